@@ -1,23 +1,31 @@
 """The analysis of choices: by hand, against independent values, and from the command."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.compun.made_up import MODELS, analyze_place, make_choices, make_compounds, make_place
+from tests.compun.conftest import MODELS, change, read
 from tests.specs.evaluated import refused
-from workflow_scripts.compun import published
+from workflow_scripts.compun import analyze_choices, published
 from workflow_scripts.compun.analyze_choices import COLUMNS, Estimator, analyze
-from workflow_scripts.compun.section import read_analysis
-from workflow_scripts.core.io import check_table, write_table
+from workflow_scripts.compun.steps import AnalyzeChoices
+from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import CHOICES
 from workflow_scripts.stats.paired import holm
 
 ESTIMATE = Estimator(200, 0)
 THREE = ["similarity_compound", "similarity_n1", "similarity_n2"]
+
+
+def analyze_place(place: Path) -> Path:
+    """Analyze the choices in the stage's folder as the small run does; return the table."""
+    paths = {"compounds": place / "compounds.parquet", "choices": place / "choices", "analysis": place / "analysis.csv"}
+    analyze_choices.main(AnalyzeChoices(**paths, bootstrap=200))
+    return paths["analysis"]
 
 
 def made(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:
@@ -28,9 +36,7 @@ def made(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:
     return check_table(table.assign(rank=(three >= three[:, :1]).sum(axis=1)), CHOICES, "choices")
 
 
-@pytest.fixture
-def small() -> pd.DataFrame:
-    """Tables by model, prompt and measure."""
+def test_by_hand() -> None:
     choices = made(
         [
             ("a", "m", "template", 0.30, 0.20, 0.10),
@@ -45,10 +51,7 @@ def small() -> pd.DataFrame:
     )
     compounds = pd.DataFrame({"compound": list("abcde"), "kind": ["either", "either", "none", None, None]})
     people = {"value": 0.9, "low": 0.8, "high": 1.0, "n": 5}
-    return analyze(choices, compounds, people, ESTIMATE)
-
-
-def test_by_hand(small: pd.DataFrame) -> None:
+    small = analyze(choices, compounds, people, ESTIMATE)
     rows = small.set_index(["model", "prompt", "measure"])
     assert rows.index.is_unique and list(small) == COLUMNS
     expected = {
@@ -87,10 +90,10 @@ def test_where_all_or_none_are_right_the_interval_is_exact(right: bool, n: int) 
     assert difference["value"] == 0 and pd.isna(difference["low"]) and difference["n"] == n and difference["p"] == 1
 
 
-def test_differences_are_tested_with_holms_correction() -> None:
+def test_differences_are_tested_with_holms_correction(place: Path) -> None:
     """Of prompts, all tests of a model; of models, all tests under all usual prompts."""
-    choices = make_choices(make_compounds())
-    table = analyze(choices, make_compounds(), None, Estimator(100, 0))
+    choices = read(place, "choices/choices")
+    table = analyze(choices, read(place, "compounds"), None, Estimator(100, 0))
     right = choices.set_index(["model", "prompt", "compound"])["right"].unstack("compound")
     tested = table[table["measure"].str.startswith("minus")].set_index(["model", "prompt", "measure"])
     usual = ["template", "reversed", "descriptions", "examples_5"]
@@ -116,20 +119,13 @@ def test_published_agrees_with_itself() -> None:
     assert by_name["CLIP", "template"] - published.FIRST == pytest.approx(0.6625)
 
 
-def test_the_table_is_the_same_again(tmp_path: Path) -> None:
-    place = make_place(tmp_path)
-    one, two = (analyze_place(place, tmp_path / f"{name}.csv") for name in ("one", "two"))
-    assert one.read_bytes() == two.read_bytes()
-    table = read_analysis(one)
-    assert set(table["model"]) == set(MODELS) and table["value"].between(-1, 1).all()
-
-
-def test_faulty_choices_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    place = make_place(tmp_path, kinds=False)
-    analyze_place(place, tmp_path / "a.csv")
-    assert "no compound has a kind" in caplog.text and "wrong, " not in (tmp_path / "a.csv").read_text()
-    choices = make_choices(make_compounds())
-    write_table(choices.assign(compound="x" + choices["compound"]), place / "choices" / "choices.parquet", CHOICES)
-    assert "59 compounds are not in" in refused(lambda: analyze_place(place, tmp_path / "b.csv"))
-    write_table(choices.head(0), place / "choices" / "choices.parquet", CHOICES)
-    assert "no choices" in refused(lambda: analyze_place(place, tmp_path / "b.csv"))
+@pytest.mark.parametrize(
+    ("edit", "fault"),
+    [
+        (lambda table: table.assign(compound="x" + table["compound"]), "24 compounds are not in"),
+        (lambda table: table.head(0), "no choices"),
+    ],
+)
+def test_faulty_choices_are_refused(copied: Path, edit: Any, fault: str) -> None:
+    change(copied, "choices/choices", edit)
+    assert fault in refused(lambda: analyze_place(copied))

@@ -1,6 +1,9 @@
-"""Lists of compounds and their images: the benchmark's own, a user's, and what is wrong with one."""
+"""Lists of compounds, their images and texts, and what is wrong with one; the paper's prompts of them."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -8,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.specs.evaluated import refused
 from workflow_scripts.compun.load_compounds import joined, key, load, match, read_list, split_open, two_spellings
+from workflow_scripts.compun.prompts import compound_prompts, read_texts, usual_prompts
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import check_table
 from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS
@@ -62,23 +67,29 @@ def test_a_table(tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("read", "text", "fault"),
     [
-        ("compound\n", "no compounds; give a table"),
-        ("noun\ngoldfish\n", "no column 'compound'; its columns: 'noun'"),
-        ("compound,frist,second\ngoldfish,gold,fish\n", "unknown column 'frist'; allowed: compound, first"),
-        ("compound,first\ngoldfish,gold\n", "line 2: one constituent; give both or neither"),
-        ("compound,kind\ngoldfish,neither\n", "line 2: kind 'neither'; use either, both, none"),
-        ("compound,kind\ngoldfish,both\n ,both\n", "line 3: no compound"),
-        ("compound,kind\ngoldfish\n", "line 2: 1 values, the header has 2 columns; correct the row"),
-        ("compound\ngoldfish\nlab coat\nLab_Coat\n", "line 4: duplicate entry 'Lab Coat'; remove one"),
+        (read_list, "compound\n", "no compounds; give a table"),
+        (read_list, "noun\ngoldfish\n", "no column 'compound'; its columns: 'noun'"),
+        (read_list, "compound,frist,second\ngoldfish,gold,fish\n", "unknown column 'frist'; allowed: compound, first"),
+        (read_list, "compound,first\ngoldfish,gold\n", "line 2: one constituent; give both or neither"),
+        (read_list, "compound,kind\ngoldfish,neither\n", "line 2: kind 'neither'; use either, both, none"),
+        (read_list, "compound,kind\ngoldfish,both\n ,both\n", "line 3: no compound"),
+        (read_list, "compound,kind\ngoldfish\n", "line 2: 1 values, the header has 2 columns; correct the row"),
+        (read_list, "compound\ngoldfish\nlab coat\nLab_Coat\n", "line 4: duplicate entry 'Lab Coat'; remove one"),
+        (read_texts, "compound,caption\na,b\n", "no columns compound and text"),
+        (read_texts, "compound,text\na,b\na,\n", "row 2: empty cell"),
+        (read_texts, "", "not a readable CSV file"),
+        (read_texts, "compound,text\na b,x\nA_B,y\n", "differ only in case or spaces"),
+        (read_texts, '["x"]', "does not map compounds to texts"),
+        (read_texts, '{"a": "x"}', "'a': expected a list of texts"),
+        (read_texts, '{"a": [""]}', "'a': expected a list of texts"),
     ],
 )
-def test_a_wrong_list_is_one_line(tmp_path: Path, text: str, fault: str) -> None:
-    file = listed(tmp_path / "a.csv", text)
-    with pytest.raises(UserError) as caught:
-        read_list(file)
-    assert str(file) in str(caught.value) and fault in str(caught.value) and "\n" not in str(caught.value)
+def test_a_fault_is_one_line(tmp_path: Path, read: Callable[[Path], object], text: str, fault: str) -> None:
+    file = listed(tmp_path / ("a.json" if text[:1] in ("[", "{") else "a.csv"), text)
+    message = refused(lambda: read(file))
+    assert str(file) in message and fault in message
 
 
 words = st.text("abcdefgh", min_size=1, max_size=6)
@@ -141,3 +152,55 @@ def test_no_complete_compound_is_one_line(tmp_path: Path, names: list[str], faul
         Image.new("RGB", (8, 8)).save(tmp_path / f"{name}.png")
     with pytest.raises(UserError, match=fault):
         load(listed(tmp_path / "list.csv", "compound\nred ball\n"), tmp_path, tmp_path / "images")
+
+
+ASKED = pd.DataFrame(
+    {
+        "compound": ["snow ball", "goldfish", "grill surface thermometer"],
+        "first": ["snow", None, "grill surface"],
+        "second": ["ball", None, "thermometer"],
+    }
+)
+CAPTIONS = {"snow ball": ["A child throws a snow ball.", "Snow ball on a fence"], "goldfish": ["goldfish in a bowl"]}
+DESCRIPTIONS = {"goldfish": ["orange scales", "often swims in a bowl", "is small"]}
+
+
+def test_the_papers_sentences() -> None:
+    """Section 4."""
+    prompts = compound_prompts(ASKED, CAPTIONS, DESCRIPTIONS)
+    assert list(prompts) == ["template", "reversed", "descriptions", "examples_1", "examples_2"]
+    assert prompts["template"]["goldfish"] == ["a photo of a goldfish"]
+    assert prompts["reversed"] == {
+        "snow ball": ["a photo of a ball snow"],
+        "grill surface thermometer": ["a photo of a thermometer grill surface"],
+    }
+    start = "a photo of a snow ball. An example of snow ball in an image is"
+    examples = [f"{start} A child throws a snow ball.", f"{start} Snow ball on a fence"]
+    assert prompts["examples_1"]["snow ball"] == examples[:1] and prompts["examples_2"] == {"snow ball": examples}
+    assert prompts["descriptions"] == {
+        "goldfish": [
+            "a photo of a goldfish, which has orange scales", "a photo of a goldfish, which often swims in a bowl",
+            "a photo of a goldfish, which is small",
+        ]
+    }  # fmt: skip
+    assert list(compound_prompts(ASKED, {}, {})) == ["template", "reversed"]
+
+
+def test_usual_prompts_have_the_papers_number_of_captions() -> None:
+    assert usual_prompts(["template", "examples_1", "examples_5", "examples_7"]) == ["template", "examples_5"]
+    assert usual_prompts(["template", "examples_1", "examples_3"]) == ["template", "examples_3"]
+
+
+def test_tables_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"Snow_Ball": ["one", " two\n"], "b": ["x"]}))
+    rows = [("Snow_Ball", "one"), ("b", "x"), ("Snow_Ball", " two\n")]
+    pd.DataFrame(rows, columns=["compound", "text"]).to_csv(tmp_path / "a.csv", index=False)
+    expected = {"snow ball": ["one", "two"], "b": ["x"]}
+    assert read_texts(tmp_path / "a.json") == read_texts(tmp_path / "a.csv") == expected
+
+
+@pytest.mark.parametrize("kind", ["captions", "descriptions"])
+def test_the_same_prompt_has_the_texts_of_any_spelling(kind: str) -> None:
+    texts: dict[str, Any] = {"captions": {}, "descriptions": {}, kind: {"snow ball": ["x"]}}
+    compounds = ASKED.assign(compound=["Snow Ball", "b", "c"])
+    assert "Snow Ball" in compound_prompts(compounds, **texts)["examples_1" if kind == "captions" else kind]

@@ -1,4 +1,4 @@
-"""The figures and the page of compound nouns: the paper's numbers and ours, told apart, from made-up tables."""
+"""The figures and the page of compound nouns: the paper's numbers and ours, told apart, of the small run."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.compun.made_up import DATASET, HOSTILE, analyze_place, make_place
+from tests.compun.conftest import COMPLETE, HOSTILE, MODELS, change, read
+from tests.compun.test_analyze_choices import analyze_place
 from tests.plot.overlapping import overlapping
+from tests.project import DATASET
 from tests.report.pages import Page
 from workflow_scripts.compun import draw_compun
 from workflow_scripts.compun.section import FIGURES, read_analysis
@@ -15,93 +17,90 @@ from workflow_scripts.compun.steps import DrawCompun
 from workflow_scripts.plot.page import described
 
 
-def make_page(results: Path, *, kinds: bool = True) -> str:
-    place = make_place(results, kinds=kinds)
-    analysis = analyze_place(place, place / "analysis.csv")
+def make_page(place: Path) -> Page:
+    analysis, results = analyze_place(place), place.parents[1]
     figures = {name: results / "figures" / f"{DATASET}_compun_{name}.svg" for name in FIGURES}
     page, about = results / "compun.html", {"results": results, "dataset": DATASET, "settings": {"seed": 7}}
     draw_compun.main(DrawCompun(analysis=analysis, text=results / "compun.md", page=page, **about, **figures))
-    return page.read_text()
+    return Page(page.read_text())
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("compun")
-    make_page(folder)
-    return folder
+def page(place: Path) -> Page:
+    return make_page(place)
 
 
 @pytest.fixture(scope="module")
-def page(results: Path) -> Page:
-    return Page((results / "compun.html").read_text())
+def analysis(page: Page, place: Path) -> pd.DataFrame:
+    return read_analysis(place / "analysis.csv")
 
 
-@pytest.fixture(scope="module")
-def analysis(results: Path) -> pd.DataFrame:
-    return read_analysis(results / DATASET / "compun" / "analysis.csv")
+def test_same_data_same_bytes(of_run: Path, copied: Path) -> None:
+    make_page(copied)
+    for name in (
+        "compun.md",
+        f"{DATASET}/compun/analysis.csv",
+        *(f"figures/{DATASET}_compun_{f}.svg" for f in FIGURES),
+    ):
+        assert (copied.parents[1] / name).read_bytes() == (of_run.parents[1] / name).read_bytes(), name
 
 
-def test_same_data_same_bytes(results: Path, tmp_path: Path) -> None:
-    make_page(tmp_path)
-    for name in ("compun.html", "compun.md", *(f"figures/{DATASET}_compun_{name}.svg" for name in FIGURES)):
-        assert (tmp_path / name).read_bytes() == (results / name).read_bytes()
-
-
-def test_nothing_is_fetched_and_nothing_runs(page: Page, results: Path) -> None:
+def test_nothing_is_fetched_and_nothing_runs(page: Page, place: Path) -> None:
     assert not {"script", "link", "iframe"} & {tag for tag, _ in page.tags}
     for _, attributes in page.tags:
         source = dict(attributes).get("src")
-        assert source is None or (results / source.replace("%20", " ")).is_file(), source
-    assert HOSTILE not in (results / "compun.html").read_text() and "<b>other</b>" in page.text
+        assert source is None or (place.parents[1] / source.replace("%20", " ")).is_file(), source
+    assert HOSTILE not in (place.parents[1] / "compun.html").read_text()
+    assert f"1 lack an image and were not ({HOSTILE})" in page.text and MODELS[1] in page.text
 
 
 def test_the_page_tells_the_papers_numbers_from_ours(page: Page, analysis: pd.DataFrame) -> None:
-    row = analysis.query("model == 'drawn' and prompt == 'reversed' and measure == 'right'").iloc[0]
+    row = analysis.query("model == 'untaught' and prompt == 'reversed' and measure == 'right'").iloc[0]
     ends = f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
     lines = {line[0]: line[1:] for line in page.rows if len(line) == 4}
-    ours = lines["drawn, nouns reversed"]
-    assert ours[0] == f"{100 * row['value']:.1f}{ends}" and ours[2] == "59"
+    ours = lines["untaught, nouns reversed"]
+    assert ours[0] == f"{100 * row['value']:.1f}{ends}" and ours[2] == str(COMPLETE)
     assert lines["the paper: CLIP, nouns reversed"] == ["41.00", "–", "400"]
     assert lines["the paper: CLIP, template"] == ["78.25", "12.0", "400"]
-    assert "1 of 708 answers are ties" in page.text and "1 lack an image and were not (first59 second59)" in page.text
+    assert f"1 of {2 * 10 * COMPLETE} answers are ties" in page.text
     # One of 400 is 0.25 %.
     assert "ALBEF 80.55, BLIP 79.85, MetaCLIP 81.35, CLIP 81.15, OpenCLIP 83.90 are not fractions" in page.text
 
 
-def test_examples_are_half_wrong(page: Page) -> None:
-    assert len(page.by_class("picture")) == 3 * 12
-    # One image of each three is chosen, in half of them the right one.
-    assert len(page.by_class("hit")) == len(page.by_class("miss")) == 6
+def test_examples_are_half_wrong(page: Page, place: Path) -> None:
+    choices = read(place, "choices/choices")
+    right = choices.loc[(choices["model"] == MODELS[0]) & (choices["prompt"] == "template"), "right"].sum()
+    assert len(page.by_class("picture")) == 3 * 12 and 0 < right < 6
+    # One image of each three is chosen, in half of them the right one, if there are as many.
+    assert len(page.by_class("hit")) == right and len(page.by_class("miss")) == 12 - right
 
 
 def test_differences_are_on_the_page(page: Page, analysis: pd.DataFrame) -> None:
     count = analysis["measure"].str.startswith("minus").sum()
     assert sum(" − " in line[0] for line in page.rows if line[0] != "a − b") == count == 2 * 3 + 4
-    assert any(line[0] == "<b>other</b>, template − drawn" for line in page.rows)
+    assert any(line[0] == f"{MODELS[1]}, template − untaught" for line in page.rows)
 
 
-def test_the_text_table(results: Path) -> None:
-    lines = [line.strip("| ").split(" | ") for line in (results / "compun.md").read_text().splitlines()]
+def test_texts_describe_the_results(page: Page, place: Path) -> None:
+    """The Markdown table, and the descriptions of the figures."""
+    lines = [line.strip("| ").split(" | ") for line in (place.parents[1] / "compun.md").read_text().splitlines()]
     assert [line[1] for line in lines[2:6]] == ["template", "nouns reversed", "descriptions", "5 example captions"]
-    assert {line[0] for line in lines[2:10]} == {"drawn", "<b>other</b>"} and {line[3] for line in lines[2:10]} == {
-        "59"
-    }
-
-
-def test_figures_describe_themselves(results: Path) -> None:
+    assert {line[0] for line in lines[2:10]} == {*MODELS} and {line[3] for line in lines[2:10]} == {str(COMPLETE)}
     for name in FIGURES:
-        title, description = described((results / "figures" / f"{DATASET}_compun_{name}.svg").read_bytes())
-        assert title and re.search(r"drawn, .*: −?\d+\.\d", description), name
+        title, text = described((place.parents[1] / "figures" / f"{DATASET}_compun_{name}.svg").read_bytes())
+        assert title and re.search(r"untaught, .*: −?\d+\.\d", text), name
 
 
-def test_without_kinds(tmp_path: Path) -> None:
-    assert "give it a column kind" in Page(make_page(tmp_path, kinds=False)).text
-    svg = (tmp_path / "figures" / f"{DATASET}_compun_kinds.svg").read_bytes()
-    assert described(svg)[0].startswith("Wrong answers") and not described(svg)[1]
+def test_without_kinds(copied: Path, caplog: pytest.LogCaptureFixture) -> None:
+    change(copied, "compounds", lambda table: table.assign(kind=pd.Series(None, table.index, "str")))
+    assert "give it a column kind" in make_page(copied).text
+    assert "no compound has a kind" in caplog.text and "wrong, " not in (copied / "analysis.csv").read_text()
+    title, text = described((copied.parents[1] / "figures" / f"{DATASET}_compun_kinds.svg").read_bytes())
+    assert title.startswith("Wrong answers") and not text
 
 
 def test_no_text_lies_on_another(analysis: pd.DataFrame) -> None:
-    long = analysis.assign(model=analysis["model"].replace("drawn", "a model with a name that is long indeed"))
+    long = analysis.assign(model=analysis["model"].replace("untaught", "a model with a name that is long indeed"))
     with draw_compun.style():
         figures = [draw_compun.draw_kinds(long), draw_compun.draw_accuracy(long), draw_compun.draw_examples(long)]
         nothing = draw_compun.draw_examples(analysis[analysis["prompt"] == "template"])

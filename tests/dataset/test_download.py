@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import shutil
 import stat
 import tarfile
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.dataset.conftest import Site, jpeg, tar, zipped
+from tests.specs.evaluated import refused
 from workflow_scripts.core import limits
 from workflow_scripts.core.disk import check_space, size_text
 from workflow_scripts.core.errors import UserError
@@ -57,9 +59,8 @@ def test_a_failed_download_leaves_nothing(
     tmp_path: Path, site: Site, content: bytes | None, failing: int, sha256: str | None, message: str
 ) -> None:
     site.files, site.failing = {"/x.tgz": content} if content else {}, failing
-    with pytest.raises(UserError, match=f"/x.tgz: .*{message}.*; check the address .*in a browser") as error:
-        fetch(f"{site.address}/x.tgz", tmp_path, sha256)
-    assert "\n" not in str(error.value) and files_in(tmp_path) == []
+    said = refused(lambda: fetch(f"{site.address}/x.tgz", tmp_path, sha256))
+    assert re.search(f"/x.tgz: .*{message}.*; check the address .*in a browser", said) and files_in(tmp_path) == []
 
 
 def test_local_files(tmp_path: Path) -> None:
@@ -89,9 +90,8 @@ def test_the_first_place_that_has_the_file_is_taken(tmp_path: Path, site: Site) 
     assert get(names, tmp_path / "cache")[0] == path
     assert get([f"{site.address}/c/x.tgz", str(tmp_path / "x.tgz")], tmp_path / "cache")[0] == tmp_path / "x.tgz"
     assert len(site.asked) == asked
-    with pytest.raises(UserError, match=r"/d: .*404 .*; .*none: no such file;") as error:
-        get([f"{site.address}/d", str(tmp_path / "none")], tmp_path)
-    assert "\n" not in str(error.value)
+    message = refused(lambda: get([f"{site.address}/d", str(tmp_path / "none")], tmp_path))
+    assert re.search("/d: .*404 .*; .*none: no such file;", message)
 
 
 def test_the_published_digest_is_required_unless_the_config_gives_another(tmp_path: Path, site: Site) -> None:
@@ -137,9 +137,7 @@ OUTSIDE = ["../evil", "/evil", "a/../../evil", "..", "a\\..\\..\\evil", "C:/evil
 def test_an_archive_with_a_path_outside_is_refused_as_a_whole(tmp_path: Path, pack: Any, name: str) -> None:
     archive = pack(tmp_path / "x.archive", {"good": b"1", name: b"2"})
     for read in (contents, lambda path: unpack(path, tmp_path / "deep" / "er", {"good": "good", name: "evil"})):
-        with pytest.raises(UserError, match="x.archive: contains .*do not trust it") as error:
-            read(archive)
-        assert "\n" not in str(error.value)
+        assert re.search("x.archive: contains .*do not trust it", refused(lambda read=read: read(archive)))
     assert [p for p in tmp_path.rglob("*evil*")] == []
     with pytest.raises(UserError, match="not usable as a path"):
         unpack(pack(tmp_path / "y", {"a": b"1"}), tmp_path, {"a": "../a"})
@@ -177,6 +175,8 @@ def test_links_and_devices_are_never_made(tmp_path: Path) -> None:
         assert contents(path)[0] == {}
         with pytest.raises(UserError, match="does not contain 'thing0'"):
             unpack(path, tmp_path / "out", {"thing0": "thing"})
+    with pytest.raises(UserError, match="no such archive"):
+        contents(tmp_path / "none.tgz")
     assert not (tmp_path / "out").exists()
 
 
@@ -185,10 +185,10 @@ def test_links_and_devices_are_never_made(tmp_path: Path) -> None:
 def test_a_truncated_or_altered_archive_is_a_one_line_error(tmp_path: Path, pack: Any, fraction: float) -> None:
     archive = pack(tmp_path / "x.archive", {f"{n}.jpg": jpeg(n) for n in range(30)})
     raw = archive.read_bytes()
-    archive.write_bytes(raw[: int(len(raw) * fraction)])
-    with pytest.raises(UserError, match="x.archive: truncated, damaged or not an archive .*get it again") as error:
-        contents(archive)
-    assert "\n" not in str(error.value)
+    for content in (raw[: int(len(raw) * fraction)], b"<html>Please log in</html>"):
+        archive.write_bytes(content)
+        message = refused(lambda: contents(archive))
+        assert re.search("x.archive: truncated, damaged or not an archive .*get it again", message)
     middle = len(raw) // 60
     archive.write_bytes(raw[:middle] + bytes(50) + raw[middle + 50 :])
     with pytest.raises(UserError, match="get it again"):
@@ -219,14 +219,6 @@ def test_bytes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack
     monkeypatch.setattr(limits, "ARCHIVE_SMALL_BYTES", 199_999)
     with pytest.raises(UserError, match="unpacks to over 0 times its size"):
         contents(archive)
-
-
-def test_files_that_are_not_archives(tmp_path: Path) -> None:
-    (tmp_path / "x.tgz").write_text("<html>Please log in</html>")
-    with pytest.raises(UserError, match="not an archive"):
-        contents(tmp_path / "x.tgz")
-    with pytest.raises(UserError, match="no such archive"):
-        contents(tmp_path / "none.tgz")
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])

@@ -44,6 +44,8 @@ def test_images_of_a_folder(tmp_path: Path) -> None:
     loaded = load(tmp_path, images=str(tmp_path / "images"))
     assert loaded.images.set_index("image_id")["path"].dropna().to_dict() == {BIRDS[2]: f"{BIRDS[2]}.jpg"}
     assert (tmp_path / "out" / f"{BIRDS[2]}.jpg").read_bytes() == jpeg()
+    assert published.Settings(data="data.pkl").reads() == ["data.pkl", None, None]
+    assert published.Settings(data="data.pkl", images="i", classes="c").reads() == ["data.pkl", "i", "c"]
 
 
 def test_classes_of_a_file(tmp_path: Path) -> None:
@@ -60,8 +62,3 @@ def test_classes_of_a_file(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(UserError, match=message):
             load(tmp_path, flowers, classes=str(file))
-
-
-def test_the_files_are_the_users() -> None:
-    assert published.Settings(data="data.pkl").reads() == ["data.pkl", None, None]
-    assert published.Settings(data="data.pkl", images="i", classes="c").reads() == ["data.pkl", "i", "c"]

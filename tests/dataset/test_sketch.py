@@ -1,10 +1,11 @@
-"""Drawn birds: captions are true, what they say is visible, and pairs have the intended frequencies."""
+"""Drawn birds: short and long captions are true, what they say is visible, and pairs have intended frequencies."""
 
 import io
 import itertools
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +17,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.conftest import ROOT
+from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core import seeds
 from workflow_scripts.dataset.sketch.captions import FACTS, NOUNS, SYNONYMS, Caption, write_caption
+from workflow_scripts.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
 from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint, png
 from workflow_scripts.dataset.sketch.world import (
     ATTRIBUTES,
     COLORS,
     KINDS,
     PARTS,
-    PLAIN_COLORS,
-    SHAPE_FRACTIONS,
-    SHAPED_COLORS,
     SHAPES,
     Dice,
     Scene,
@@ -34,6 +34,7 @@ from workflow_scripts.dataset.sketch.world import (
     make_world,
 )
 from workflow_scripts.dataset.sources.sketch import Settings, load
+from workflow_scripts.specs.chunks import Chunker
 from workflow_scripts.text.lexicon import Lexicon, load_lexicon
 
 # Two pictures differ visibly in a pixel where its colors are this far apart (of 441, black to white).
@@ -81,22 +82,16 @@ def test_words_are_in_the_lexicons() -> None:
         forms = lexicon(kind).forms
         values = {v for attribute, known in ATTRIBUTES.items() if attribute.endswith(kind) for v in known}
         for value in values:
-            said = [word for word, _ in SYNONYMS.get(value, ((value, 1),))]
-            assert {forms.get(word) for word in said} == {value}
-
-
-@pytest.mark.parametrize("part", sorted(SHAPES))
-def test_any_two_shapes_of_a_part_differ_visibly_in_every_pose(part: str) -> None:
-    for scene, pose in poses():
-        drawn = {shape: paint({**scene, f"{part}:shape": shape}, pose) for shape in (None, *SHAPES[part])}
-        for a, b in itertools.combinations(drawn, 2):
-            assert differing(drawn[a], drawn[b]) >= SHAPE_PIXELS, (a, b, pose)
+            assert {forms.get(word) for word in words_of(value)} == {value}
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_any_two_colors_of_a_part_differ_visibly_in_every_shape(part: str) -> None:
-    shapes = itertools.cycle((None, *SHAPES.get(part, ())))
-    for (scene, pose), shape in zip(poses(), shapes, strict=False):
+def test_any_two_shapes_and_colors_of_a_part_differ_visibly_in_every_pose(part: str) -> None:
+    shapes = (None, *SHAPES.get(part, ()))
+    for (scene, pose), shape in zip(poses(), itertools.cycle(shapes), strict=False):
+        drawn = {value: paint({**scene, f"{part}:shape": value}, pose) for value in shapes}
+        for a, b in itertools.combinations(shapes, 2):
+            assert differing(drawn[a], drawn[b]) >= SHAPE_PIXELS, (a, b, pose)
         scene = {**scene, f"{part}:shape": shape} if part in SHAPES else scene
         drawn = {color: paint({**scene, f"{part}:color": color}, pose) for color in COLORS}
         for a, b in itertools.combinations(COLORS, 2):
@@ -148,21 +143,16 @@ def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
     assert len({(fact.part, fact.kind) for fact in caption.facts}) == len(caption.facts)
 
 
-def test_fractions_sum_to_one() -> None:
-    for fractions in (SHAPED_COLORS, PLAIN_COLORS):
-        assert sum(fractions) == pytest.approx(1) and len(fractions) == len(COLORS)
-    assert sum(SHAPE_FRACTIONS) < 1 and len(SHAPE_FRACTIONS) >= max(map(len, SHAPES.values()))
-
-
 def test_scenes_have_known_values_in_the_intended_fractions() -> None:
     scenes = [draw_scene(WORLD, n % 40, Dice(seeds.rng(2, n))) for n in range(4000)]
     for attribute, known in ATTRIBUTES.items():
         values = [scene[attribute] for scene in scenes]
         assert set(values) <= {*known, None} and (None in values) == attribute.endswith(":shape")
         # A species' habit changes a fraction by 70 % of a fortieth.
-        first = WORLD.values[attribute][0]
-        expected = WORLD.cumulative[attribute][0]
-        assert np.mean([v == first for v in values]) == pytest.approx(expected, abs=0.05)
+        expected = np.diff(WORLD.cumulative[attribute], prepend=0)
+        assert expected.sum() == pytest.approx(1) and (expected > 0).all()
+        found = [np.mean([v == value for v in values]) for value in WORLD.values[attribute]]
+        assert found == pytest.approx(expected, abs=0.05)
 
 
 def drawn_facts(seed: int, images: int) -> tuple[list[Scene], list[list[Caption]], list[int]]:
@@ -182,8 +172,8 @@ def test_held_out_pairs_leave_most_images_to_train_and_facts_identify_birds(seed
     for kind in KINDS:
         images: dict[str, set[int]] = defaultdict(set)
         counts: dict[str, int] = defaultdict(int)
-        for n, said in enumerate(captions):
-            for fact in (f for caption in said for f in caption.facts if f.kind == kind):
+        for n, of_image in enumerate(captions):
+            for fact in (f for caption in of_image for f in caption.facts if f.kind == kind):
                 images[f"{fact.value}_{fact.part}"].add(n)
                 counts[f"{fact.value}_{fact.part}"] += 1
         ranking = sorted(counts, key=lambda p: (-counts[p], p))
@@ -206,26 +196,27 @@ def test_held_out_pairs_leave_most_images_to_train_and_facts_identify_birds(seed
     assert np.mean(scores) >= 0.82
 
 
-def drawn(folder: Path, seed: int = 0, limit: int | None = None) -> tuple[pd.DataFrame, ...]:
+def drawn(folder: Path, seed: int = 0, limit: int | None = None, processes: int = 1) -> tuple[pd.DataFrame, ...]:
     folder.mkdir()
-    loaded = load(Settings(images=30, species=4), seed=seed, limit=limit, folder=folder, cache=folder)
-    return loaded.captions, loaded.images, loaded.tables["scenes"], loaded.tables["facts"]
+    settings = Settings(images=70, species=4, pretraining=0.1)
+    loaded = load(settings, seed=seed, limit=limit, folder=folder, cache=folder, processes=processes)
+    return loaded.captions, loaded.images, *(loaded.tables[name] for name in ("scenes", "facts", "pretraining"))
 
 
-def test_load_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
-    first, again, other = (drawn(tmp_path / name, seed) for name, seed in (("a", 0), ("b", 0), ("c", 1)))
-    for a, b in zip(first, again, strict=True):
+def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
+    one, two, other = (drawn(tmp_path / name, *how) for name, *how in (("a", 0), ("b", 0, None, 2), ("c", 1)))
+    for a, b in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(a, b)
     files = sorted(str(p.relative_to(tmp_path / "a")) for p in (tmp_path / "a").rglob("*.png"))
-    assert set(first[1].path) < set(files) and len(files) == 70  # and 40 wild birds
+    assert set(one[1].path) < set(files) and len(files) == 77  # and 7 wild birds
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
         assert (tmp_path / "a" / name).read_bytes() != (tmp_path / "c" / name).read_bytes()
-    assert not first[0].text.equals(other[0].text)
+    assert not one[0].text.equals(other[0].text)
 
 
 def test_limit_takes_the_first_birds_unchanged(tmp_path: Path) -> None:
-    whole, part = drawn(tmp_path / "whole"), drawn(tmp_path / "part", limit=8)
+    whole, part = (drawn(tmp_path / name, limit=limit)[:4] for name, limit in (("whole", None), ("part", 8)))
     for a, b in zip(whole, part, strict=True):
         kept = a[a.image_id.isin(part[1].image_id)].reset_index(drop=True)
         assert len(part[1]) == 8
@@ -234,7 +225,7 @@ def test_limit_takes_the_first_birds_unchanged(tmp_path: Path) -> None:
 
 
 def test_the_tables(tmp_path: Path) -> None:
-    captions, images, scenes, facts = drawn(tmp_path / "it")
+    captions, images, scenes, facts, _ = drawn(tmp_path / "it")
     assert list(captions.groupby("image_id").size().unique()) == [10]
     assert list(scenes.image_id) == list(images.image_id)
     assert set(ATTRIBUTES) < set(scenes.columns)
@@ -253,14 +244,101 @@ def test_preset_protocol_has_captions_that_tie(tmp_path: Path) -> None:
     assert (captions.groupby("text")["class_id"].nunique() > 1).sum() >= 5
 
 
-def test_several_processes_draw_the_same_birds(tmp_path: Path) -> None:
-    drawn = []
-    for processes in (1, 2):
-        folder = tmp_path / str(processes)
-        folder.mkdir()
-        settings = Settings(images=70, captions=1, size=32, pretraining=0.1)
-        loaded = load(settings, seed=0, limit=None, folder=folder, cache=tmp_path, processes=processes)
-        files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.png")}
-        tables = {"captions": loaded.captions, "images": loaded.images, **loaded.tables}
-        drawn.append(({name: table.to_csv() for name, table in tables.items()}, files, loaded.summary))
-    assert drawn[0] == drawn[1] and len(drawn[0][1]) == 77
+@cache
+def scenes() -> tuple[Scene, ...]:
+    dice = Dice(seeds.rng(3, "scenes"))
+    return tuple(draw_scene(WORLD, number % 40, dice) for number in range(400))
+
+
+def write(seed: int) -> tuple[Scene, list[Sentence]]:
+    dice = Dice(seeds.rng(seed, "test"))
+    scene = draw_scene(WORLD, dice.pick(range(40)), dice)
+    return scene, describe(scene, count_values(scenes()), dice)
+
+
+def words_of(value: str) -> set[str]:
+    return {word for word, _ in SYNONYMS.get(value, ((value, 1),))}
+
+
+def said(text: str) -> list[str]:
+    """The words of a sentence without its articles, which follow the word behind them."""
+    return [word for word in text.rstrip(".").split() if word not in ("a", "an")]
+
+
+@given(SEEDS)
+def test_every_part_is_described_once_and_truly(seed: int) -> None:
+    scene, sentences = write(seed)
+    assert sentences[0].negative is None and sentences[0].part is None
+    assert sorted(s.part for s in sentences[1:]) == sorted(PARTS)
+    for sentence in sentences[1:]:
+        words = set(said(sentence.text))
+        assert any(set(noun.split()) <= words for noun, _, _ in NOUNS[sentence.part])
+        for kind in ("color", "shape"):
+            value = scene.get(f"{sentence.part}:{kind}")
+            assert value is None or len(words & words_of(value)) == 1, (sentence, value)
+        # Nothing else is said of it.
+        told = [v for v in scenes_values(sentence.part) if words & words_of(v)]
+        assert set(told) <= {scene[f"{sentence.part}:color"], scene.get(f"{sentence.part}:shape")}, sentence
+
+
+def scenes_values(part: str) -> list[str]:
+    return [value for name, values in ATTRIBUTES.items() if name.startswith(f"{part}:") for value in values]
+
+
+@given(SEEDS)
+def test_a_negative_has_one_wrong_word(seed: int) -> None:
+    scene, sentences = write(seed)
+    for sentence in sentences[1:]:
+        name = f"{sentence.part}:{sentence.kind}"
+        assert scene[name] == sentence.value != sentence.wrong
+        assert sentence.wrong in ATTRIBUTES[name]
+        true, false = said(sentence.text), said(sentence.negative)
+        (changed,) = [pair for pair in zip(true, false, strict=True) if pair[0] != pair[1]]
+        assert changed[0] in words_of(sentence.value) and changed[1] in words_of(sentence.wrong)
+        for text in (sentence.text, sentence.negative):
+            for article, word in pairwise(text.split()):
+                if article in ("a", "an"):
+                    assert (word[0] in "aeiou") == (article == "an"), text
+
+
+@given(SEEDS)
+def test_a_description_exceeds_clips_context_and_a_short_caption_does_not(seed: int) -> None:
+    import_torchvision()
+    import open_clip
+
+    _, sentences = write(seed)
+    texts = grow(sentences)
+    assert len(texts) == 1 + len(PARTS)
+    for (before, _), (text, negative) in pairwise(texts):
+        assert text.startswith(f"{before} ") and negative.startswith(f"{before} ") and text != negative
+    dice = Dice(seeds.rng(seed, "short"))
+    short = shorten(sentences, dice)
+    assert short.count(".") == SHORT and all(f"{s}." in texts[-1][0] for s in short.removesuffix(".").split(". "))
+    ids = open_clip.SimpleTokenizer(context_length=248)([texts[-1][0], short])
+    assert 77 < int((ids[0] != 0).sum()) <= 248 and int((ids[1] != 0).sum()) <= 77
+
+
+def test_wrong_values_follow_their_frequency() -> None:
+    frequencies = count_values(scenes())
+    assert all(sum(count.values()) == 400 for name, count in frequencies.items() if name.endswith("color"))
+    expected, found = 0.0, 0
+    for seed in range(400):
+        _, sentences = write(seed)
+        for s in sentences[1:]:
+            counts = frequencies[f"{s.part}:{s.kind}"]
+            best = max((v for v in counts if v != s.value), key=lambda v: (counts[v], v))
+            expected += counts[best] / (sum(counts.values()) - counts[s.value])
+            found += s.wrong == best
+    # Five standard errors of so many draws.
+    assert abs(found - expected) < 5 * (expected * (1 - expected / 5200)) ** 0.5
+
+
+def test_each_phrase_describes_a_part() -> None:
+    """Of chunks as training cuts them, none ends behind a bare subject: `the bird`, `its bill`."""
+    chunker = Chunker("en_core_web_sm")
+    values = {word for name in ATTRIBUTES for value in ATTRIBUTES[name] for word in words_of(value)}
+    texts = [write(seed)[1] for seed in range(40)]
+    for sentences, ends in zip(texts, chunker.cut([" ".join(s.text for s in t) for t in texts]), strict=True):
+        text = " ".join(s.text for s in sentences)
+        chunks = [text[a:b] for a, b in pairwise([0, *ends])]
+        assert all(values & set(said(chunk)) for chunk in chunks[1:]), chunks

@@ -119,6 +119,7 @@ def test_numbers_become_text_unchanged(tmp_path: Path) -> None:
 
 
 def test_captions_without_images(tmp_path: Path) -> None:
+    assert table.Settings(file="t.csv", images="pictures").reads() == ["t.csv", "pictures"]
     loaded = load(write(tmp_path / "t.csv", ROWS), None, tmp_path / "out")
     assert loaded.images["path"].isna().all() and len(loaded.images) == 2
 
@@ -235,7 +236,3 @@ def test_a_limit_counts_images_with_a_file(tmp_path: Path, pictures: Path) -> No
     loaded = load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out", limit=2)
     assert list(loaded.images["path"]) == ["007.jpg", "b/8.jpeg"]
     assert len(load(write(tmp_path / "t.csv", rows), None, tmp_path / "out", limit=20).images) == 20
-
-
-def test_the_table_and_the_images_are_the_users() -> None:
-    assert table.Settings(file="t.csv", images="pictures").reads() == ["t.csv", "pictures"]

@@ -1,4 +1,4 @@
-"""Divisions of wanted divergences: never worse than the greedy ones, and the command line."""
+"""Divisions of wanted divergences: greedy as the pseudocode, never worse than greedy; the command line."""
 
 import json
 from collections import Counter
@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import workflow_scripts.divergence.greedy as greedy_module
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence import divide as step
 from workflow_scripts.divergence.divide import divide, path
-from workflow_scripts.divergence.greedy import Division
+from workflow_scripts.divergence.greedy import Division, greedy
+from workflow_scripts.divergence.kernels import Goal
 from workflow_scripts.divergence.measure import measure
 from workflow_scripts.divergence.samples import from_bags, read_samples
 
@@ -65,18 +69,17 @@ def test_max_is_the_best_of_all_divisions(seed: int) -> None:
     assert best.compound == pytest.approx(most, abs=1e-9) and best.atom <= 0.5
 
 
-def test_a_limit_out_of_reach_is_noted(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_limit_out_of_reach_is_noted(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Rounding does not count."""
+    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
+    (tmp_path / "even.jsonl").write_text("\n".join(lines) + "\n")
+    limits = {"compound_divergence": "max", "atom_divergence": 0}
+    assert json.loads(run(samples=tmp_path / "even.jsonl", train=5, test=5, **limits))["compound_divergence"] == 1
     for limit, train, test in ((0.5, 20, 10), (0.0, 3, 2)):
+        assert "no division within" not in caplog.text
         found = json.loads(run(compound_divergence="max", atom_divergence=limit, train=train, test=test))
         above = f"no division within the atom divergence {limit} was found" in caplog.text
         assert above == (limit == 0) == (found["atom_divergence"] > limit)
-
-
-def test_a_limit_of_0_is_kept_but_for_rounding(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
-    (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
-    assert json.loads(run(train=5, test=5, atom_divergence=0, compound_divergence="max"))["compound_divergence"] == 1
-    assert "no division" not in caplog.text
 
 
 def test_what_is_written(run: Run, tmp_path: Path) -> None:
@@ -104,18 +107,17 @@ def test_what_is_written(run: Run, tmp_path: Path) -> None:
         ({"compound_divergence": -0.5}, "compound_divergence"),
         ({"compound_divergence": "nan"}, "compound_divergence"),
         ({"restarts": 0}, "restarts"),
+        ({"samples": "few.jsonl", "train": 1, "test": 1}, "few.jsonl: .*weighs nothing"),
     ],
 )
 def test_refused(run: Run, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    few = '{"atoms": ["a"], "compounds": ["x"]}\n{"atoms": ["a"], "compounds": []}\n'
+    (tmp_path / "few.jsonl").write_text(few)
+    if "samples" in options:
+        options = options | {"samples": tmp_path / options["samples"]}
     with pytest.raises((UserError, ValidationError), match=message):
         run(**options)
     assert not (tmp_path / "split.json").exists()
-
-
-def test_a_side_without_compounds_is_refused(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "few.jsonl").write_text('{"atoms": ["a"], "compounds": ["x"]}\n{"atoms": ["a"], "compounds": []}\n')
-    with pytest.raises(UserError, match="few.jsonl: .*weighs nothing"):
-        run(samples=tmp_path / "few.jsonl", train=1, test=1)
 
 
 def test_samples_without_atoms_or_compounds_are_placed() -> None:
@@ -138,3 +140,29 @@ def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
     assert divide(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
     with pytest.raises(UserError, match="no sample has both atoms and compounds"):
         divide(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)
+
+
+# As counts are, and as weights W(G, R) may be; a sample may have none.
+BAGS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from([0.3, 0.5, 1.0, 2.0, 3.0]), max_size=4)
+SHARES = st.floats(0, 1).map(lambda x: round(x, 3))
+
+
+@given(st.data())
+def test_the_same_choices_as_the_plain_greedy(data: st.DataObject) -> None:
+    n = data.draw(st.integers(2, 12))
+    atoms, compounds = (data.draw(st.lists(BAGS, min_size=n, max_size=n)) for _ in range(2))
+    n_train = data.draw(st.integers(1, n - 1))
+    n_test = data.draw(st.integers(1, n - n_train))
+    atom, compound, first = data.draw(SHARES), data.draw(SHARES), data.draw(st.integers(0, n - 1))
+    train, test, path = plain_greedy(atoms, compounds, n_train, n_test, atom, compound, first)
+    found = greedy(from_bags(atoms, compounds), n_train, n_test, Goal(atom, compound, False), first)
+    assert found.train.tolist() == train and found.test.tolist() == test
+    np.testing.assert_allclose(np.transpose([found.atom, found.compound]), path, atol=1e-12)
+
+
+def test_the_same_choices_over_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    atoms, compounds = adjective_noun_bags(120)
+    plain = plain_greedy(atoms, compounds, 72, 24, 0.02, 1.0, first=7)
+    monkeypatch.setattr(greedy_module, "RENEW", 40)
+    found = greedy(from_bags(atoms, compounds), 72, 24, Goal(0.02, 1.0, False), first=7)
+    assert (found.train.tolist(), found.test.tolist()) == plain[:2]

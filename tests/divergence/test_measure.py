@@ -1,35 +1,28 @@
-"""Divergences of samples: against dictionaries, and the command line."""
+"""The Chernoff coefficient and divergences by hand, as sums and against dictionaries; the command line."""
 
 import json
+import math
 import statistics
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.divergence import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags
+from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.seeds import rng
 from workflow_scripts.core.step import parse
 from workflow_scripts.divergence import measure as step
+from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
 from workflow_scripts.divergence.measure import measure, random_baseline
 from workflow_scripts.divergence.samples import from_bags, read_samples
 
 bags = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 5).map(float), max_size=4)
-
-
-def by_dictionary(bags: list[dict[str, float]], train: list[int], test: list[int], alpha: float) -> float:
-    sides = []
-    for rows in (train, test):
-        counter: Counter[str] = Counter()
-        for row in rows:
-            counter.update(bags[row])
-        sides.append({name: n / counter.total() for name, n in counter.items()})
-    return 1 - sum(p**alpha * sides[1].get(name, 0) ** (1 - alpha) for name, p in sides[0].items())
 
 
 @given(st.data())
@@ -40,8 +33,9 @@ def test_against_dictionaries(data: st.DataObject) -> None:
     train, test = order[:cut], order[cut : data.draw(st.integers(cut + 1, n))]
     assume(all(any(side[row] for row in rows) for side in (atoms, compounds) for rows in (train, test)))
     atom, compound = measure(from_bags(atoms, compounds), train, test)
-    assert atom == pytest.approx(by_dictionary(atoms, train, test, 0.5), abs=1e-12)
-    assert compound == pytest.approx(by_dictionary(compounds, train, test, 0.1), abs=1e-12)
+    for value, side, alpha in ((atom, atoms, 0.5), (compound, compounds, 0.1)):
+        sums = (sum((Counter(side[row]) for row in rows), Counter[str]()) for rows in (train, test))
+        assert value == pytest.approx(plain_greedy.divergence(*sums, alpha), abs=1e-12)
     assert 0 <= atom <= 1 and 0 <= compound <= 1
 
 
@@ -98,10 +92,38 @@ def test_structures_are_weighed_over_both_files(tmp_path: Path, capsys: pytest.C
     assert kept["compounds"] == 1 and kept["compound_divergence"] == 0
 
 
-def test_a_fault_is_one_line(tmp_path: Path) -> None:
-    good, bad = write(tmp_path / "a.jsonl", [("ab", ["ab"])]), tmp_path / "b.jsonl"
-    bad.write_bytes(b'{"atoms": ["\xe9"]}\n')
-    words = [sys.executable, "-m", step.__name__, "--train", good, "--test", bad]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stdout == ""
-    assert f"{bad}: line 1: " in done.stderr and done.stderr.count("\n") == 1
+TRAIN, TEST = (0.001, 0.001, 0.998, 0), (0.4, 0.4, 0, 0.2)
+
+weights = st.floats(0, 1e6).map(lambda x: 0.0 if x < 1e-6 else x)
+alphas = st.floats(0.01, 0.99)
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    n = draw(st.integers(1, 8))
+    train, test = (np.array(draw(st.lists(weights, min_size=n, max_size=n))) for _ in range(2))
+    assume(train.sum() > 0 and test.sum() > 0)
+    return train, test
+
+
+def test_the_walk_through() -> None:
+    assert chernoff(TRAIN, TEST, 0.1) == pytest.approx(2 * 0.001**0.1 * 0.4**0.9)
+    assert round(chernoff(TRAIN, TEST, 0.1), 2) == 0.44
+    assert round(chernoff(TRAIN, TEST, 0.5), 2) == 0.04
+    assert divergence(TRAIN, TEST, 0.1) == pytest.approx(1 - 0.4395, abs=1e-4)
+
+
+@given(sides(), alphas)
+def test_as_a_sum_over_items(pair: tuple[np.ndarray, np.ndarray], alpha: float) -> None:
+    train, test = pair
+    terms = ((t / train.sum()) ** alpha * (s / test.sum()) ** (1 - alpha) for t, s in zip(train, test, strict=True))
+    assert divergence(train, test, alpha) == pytest.approx(1 - math.fsum(terms), abs=1e-12)
+    assert 0 <= divergence(train, test, alpha) <= 1
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "side"), [([0, 0], [1, 0], "train"), ([1, 0], [0, 0], "test"), ([], [], "train")]
+)
+def test_an_empty_side(train: list[float], test: list[float], side: str) -> None:
+    with pytest.raises(UserError, match=f"^{side} "):
+        divergence(train, test, ATOMS_ALPHA)

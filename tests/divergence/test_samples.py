@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.specs.evaluated import refused
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.divergence.samples import Samples, read_samples
 
@@ -20,7 +21,7 @@ NODES = 5
 @dataclass(frozen=True)
 class Occurrence:
     name: str
-    nodes: frozenset[int]
+    nodes: frozenset[Any]
     edges: frozenset[tuple[Any, ...]]
 
     def within(self, other: "Occurrence") -> bool:
@@ -169,11 +170,8 @@ def test_faults(line: str, tmp_path: Path) -> None:
     read_samples(path)
     with path.open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(UserError) as caught:
-        read_samples(path)
-    message = str(caught.value)
+    message = refused(lambda: read_samples(path))
     assert message.startswith(f"{path}: line 2: ") and FAULTS[line] in message
-    assert "\n" not in message and len(message) < 300
 
 
 def test_a_name_is_a_string_or_a_structure(tmp_path: Path) -> None:

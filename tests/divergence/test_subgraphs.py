@@ -1,6 +1,5 @@
 """Compounds of trees: against the definition, checked node set by node set, and against the general weights."""
 
-from collections import defaultdict
 from itertools import chain, combinations
 
 import numpy as np
@@ -8,19 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.divergence.test_samples import Occurrence, weight
 from workflow_scripts.divergence import subgraphs
 from workflow_scripts.divergence.samples import Samples, collect, from_bags
 from workflow_scripts.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
 from workflow_scripts.pairs.tree import Tree
 
 ALL = 10**9
-EMPTY = Tree([], [], [])
-# The walk-through's three samples in spirit: a and b always under c in the same way, c under a head of its own.
-TOY = [
-    Tree(["x", "c", "a", "b"], [-1, 0, 1, 1], ["ROOT", "r", "r", "r"]),
-    Tree(["y", "c", "b", "a"], [-1, 0, 1, 1], ["ROOT", "r", "r", "r"]),
-    Tree(["c", "a", "b", "z"], [3, 0, 0, -1], ["r", "r", "r", "ROOT"]),
-]
 
 
 @st.composite
@@ -63,30 +56,16 @@ def listed(tree: Tree, nodes: int, branching: int) -> list[tuple[frozenset[int],
 
 def weights(samples: list[list[Tree]], nodes: int, branching: int) -> list[dict[str, float]]:
     """W(G,R) of each sample as the definition has it: over all compounds around an occurrence, of any size."""
-    occurrences = [
-        [(t, members, name) for t, tree in enumerate(part) for members, name in listed(tree, nodes, branching)]
+    found = [
+        [
+            Occurrence(name, frozenset((t, v) for v in members), frozenset())
+            for t, tree in enumerate(part)
+            for members, name in listed(tree, nodes, branching)
+        ]
         for part in samples
     ]
-    with_one = defaultdict(set)
-    with_both = defaultdict(set)
-    for r, part in enumerate(occurrences):
-        for t, members, name in part:
-            with_one[name].add(r)
-            for other_t, other, around in part:
-                if t == other_t and members < other:
-                    with_both[name, around].add(r)
-    result = []
-    for part in occurrences:
-        best: dict[str, float] = defaultdict(float)
-        for t, members, name in part:
-            shares = [
-                len(with_both[name, around]) / len(with_one[name])
-                for other_t, other, around in part
-                if t == other_t and members < other
-            ]
-            best[name] = max(best[name], 1 - max(shares, default=0))
-        result.append({name: weight for name, weight in best.items() if weight > 1e-12})
-    return result
+    every = [{name: weight(name, part, found) for name in {g.name for g in part}} for part in found]
+    return [{name: value for name, value in of_sample.items() if value > 1e-12} for of_sample in every]
 
 
 def samples_of(found: Subgraphs, texts: list[list[int]], keep: int = 100_000) -> Samples:
@@ -121,28 +100,6 @@ def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int,
     assert got.compound_names == sorted({name for bag in expected for name in bag})
     for bag, wanted in zip(bags(got), expected, strict=True):
         assert bag == pytest.approx(wanted)
-
-
-def test_the_toy_case() -> None:
-    """What only ever occurs inside one larger compound weighs nothing; what stands in three places weighs."""
-    found = samples_of(find_subgraphs(Forest(TOY)), [[0], [1], [2]])
-    assert not {"c(r:a)", "c(r:b)", "x(r:c(r:a))"} & {*found.compound_names}
-    columns = dict(zip(found.compound_names, found.compounds.toarray().T.tolist(), strict=True))
-    assert columns["c(r:a r:b)"] == pytest.approx([2 / 3] * 3)  # each head around it in one sample of three
-    assert columns["x(r:c(r:a r:b))"] == [1, 0, 0]
-
-
-def test_paths_of_any_length_and_sets_of_five() -> None:
-    chain_of_8 = Tree(list("abcdefgh"), [-1, *range(7)], ["r"] * 8)
-    found = find_subgraphs(Forest([chain_of_8]))
-    sizes = [name.count(":") + 1 for name in found.names(np.arange(len(found.first)))]
-    assert sorted(sizes) == sorted(size for size in range(2, 9) for _ in range(9 - size))
-    assert samples_of(found, [[0]]).compound_names == ["a(r:b(r:c(r:d(r:e(r:f(r:g(r:h)))))))"]
-    fan = Tree(list("abcdefg"), [-1, 0, 0, 0, 1, 1, 2], ["r"] * 7)
-    names = samples_of(find_subgraphs(Forest([fan])), [[0]]).compound_names
-    assert names == [
-        "a(r:b(r:e r:f) r:c)", "a(r:b(r:e r:f) r:d)", "a(r:b(r:e) r:c(r:g))", "a(r:b(r:f) r:c(r:g))", "a(r:c(r:g) r:d)",
-    ]  # fmt: skip
 
 
 def test_names_are_unique_whatever_the_words_are() -> None:
@@ -185,6 +142,7 @@ def test_explosive_trees_end_and_are_counted() -> None:
     n = 5000
     star = Tree(["a", *(f"b{v}" for v in range(n))], [-1] + [0] * n, ["r"] * (n + 1))
     long = Tree([f"c{v}" for v in range(n)], [-1, *range(n - 1)], ["r"] * n)
-    found = find_subgraphs(Forest([star, long, TOY[0]]))
+    small = Tree(["x", "c", "a", "b"], [-1, 0, 1, 1], ["r"] * 4)
+    found = find_subgraphs(Forest([star, long, small]))
     assert found.skipped == 2 and np.diff(found.begins).tolist() == [0, 0, 7]
     assert samples_of(found, [[0], [1], [2]], ALL).atoms.sum(axis=1).tolist() == [n + 1, n, 4]

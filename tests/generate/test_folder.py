@@ -1,11 +1,13 @@
 """Images are found by their prompts' file names; missing and broken ones are named, and other texts refused."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.generate.conftest import HOME, Place, make_prompts, picture
+from tests.specs.evaluated import refused
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.generate.config import Generator
 from workflow_scripts.generate.generators import folder
@@ -54,13 +56,10 @@ def test_endings_and_draws(place: Place, ending: str) -> None:
     manifest, _ = place.generate("folder", prompts, path=str(mine))
     assert list(manifest["status"]) == ["ok", "ok"]
     assert list(manifest["path"].str.rsplit("/", n=1).str[-1]) == [f"0_0{ending.lower()}", f"0_1{ending.lower()}"]
-
-
-def test_of_two_endings_the_first_is_taken(place: Place) -> None:
-    prompts = make_prompts({"test_unseen": ["u/1"]}, captions=1)
-    mine = make(place.root / "made", [f"{HOME}/test_unseen/u/1/0{ending}" for ending in (".png", ".jpg", ".webp")])
+    # Of several endings the first is taken.
+    make(mine, [str(Path(name).with_suffix(other)) for name in prompts["file_name"] for other in (".webp", ".jpg")])
     manifest, _ = place.generate("folder", prompts, path=str(mine))
-    assert manifest["path"][0].endswith(".jpg")
+    assert set(manifest["path"].str[-4:]) == {".jpg"}
 
 
 def list_texts(place: Place, mine: Path, **changed: str) -> None:
@@ -95,9 +94,7 @@ FAULTS = {
 def test_refused_manifests(place: Place, rows: str) -> None:
     mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
     (mine / "manifest.csv").write_text(rows)
-    with pytest.raises(UserError, match=FAULTS[rows]) as error:
-        place.generate("folder", path=str(mine))
-    assert "\n" not in str(error.value)
+    assert re.search(FAULTS[rows], refused(lambda: place.generate("folder", path=str(mine))))
 
 
 def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:

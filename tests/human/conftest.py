@@ -1,6 +1,10 @@
-"""A made-up scored run, and a study of it."""
+"""A study of the small run, of which an image was not made, another not scored, a caption not swapped; its people.
+
+Simulated people answer by planted probabilities that the analysis must recover.
+"""
 
 import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,110 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
+from tests.project import COMPOSITION, DATASET, GENERATORS, Project
 from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_json, write_json, write_table
+from workflow_scripts.core.io import read_json, read_table, write_table
 from workflow_scripts.human import sample_tasks
 from workflow_scripts.human.config import Sampling
 from workflow_scripts.human.steps import SampleTasks
-from workflow_scripts.human.tasks import read_tasks
+from workflow_scripts.human.tasks import KINDS, read_tasks
 
-DATASET, COMPOSITION = "tiny", "color"
-GENERATORS = ("honest", "lazy", "twin")
-COLORS = ("red", "blue", "green", "white")
-IMAGES = 60
-HOSTILE = "<script>document.title='run'</script></script><b>bold</b> & a bird with a red wing"
 CONSENT = "You get $5 & <thanks>\nWrite to me@example.org"
-SETTINGS = {"perceptual": 36, "match": 36, "caption": 36}
-
-
-def _picture(path: Path, random: np.random.Generator) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(random.integers(0, 255, (24, 32, 3), dtype=np.uint8)).save(path)
-
-
-def _caption(number: int, color: str) -> str:
-    return f"bird {number} has a {color} wing"
-
-
-def _pair(image: str, caption: int, text: str) -> dict[str, Any]:
-    start = text.rindex(" wing") - len(text[: text.rindex(" wing")].split()[-1])
-    noun = text.rindex("wing")
-    return {
-        "image_id": image, "caption_id": caption, "adjective": text[start : noun - 1], "noun": "wing",
-        "adjective_start": start, "adjective_end": noun - 1, "noun_start": noun, "noun_end": noun + 4,
-        "relation": "adjacent",
-    }  # fmt: skip
-
-
-def make_run(results: Path) -> Path:
-    """Write every artifact that the stage reads; ``green wing`` is held out; ``twin`` copies a third of ``lazy``."""
-    random = np.random.default_rng(5)
-    place, ours = results / DATASET, results / DATASET / COMPOSITION
-    captions, images, pairs, swapped, prompts = [], [], [], [], []
-    for number in range(IMAGES):
-        image, seen = f"{number:03d}", number < IMAGES // 2
-        _picture(place / "images" / f"{image}.png", random)
-        images.append({"image_id": image, "path": f"{DATASET}/images/{image}.png", "width": 32, "height": 24})
-        for caption in range(2):
-            color = COLORS[(number + caption) % 2] if seen else "green"
-            text = HOSTILE if (number, caption) == (1, 0) else _caption(number, color)
-            captions.append({"image_id": image, "caption_id": caption, "class_id": f"{number % 7}", "text": text})
-            pairs.append(_pair(image, caption, text))
-            asked = {"image_id": image, "caption_id": caption, "draw": 0}
-            split = "test_seen" if seen else "test_unseen"
-            prompts.append({**asked, "split": split, "text": text, "pair": None if seen else "green_wing"})
-            if seen and number % 10:
-                start, end = pairs[-1]["adjective_start"], pairs[-1]["adjective_end"]
-                new = text[:start] + "green" + text[end:]
-                change = {"noun": "wing", "original_adj": text[start:end], "new_adj": "green", "start": start,
-                          "end": end, "new_start": start, "new_end": start + 5}  # fmt: skip
-                swapped.append({"image_id": image, "caption_id": caption, "text": text, "swapped_text": new,
-                                "changes": [change], "pair": "green_wing"})  # fmt: skip
-                prompts.append({**asked, "split": "test_swapped", "text": new, "pair": "green_wing"})
-    table = pd.DataFrame(prompts)
-    table["file_name"] = [f"{r.split}/{r.image_id}/{r.caption_id}.png" for r in table.itertuples()]
-    write_table(table, ours / "prompts.parquet", tables.PROMPTS)
-    write_table(pd.DataFrame(captions), place / "captions.parquet", tables.CAPTIONS)
-    frame = pd.DataFrame(images).astype({"width": "Int64", "height": "Int64"})
-    frame[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]] = np.nan
-    write_table(frame, place / "images.parquet", tables.IMAGES)
-    write_table(pd.DataFrame(pairs), place / "pairs.parquet", tables.PAIRS)
-    write_table(pd.DataFrame(swapped), ours / "swapped.parquet", tables.SWAPPED)
-    ranking = pd.DataFrame(
-        [{"adjective": c, "noun": "wing", "count": 9, "images": 9, "rank": i + 1, "percentile": 20.0 * (i + 1)}
-         for i, c in enumerate(COLORS)]
-    )  # fmt: skip
-    write_table(ranking, ours / "ranking.parquet", tables.RANKING)
-    write_json({"pairs": ["green_wing"]}, ours / "heldout.json")
-    for generator in GENERATORS:
-        _generate(results, table, generator, random)
-    return results
-
-
-def _generate(results: Path, prompts: pd.DataFrame, generator: str, random: np.random.Generator) -> None:
-    ours = results / DATASET / COMPOSITION
-    made = prompts[["image_id", "caption_id", "split", "draw"]].copy()
-    place = f"{DATASET}/{COMPOSITION}/generated/{generator}/images"
-    made["path"] = [f"{place}/{name}" for name in prompts["file_name"]]
-    made["status"] = "ok"
-    for number, path in enumerate(made["path"]):
-        _picture(results / path, random)
-        if generator == "twin" and number % 3 == 0:
-            shutil.copy(results / path.replace("/twin/", "/lazy/"), results / path)
-    # One image was not made, and one was not scored.
-    made.loc[3, ["path", "status"]] = [None, "missing"]
-    write_table(made, ours / "generated" / generator / "manifest.parquet", tables.MANIFEST)
-    skill = {"honest": 0.8, "lazy": 0.4, "twin": 0.3}[generator]
-    for split, rows in prompts[made["status"] == "ok"].groupby("split"):
-        rows = rows.iloc[1:] if split == "test_seen" else rows
-        scores = rows[["image_id", "caption_id", "draw", "pair"]].copy()
-        top = np.round(np.clip(random.normal(skill, 0.25, len(rows)), 0, 1), 6)
-        scores["similarity"], scores["p_beaten"], scores["p_tied"] = np.round(top / 2, 6), 0.0, 0.0
-        scores["expected_top1"], scores["hit"], scores["weight"] = top, top > 0.5, 1.0
-        scores["adjectives"], scores["adjective_first"] = 0, np.nan
-        write_table(scores, ours / "scores" / generator / f"{split}.parquet", tables.SCORES)
+# Four tasks of each split and generator, or of each split and two generators.
+SETTINGS = {"perceptual": 28, "match": 32, "caption": 32}
 
 
 @dataclass(frozen=True)
@@ -125,11 +37,7 @@ class Study:
 
     @property
     def scores(self) -> list[Path]:
-        return [self.results / DATASET / COMPOSITION / "scores" / name for name in GENERATORS]
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        return dict(zip(self.tasks["task_id"], self.tasks["kind"], strict=True))
+        return [self.results / DATASET / COMPOSITION / "scores" / "0" / name for name in GENERATORS]
 
 
 def make_study(
@@ -143,7 +51,7 @@ def make_study(
         **{name: ours / f"{name}.parquet" for name in ("ranking", "swapped", "prompts")},
         heldout=ours / "heldout.json",
         manifests=[ours / "generated" / name / "manifest.parquet" for name in generators],
-        scores=[ours / "scores" / name for name in generators],
+        scores=[ours / "scores" / "0" / name for name in generators],
         sampling=Sampling.model_validate(SETTINGS | settings), seed=seed, consent=CONSENT,
         tasks=folder / "tasks.parquet", pictures=folder / "pictures", label_studio=folder / "label_studio",
         summary=folder / "tasks.json",
@@ -153,12 +61,74 @@ def make_study(
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results folder of a scored run; read-only."""
-    return make_run(tmp_path_factory.mktemp("run") / "results")
+def run(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder; read-only."""
+    results = tmp_path_factory.mktemp("run") / "results"
+    place, ours = results / DATASET, results / DATASET / COMPOSITION
+    shutil.copytree(
+        first_run.root / "results" / DATASET, place, ignore=shutil.ignore_patterns("compun", "specs", "judges", "human")
+    )
+    manifest = read_table(ours / "generated" / "faithful" / "manifest.parquet", tables.MANIFEST)
+    manifest.loc[3, ["path", "status"]] = [None, "missing"]
+    write_table(manifest, ours / "generated" / "faithful" / "manifest.parquet", tables.MANIFEST)
+    scores = read_table(ours / "scores" / "0" / "memorizer" / "test_seen.parquet", tables.SCORES)
+    write_table(scores[1:], ours / "scores" / "0" / "memorizer" / "test_seen.parquet", tables.SCORES)
+    swapped = read_table(ours / "swapped.parquet", tables.SWAPPED)
+    asked = read_table(ours / "prompts.parquet", tables.PROMPTS).query("split == 'test_swapped'").iloc[-1]
+    of_last = (swapped["image_id"] == asked["image_id"]) & (swapped["caption_id"] == asked["caption_id"])
+    write_table(swapped[~of_last], ours / "swapped.parquet", tables.SWAPPED)
+    return results
 
 
 @pytest.fixture(scope="session")
 def study(run: Path) -> Study:
     """Tasks, pictures and projects; read-only."""
     return make_study(run, run / DATASET / COMPOSITION / "human")
+
+
+@pytest.fixture(scope="session")
+def large(run: Path) -> Study:
+    """Enough tasks to recover what was planted."""
+    return make_study(run, run / DATASET / COMPOSITION / "large", **dict.fromkeys(KINDS, 120))
+
+
+COLUMNS = ["task_id", "annotator", "choice", "lead_time"]
+
+
+def answer_of(task: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the answer that the planted probability is of, and the other one."""
+    if task["kind"] == "match":
+        return "yes", "no"
+    if task["kind"] == "caption":
+        return task["right"], {"1": "2", "2": "1"}[task["right"]]
+    return "1", "2"
+
+
+def simulate(
+    tasks: pd.DataFrame, chance: Callable[[Mapping[str, Any]], float], workers: int, seed: int = 0, careless: int = 0
+) -> pd.DataFrame:
+    """Return a row for each answer: each of ``workers`` people answers each task, the last ``careless`` at random.
+
+    ``chance`` is the probability of yes, of the prompt's caption, or of picture_1.
+    """
+    random = np.random.default_rng(seed)
+    records = []
+    for number in range(workers):
+        coin = number >= workers - careless
+        for task in tasks.to_dict("records"):
+            if task["check"] == "gold":
+                options = {"match": ("yes", "no")}.get(task["kind"], ("1", "2"))
+                answer = options[int(random.integers(2))] if coin else task["right"]
+            else:
+                first, second = answer_of(task)
+                p = 0.5 if coin else chance(task)
+                answer = first if random.random() < p else second
+            seconds = round(float(random.gamma(4, 2.5)), 3)
+            records.append((task["task_id"], f"person{number:02d}", answer, seconds))
+    return pd.DataFrame(records, columns=COLUMNS)
+
+
+def written(path: Path, *rows: tuple[Any, ...], columns: list[str] = COLUMNS) -> Path:
+    """Write answers."""
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    return path

@@ -4,19 +4,13 @@ import csv
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from tests.human.simulated import COLUMNS
+from tests.human.conftest import COLUMNS, written
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.human.answers import collect
 
 KINDS = {"t1": "perceptual", "t2": "match", "t3": "caption"}
-
-
-def written(path: Path, *rows: tuple[Any, ...], columns: list[str] = COLUMNS) -> Path:
-    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
-    return path
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Tasks are balanced, seeded and checked; their names and projects reveal nothing."""
 
 import base64
-import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -10,63 +9,53 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
-from tests.human.conftest import COMPOSITION, CONSENT, DATASET, GENERATORS, Study, make_study
+from tests.conftest import ROOT
+from tests.human.conftest import CONSENT, SETTINGS, Study, make_study
+from tests.project import COMPOSITION, DATASET, GENERATORS
+from tests.split.split_worlds import pairs_table
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.tables import SWAPPED
+from workflow_scripts.core.tables import PAIRS, PROMPTS, SWAPPED
+from workflow_scripts.human.entries import make_trials
 from workflow_scripts.human.pictures import TILES, broken, read_picture
-from workflow_scripts.human.sample_tasks import allot, in_turns
 from workflow_scripts.human.tasks import ALL_KINDS, KINDS, shown_columns
 from workflow_scripts.plot.page import render
+from workflow_scripts.text.lexicon import load_lexicon
+
+COLORS = ROOT / "lexicons" / "adjectives" / "color.yaml"
 
 
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.integers(0, 120), st.integers(0, 5))
-def test_allot_is_fair(sizes: list[int], total: int, seed: int) -> None:
-    given_ = allot(sizes, total, np.random.default_rng(seed))
-    assert sum(given_) == min(total, sum(sizes))
-    assert all(n <= size for n, size in zip(given_, sizes, strict=True))
-    open_cells = [n for n, size in zip(given_, sizes, strict=True) if n < size]
-    assert not open_cells or max(given_) - min(open_cells) <= 1
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["a", "b", None])), min_size=1, max_size=30))
-def test_every_image_comes_once_before_any_comes_twice(rows: list[tuple[int, str | None]]) -> None:
-    table = pd.DataFrame({"image_id": [str(i) for i, _ in rows], "pair": [p for _, p in rows]})
-    order = in_turns(table, np.random.default_rng(0))
-    assert sorted(order.index) == list(range(len(rows)))
-    turns = order.groupby("image_id").cumcount()
-    assert turns.is_monotonic_increasing
-
-
-def test_cells_are_balanced(study: Study) -> None:
+@pytest.mark.parametrize("sampled", ["study", "large"])
+def test_cells_and_sides_are_balanced(request: pytest.FixtureRequest, sampled: str) -> None:
+    study: Study = request.getfixturevalue(sampled)
     tasks = study.tasks[study.tasks["check"] == "none"]
-    for kind, of_kind in tasks.groupby("kind"):
-        assert len(of_kind) == 36
-        names = of_kind[["generator_1", "generator_2"]].apply(lambda row: tuple(sorted(filter(None, row))), axis=1)
-        counts = Counter(zip(of_kind["split"], names, strict=True))
-        # Three splits, and three generators or three pairs of them.
-        assert len(counts) == 9 and set(counts.values()) == {4}, kind
-        # No image twice in a cell.
-        assert not of_kind.assign(cell=names).duplicated(["split", "cell", "image_id"]).any()
-
-
-def test_sides_are_balanced_in_each_cell(study: Study) -> None:
-    captions = study.tasks[(study.tasks["check"] == "none") & (study.tasks["kind"] == "caption")]
-    assert set(captions.groupby(["split", "generator_1"])["right"].nunique()) == {2}
-    pairs = study.tasks[(study.tasks["check"] == "none") & (study.tasks["kind"] == "perceptual")]
-    first = pairs["generator_1"] < pairs["generator_2"]
-    assert first.sum() == len(pairs) / 2
+    names = tasks[["generator_1", "generator_2"]].apply(lambda row: " ".join(sorted(filter(None, row))), axis=1)
+    tasks = tasks.assign(cell=names, first=tasks["generator_1"] < tasks["generator_2"].fillna(""))
+    assert tasks.groupby("kind").size().to_dict() == (SETTINGS if sampled == "study" else dict.fromkeys(KINDS, 120))
+    counts = tasks.groupby(["kind", "split", "cell"]).size()
+    for kind, cells in pd.DataFrame(study.summary["cells"]).groupby("kind"):
+        # Photographs serve no swapped captions, and the two others draw seen captions alike.
+        assert len(cells) == (7 if kind == "perceptual" else 8)
+        for cell in cells.itertuples():
+            assert cell.tasks == counts[kind, cell.split, " ".join(cell.generators)] <= cell.of
+        assert cells["tasks"].max() <= 1 + cells.loc[cells["tasks"] < cells["of"], "tasks"].min()
+    prompts = read_table(study.results / DATASET / COMPOSITION / "prompts.parquet", PROMPTS)
+    images = prompts.groupby("split")["image_id"].nunique()
+    for (kind, split, _), of_cell in tasks.groupby(["kind", "split", "cell"]):
+        # Each image once before any comes twice; a few have no task.
+        most = of_cell["image_id"].value_counts().max()
+        assert most == 1 or of_cell["image_id"].nunique() >= images[split] - 4
+        sides = {"perceptual": of_cell["first"], "caption": of_cell["right"] == "1"}.get(kind)
+        assert sides is None or abs(2 * sides.sum() - len(of_cell)) <= 1
 
 
 def test_pages_have_their_checks(study: Study) -> None:
-    for (_, _), page in study.tasks.groupby(["kind", "batch"]):
+    for (kind, _), page in study.tasks.groupby(["kind", "batch"]):
         page = page.sort_values("place")
         assert page["place"].tolist() == list(range(1, len(page) + 1))
-        assert Counter(page["check"]) == {"none": 18, "gold": 2, "repeat": 2}
+        assert Counter(page["check"]) == {"none": SETTINGS[kind] // 2, "gold": 2, "repeat": 2}
         assert page["check"].iloc[0] != "gold"
         by_id = page.set_index("task_id")
         for row in page[page["check"] == "repeat"].itertuples():
@@ -85,11 +74,19 @@ def test_pages_have_their_checks(study: Study) -> None:
 
 def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
     ours = study.results / DATASET / COMPOSITION
-    swapped = read_table(ours / "swapped.parquet", SWAPPED).set_index(["image_id", "caption_id"])
+    keys = ["image_id", "caption_id"]
+    swapped = read_table(ours / "swapped.parquet", SWAPPED).set_index(keys)
+    pairs, forms = read_table(ours.parent / "pairs.parquet", PAIRS), load_lexicon(COLORS).forms
+    unseen = read_table(ours / "prompts.parquet", PROMPTS).query("split == 'test_unseen'").set_index(keys)["pair"]
     for row in study.tasks[(study.tasks["kind"] == "caption") & (study.tasks["check"] == "none")].itertuples():
         texts = [row.text_1, row.text_2] if row.right == "1" else [row.text_2, row.text_1]
         if row.split == "test_unseen":
-            assert texts[0].replace(" green ", " x ") == re.sub(r" (red|blue|white) ", " x ", texts[1])
+            adjective, _, noun = unseen[row.image_id, row.caption_id].partition("_")
+            words = (text.replace(",", "").split() for text in texts)
+            changes = {pair for pair in zip(*words, strict=True) if pair[0] != pair[1]} - {("a", "an"), ("an", "a")}
+            ((old, new),) = {(forms[old], forms[new]) for old, new in changes}
+            said = pairs[(pairs["image_id"] == row.image_id) & (pairs["noun"] == noun)]["adjective"]
+            assert old == adjective and new not in set(said)
         else:
             pair = swapped.loc[(row.image_id, row.caption_id), ["text", "swapped_text"]].tolist()
             assert texts == (pair if row.split == "test_seen" else pair[::-1])
@@ -97,10 +94,9 @@ def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
 
 def test_what_is_skipped_is_counted(study: Study) -> None:
     skipped = study.summary["skipped"]
-    assert skipped["no image"] == len(GENERATORS) and skipped["not scored"] == len(GENERATORS)
-    assert skipped["two generators' images are the same"] > 0
-    # Three of the seen images were not swapped; they have two captions each, of which one has no score.
-    assert skipped["seen caption that was not swapped"] == len(GENERATORS) * (6 - 1)
+    assert skipped["no image"] == skipped["not scored"] == 1 and skipped["no other caption"] >= 2
+    assert skipped["two generators' images are the same"] > 20
+    assert skipped["seen caption that was not swapped"] == len(GENERATORS)
     twins = study.tasks[(study.tasks["kind"] == "perceptual") & (study.tasks["check"] == "none")]
     assert (twins["picture_1"] != twins["picture_2"]).all()
 
@@ -117,34 +113,27 @@ def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
 
 def test_a_changed_picture_changes_the_task(study: Study, run: Path, tmp_path: Path) -> None:
     shutil.copytree(run / DATASET, tmp_path / DATASET)
-    made = tmp_path / DATASET / COMPOSITION / "generated" / "honest" / "images"
+    made = tmp_path / DATASET / COMPOSITION / "generated" / "faithful" / "images"
     for path in made.rglob("*.png"):
         Image.new("RGB", (8, 8), "red").save(path)
     changed = make_study(tmp_path, tmp_path / "human")
     same = set(study.tasks["task_id"]) & set(changed.tasks["task_id"])
     shown = study.tasks[study.tasks["task_id"].isin(same)]
-    assert "honest" not in {*shown["generator_1"], *shown["generator_2"]} and len(same)
+    assert "faithful" not in {*shown["generator_1"], *shown["generator_2"]} and len(same)
 
 
 def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> None:
-    study = make_study(run, tmp_path, generators=("honest", "lazy"), splits=["test_seen", "test_swapped"])
+    study = make_study(run, tmp_path, generators=("faithful", "memorizer"), splits=["test_seen", "test_swapped"])
     shown = study.tasks[study.tasks["check"] == "none"]
     assert set(shown["split"]) == {"test_seen", "test_swapped"}
-    assert {*shown["generator_1"], *shown["generator_2"].dropna()} == {"honest", "lazy"}
+    assert {*shown["generator_1"], *shown["generator_2"].dropna()} == {"faithful", "memorizer"}
     assert {c["of"] for c in study.summary["cells"] if c["kind"] == "match"} != {0}
-
-
-def test_one_generator_has_no_perceptual_task(run: Path, tmp_path: Path) -> None:
-    study = make_study(run, tmp_path, generators=("honest",))
-    assert "perceptual" not in set(study.tasks["kind"])
-    assert study.summary["kinds"]["perceptual"]["none"] == 0
-
-
-def test_no_tasks_are_refused(run: Path, tmp_path: Path) -> None:
-    nothing = dict.fromkeys(KINDS, 0)
+    # One generator has no perceptual task.
+    alone = make_study(run, tmp_path, generators=("faithful",))
+    assert "perceptual" not in set(alone.tasks["kind"]) and alone.summary["kinds"]["perceptual"]["none"] == 0
     with pytest.raises(UserError, match="no tasks"):
-        make_study(run, tmp_path, **nothing)
-    assert not (tmp_path / "tasks.parquet").exists()
+        make_study(run, tmp_path / "none", **dict.fromkeys(KINDS, 0))
+    assert not (tmp_path / "none" / "tasks.parquet").exists()
 
 
 def test_an_unreadable_picture_is_named(tmp_path: Path) -> None:
@@ -187,3 +176,45 @@ def test_label_studio_projects(study: Study) -> None:
             assert all(shown[name] == row[name] for name in shown if name.startswith("text"))
             raw = base64.b64decode(shown["picture_1"].partition("base64,")[2])
             assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()
+
+
+TRIALS = {
+    ("a", 0, "a red wing and a blue bill"): ["red wing", "blue bill"],
+    ("a", 1, "the wing is orange or so"): ["orange wing predicative"],
+    ("b", 0, "red wing and bill"): ["red wing", "red bill shared"],
+    ("b", 1, "a bird with a green tail"): ["green tail"],
+    ("c", 0, "an orange wing"): ["orange wing"],
+}
+
+
+@pytest.fixture
+def captions_and_pairs() -> tuple[pd.DataFrame, pd.DataFrame]:
+    rows = []
+    for (image, caption, text), pairs in TRIALS.items():
+        for adjective, noun, *relation in map(str.split, pairs):
+            spans = [end for word in (adjective, noun) for end in (text.index(word), text.index(word) + len(word))]
+            rows.append((image, caption, adjective, noun, *spans, *(relation or ["adjacent"])))
+    return pd.DataFrame([*TRIALS], columns=["image_id", "caption_id", "text"]), pairs_table(rows)
+
+
+def test_trials_by_hand(captions_and_pairs: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    trials, left_out = make_trials(*captions_and_pairs, {"red_wing", "orange_wing"}, ["blue", "orange", "red"], seed=0)
+    rows = [tuple(row) for row in trials[["image_id", "caption_id", "adjective", "wrong", "wrong_text"]].values]
+    # Of image a, red and orange are said of the wing: blue is all that is left. Of b, red bears on the bill as well.
+    assert rows[:2] == [
+        ("a", 0, "red", "blue", "a blue wing and a blue bill"),
+        ("a", 1, "orange", "blue", "the wing is blue or so"),
+    ]
+    assert rows[2][:3] == ("c", 0, "orange") and rows[2][4] == f"a {rows[2][3]} wing"
+    assert left_out == {"shared or disputed": 1}
+    trials, left_out = make_trials(*captions_and_pairs, {"orange_wing"}, ["orange", "red"], seed=0)
+    assert len(trials) == 1 and left_out == {"no wrong adjective is left": 1}
+
+
+def test_wrong_adjectives_depend_on_the_seed_alone(captions_and_pairs: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    captions, pairs = captions_and_pairs
+    adjectives = [f"color{i}" for i in range(30)]
+    one, _ = make_trials(captions, pairs, {"red_wing", "orange_wing"}, adjectives, 1)
+    same, _ = make_trials(captions.iloc[::-1], pairs.iloc[::-1], {"orange_wing", "red_wing"}, adjectives, 1)
+    other, _ = make_trials(captions, pairs, {"red_wing", "orange_wing"}, adjectives, 2)
+    assert one.equals(same) and not one.equals(other)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -49,19 +49,24 @@ def drawn(path: Path, text: str) -> None:
     path.write_text(text)
 
 
+def opener(judge: FakeJudge, folder: Path) -> Callable[..., AbstractContextManager[Embedder]]:
+    """Return what opens ``judge``, with a cache in ``folder``, whatever judge is asked for."""
+
+    @contextmanager
+    def opened(*_: object) -> Iterator[Embedder]:
+        with Cache(folder / "fake.sqlite") as cache:
+            yield Embedder(judge, cache, 4, "made")
+
+    return opened
+
+
 def run(
     module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch | None = None, **settings: Any
 ) -> tuple[dict[str, Any], FakeJudge]:
     """Return the result of an evaluation, and the judge it used: a fake one if ``monkeypatch`` is given."""
     judge = FakeJudge()
-
-    @contextmanager
-    def fake(*_: object) -> Iterator[Embedder]:
-        with Cache(tmp_path / "fake.sqlite") as cache:
-            yield Embedder(judge, cache, 4, "made")
-
     if monkeypatch is not None:
-        monkeypatch.setattr(module, "open_embedder", fake)
+        monkeypatch.setattr(module, "open_embedder", opener(judge, tmp_path))
     declared = next(iter(get_type_hints(module.main).values()))
     common = {"judge": "none", "bootstrap": 100, "batch": 4, "threads": 1, "device": "cpu"}
     step = declared(**common | {"output": tmp_path / "result.json", "cache": tmp_path / "cache"} | settings)

@@ -1,4 +1,4 @@
-"""Chunks: they add up to the caption, each beginning is complete, and a negative differs in one chunk."""
+"""Chunks: they add up to the caption, and each beginning is complete."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workflow_scripts.core import limits
 from workflow_scripts.core.cache import Cache
-from workflow_scripts.specs.chunks import Chunker, chunk_all, triple
+from workflow_scripts.specs.chunks import Chunker, chunk_all
 from workflow_scripts.text import parsing
 
 MODEL = "en_core_web_sm"
@@ -46,6 +46,9 @@ MARKED = [
     "A sign | on the wall | reads \"Bless this home\" | in cursive letters.",
     "A British Shorthair cat | with plush, bluish-gray fur | is lounging | on a deep green velvet sofa. | The cat"
     " | is partially tucked | under a multi-colored woven blanket | with fringed edges.",
+    # What is not separated at all.
+    "a small yellow bird",
+    "...",
     # A number alone is not a chunk.
     "1. A yellow taxi. | 2. A man.",
 ]  # fmt: skip
@@ -92,19 +95,6 @@ ANY_TEXT = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=60)
 @given(ANY_TEXT)
 def test_increments_of_any_text_are_prefixes_of_it(chunker, text):
     assert_cut_well(text, chunker.cut([text])[0])
-
-
-def test_triples_by_hand():
-    text, ends = "a b c d", [1, 3, 5, 7]
-    other, other_ends = "w x y z", [1, 3, 5, 7]
-    assert triple(text, ends, other, other_ends, 1) == ("a", "a b", "w")
-    assert triple(text, ends, other, other_ends, 2) == ("a b", "a b c", "a x")
-    assert triple(text, ends, other, other_ends, 3) == ("a b c", "a b c d", "a b y")
-
-
-@pytest.mark.parametrize("text", ["", "\n\t ", "cat", "a small yellow bird", "cat  ", "...", "  cat", "?!"])
-def test_at_most_one_chunk(chunker, text):
-    assert chunker.cut([text]) == [[len(text.rstrip())] if text.strip() else []]
 
 
 def test_ten_thousand_words(chunker):

@@ -3,21 +3,14 @@
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from tests.plot.overlapping import overlapping
-from tests.project import Project
 from tests.report.pages import Page
 from workflow_scripts.core.io import read_json
 from workflow_scripts.plot.page import described
 from workflow_scripts.specs import draw_specs
 from workflow_scripts.specs.section import COLUMNS, MEASURES, lines
 from workflow_scripts.specs.steps import DrawSpecs
-
-
-@pytest.fixture(scope="module")
-def results(first_run: Project) -> Path:
-    return first_run.root / "results"
 
 
 def test_table(results: Path) -> None:

@@ -1,8 +1,8 @@
 """Pos, Neg and increment rate by brute force, and the formats of the data."""
 
-import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.project import Project
 from tests.specs.evaluated import drawn, refused, run
+from workflow_scripts.core.io import read_json
 from workflow_scripts.specs import intrinsic
 from workflow_scripts.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions
 
@@ -42,30 +43,6 @@ def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -
         expected.append([pos, neg, rate])
     found = scored(rows)[list(MEASURES)].to_numpy(float)
     assert found == pytest.approx(np.array(expected).reshape(-1, 3), nan_ok=True)
-
-
-def world(captions: int, lift: float, seed: int) -> pd.DataFrame:
-    random = np.random.default_rng(seed)
-    rows = []
-    for caption in range(captions):
-        for step in range(5):
-            right = step * lift + random.normal()
-            rows.append((f"i{caption // 2}", f"c{caption}", right, right - lift + random.normal() if step else NONE))
-    return scored(rows)
-
-
-def test_differences_are_paired() -> None:
-    better, worse = world(120, 1.0, 0), world(120, 0.2, 1)
-    found = differences(better, worse, 300, 0)
-    for measure in MEASURES:
-        value = better[measure].mean() - worse[measure].mean()
-        assert found[measure]["value"] == pytest.approx(value, abs=1e-6)
-        assert 0 < found[measure]["low"] < found[measure]["value"] < found[measure]["high"]
-    # A judge does not differ from itself in any resample.
-    assert differences(better, better.sample(frac=1, random_state=0), 300, 0)["pos"] == {
-        "value": 0.0, "low": 0.0, "high": 0.0, "n": 120, "images": 60,
-    }  # fmt: skip
-    assert differences(better, worse, 300, 0) == found
 
 
 def test_negatives_are_aligned_with_their_texts() -> None:
@@ -131,14 +108,6 @@ def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> Non
     assert found["captions_with_one_increment_or_none"] == 1
 
 
-def test_sdci_with_other_columns(tmp_path: Path) -> None:
-    pd.DataFrame({"image": ["a"], "caption": ["b"]}).to_parquet(tmp_path / "a.parquet")
-    for folder in (tmp_path, tmp_path / "none"):
-        assert "not sDCI: " in refused(lambda folder=folder: read_sdci(folder, None, tmp_path))
-    (tmp_path / "b.arrow").write_text("no stream")
-    assert "expected .arrow or .parquet files" in refused(lambda: read_sdci(tmp_path, None, tmp_path))
-
-
 def test_captions_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     folder = tmp_path / "test"
     folder.mkdir()
@@ -180,51 +149,54 @@ def test_missing_images_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                             " with three texts or more")  # fmt: skip
 
 
-HEADER = "image,caption_id,step,text,negative\n"
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        ("a.png,0,one,red,\n", "line 2: step: expected a number; correct this row (1 rows are wrong)"),
-        ("a.png,0,1,red,\na.png,0,1,red wing,\n", "line 3: duplicate step of its caption"),
-        ("a.png,0,1\n", "line 2: 3 values"),
-        ("a.png, ,1,red,\n", "line 2: no caption_id"),
-    ],
-)
-def test_bad_rows(tmp_path: Path, rows: str, said: str) -> None:
-    (tmp_path / "t.csv").write_text(HEADER + rows)
-    assert said in refused(lambda: intrinsic.read_table(tmp_path / "t.csv", None))
-
-
 def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
-    (tmp_path / "t.csv").write_text(HEADER + rows)
+    (tmp_path / "t.csv").write_text("image,caption_id,step,text,negative\n" + rows)
     steps, left_out = intrinsic.read_table(tmp_path / "t.csv", None)
     assert left_out == {"captions empty": ["a.png 0"]}
     assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
-    (tmp_path / "t.csv").write_text(HEADER + "a.png,0,0,,\n")
+    (tmp_path / "t.csv").write_text("image,caption_id,step,text\na.png,0,0,\n")
     assert "none of 0 captions" in refused(lambda: run(intrinsic, tmp_path, data=tmp_path / "t.csv", judge="none"))
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a.png,0,one,red\n", "line 2: step: expected a number; correct this row (1 rows are wrong)"),
+        ("a.png,0,1,red\na.png,0,1,red wing\n", "line 3: duplicate step of its caption"),
+        ("a.png,0,1\n", "line 2: 3 values"),
+        ("a.png, ,1,red\n", "line 2: no caption_id"),
+        (None, "not sDCI: "),
+        (pd.DataFrame({"image": ["a"], "caption": ["b"]}), "not sDCI: "),
+        (b"no stream", "expected .arrow or .parquet files"),
+    ],
+)
+def test_faults(tmp_path: Path, content: Any, message: str) -> None:
+    """Of a table, and of a folder: that there is none, of one with other columns, and of one without tables."""
+    if isinstance(content, str):
+        (tmp_path / "t.csv").write_text("image,caption_id,step,text\n" + content)
+        assert message in refused(lambda: intrinsic.read_table(tmp_path / "t.csv", None))
+        return
+    if isinstance(content, bytes):
+        (tmp_path / "a.arrow").write_bytes(content)
+    elif content is not None:
+        content.to_parquet(tmp_path / "a.parquet")
+    assert message in refused(lambda: read_sdci(tmp_path, None, tmp_path))
+
+
 def test_the_small_run(first_run: Project) -> None:
-    """The result by plain loops over the similarities."""
+    """Means of the captions' measures, and paired differences of judges."""
     folder = first_run.root / "results" / "sketch" / "specs" / "0"
-    result, steps = (
-        json.loads((folder / "intrinsic.json").read_text()),
-        pd.read_parquet(folder / "similarities.parquet"),
-    )
-    values: dict[str, list[float]] = {}
+    result, steps = read_json(folder / "intrinsic.json"), pd.read_parquet(folder / "similarities.parquet")
+    captions = {name: score_captions(of_judge) for name, of_judge in steps.groupby("judge")}
+    means = {name: of_judge[list(MEASURES)].mean() for name, of_judge in captions.items()}
     for judge in result["judges"]:
-        rises, wins, losses = [], [], []
-        for _, caption in steps[steps["judge"] == judge["folder"]].groupby(["image", "caption_id"]):
-            right, wrong = caption["similarity"].tolist(), caption["negative_similarity"].tolist()[1:]
-            rises.append(np.mean([b > a for a, b in itertools.pairwise(right)]))
-            wins.append(np.mean([s > n for s, n in zip(right[1:], wrong, strict=True)]))
-            losses.append(np.mean([n > s for s, n in zip(right[1:], wrong, strict=True)]))
-        rate = (np.array(rises) + 1 - np.array(losses)) / 2
-        values[judge["folder"]] = [float(np.mean(x)) for x in (rises, wins, rate)]
-        assert [judge[measure]["value"] for measure in MEASURES] == pytest.approx(values[judge["folder"]], abs=1e-6)
+        assert [judge[m]["value"] for m in MEASURES] == pytest.approx([*means[judge["folder"]]], abs=1e-6)
     for difference in result["differences"]:
-        gains = np.subtract(values[difference["a"]], values[difference["b"]])
-        assert [difference[measure]["value"] for measure in MEASURES] == pytest.approx(gains, abs=1e-6)
+        gains = means[difference["a"]] - means[difference["b"]]
+        assert [difference[m]["value"] for m in MEASURES] == pytest.approx([*gains], abs=1e-6)
+        assert all(difference[m]["low"] < difference[m]["value"] < difference[m]["high"] for m in MEASURES)
+    # A judge does not differ from itself in any resample.
+    one = captions["specs"]
+    itself = differences(one, one.sample(frac=1, random_state=0), 300, 0)["pos"]
+    assert itself == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 40, "images": 40}

@@ -51,22 +51,15 @@ def saved(state: dict[str, torch.Tensor], path: Path) -> str:
     return str(path)
 
 
-def test_config_and_names(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
-    cfg, tensors = read_released(saved(state, tmp_path / "longclip.pt"))
-    assert cfg == CFG
-    model = construct(cfg)
-    model.load_state_dict(tensors)  # strict
-    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
-    save_file(state, tmp_path / "longclip.safetensors")
-    again = read_released(str(tmp_path / "longclip.safetensors"))
-    assert again[0] == cfg and all(torch.equal(again[1][name], tensor) for name, tensor in tensors.items())
-
-
 def test_positions_as_long_clip_adds_them(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
     """The first table is used for the first 20 positions, the second one for the others."""
     cfg, tensors = read_released(saved(state, tmp_path / "longclip.pt"))
+    assert cfg == CFG and {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    save_file(state, tmp_path / "longclip.safetensors")
+    again = read_released(str(tmp_path / "longclip.safetensors"))
+    assert again[0] == cfg and all(torch.equal(again[1][name], tensor) for name, tensor in tensors.items())
     model = construct(cfg)
-    model.load_state_dict(tensors)
+    model.load_state_dict(tensors)  # strict
     first, rest = torch.zeros(248, 1), torch.zeros(248, 1)
     first[:20], rest[20:] = 1, 1
     ids = torch.randint(1, 49406, (3, 248), generator=torch.Generator().manual_seed(0))

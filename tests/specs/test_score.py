@@ -1,5 +1,7 @@
-"""Pairs scored end to end by a tiny stretched model: scores, what cannot be scored, the cache, the command."""
+"""The score against torchmetrics; pairs scored by a tiny stretched model, what cannot be scored, the command."""
 
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -7,18 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
+from scipy import stats
 
 from tests.clip.conftest import clip_folder
 from tests.specs.evaluated import refused
 from workflow_scripts.clip import tokens
 from workflow_scripts.clip.embed import Embedder
 from workflow_scripts.clip.model import Judge, load_judge
+from workflow_scripts.clip.vision import import_torchvision
 from workflow_scripts.core import cli
 from workflow_scripts.core.cache import Cache
-from workflow_scripts.core.errors import UserError
+from workflow_scripts.specs import correlate, stretch
 from workflow_scripts.specs import score as step
-from workflow_scripts.specs import stretch
+from workflow_scripts.specs.correlate import correlations
 from workflow_scripts.specs.measure import cosine, specs
 from workflow_scripts.specs.score import read_pairs, score_pairs
 from workflow_scripts.specs.steps import Stretch
@@ -99,18 +105,14 @@ def test_faults_are_named_and_the_other_pairs_scored(
     assert all(str(folder) not in status and "0x" not in status for status in scored["status"])
     for name in ("specs", "cosine"):
         assert scored[name].notna().tolist() == scored["status"].isin(["ok", "cut"]).tolist()
+    # The text of 10,000 words is truncated to 247 tokens and the end token.
+    ids = tokens.tokenize(embedder.judge.tokenizer, [LONG])
+    assert ids.shape == (1, 248) and ids[0, -1] == embedder.judge.tokenizer.eot_token_id
+    shorter = score_pairs(embedder, [folder / "0.png"], [" ".join(LONG.split()[:400])])
+    assert shorter["status"][0] == "cut" and shorter["specs"][0] == scored["specs"][8]
     good = np.flatnonzero(scored["specs"].notna()).tolist()
     again = score_pairs(embedder, [folder / pairs[row][0] for row in good], [pairs[row][1] for row in good])
     assert np.array_equal(again["specs"], scored["specs"][good])
-
-
-def test_a_text_of_10000_words(judge: Judge, folder: Path, embedder: Embedder) -> None:
-    """It is truncated to 247 tokens and the end token."""
-    shorter = " ".join(LONG.split()[:400])
-    scored = score_pairs(embedder, [folder / "0.png"] * 2, [LONG, shorter])
-    assert scored["status"].tolist() == ["cut", "cut"] and scored["specs"].nunique() == 1
-    ids = tokens.tokenize(judge.tokenizer, [LONG])
-    assert ids.shape == (1, 248) and ids[0, -1] == judge.tokenizer.eot_token_id
 
 
 def test_other_failures_are_raised(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,6 +181,81 @@ def test_the_command(
 )
 def test_bad_tables(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "pairs.csv").write_text(content)
-    with pytest.raises(UserError, match=rf"pairs\.csv: {message}") as caught:
-        read_pairs(tmp_path / "pairs.csv")
-    assert "\n" not in str(caught.value)
+    assert re.search(rf"pairs\.csv: {message}", refused(lambda: read_pairs(tmp_path / "pairs.csv")))
+
+
+def draw(n: int, d: int, seed: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    made = torch.Generator().manual_seed(seed)
+    return torch.randn(n, d, generator=made, dtype=dtype), torch.randn(n, d, generator=made, dtype=dtype)
+
+
+@given(n=st.integers(1, 20), d=st.integers(1, 64), seed=st.integers(0, 99))
+def test_against_torchmetrics(n: int, d: int, seed: int) -> None:
+    import_torchvision()
+    from torchmetrics.functional import pairwise_cosine_similarity
+
+    images, texts = draw(n, d, seed)
+    expected = pairwise_cosine_similarity(images, texts).diagonal()
+    # Only directions matter.
+    torch.testing.assert_close(cosine(images * 7, texts / 3), expected)
+    torch.testing.assert_close(specs(images * 7, texts / 3), (expected + 1) / 2)
+
+
+def test_precision_is_kept_or_raised() -> None:
+    images, texts = draw(8, 512, 0, torch.float64)
+    exact = specs(images, texts)
+    assert exact.dtype == torch.float64
+    half = specs(images.half(), texts.half())
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, exact.float(), atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (3, 4), (4,)])
+def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="expected pairs of rows"):
+        specs(torch.zeros(2, 4), torch.zeros(shape))
+
+
+SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
+
+
+def rated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return images with three captions each, scores with ties, and correlated ratings in four steps."""
+    random = np.random.default_rng(seed)
+    scores = np.round(random.random(n), 2)
+    ratings = np.clip((scores * 3 + random.normal(size=n)).round(), 0, 3)
+    return np.array([f"i{i // 3}" for i in range(n)]), scores, ratings
+
+
+def test_values_equal_scipy() -> None:
+    images, scores, ratings = rated(150, 0)
+    found = correlations(images, scores, ratings, 200, 0)
+    for name, theirs in SCIPY.items():
+        assert found[name]["value"] == pytest.approx(theirs(scores, ratings)[0], abs=1e-6)
+        assert found[name]["low"] < found[name]["value"] < found[name]["high"]
+        assert (found[name]["n"], found[name]["images"]) == (150, 50)
+
+
+def test_undefined_values_are_none() -> None:
+    images, scores, ratings = rated(12, 3)
+    assert correlations(images, scores, np.ones(12), 50, 0)["pearson"]["value"] is None
+    alone = correlations(np.repeat("i", 12), scores, ratings, 50, 0)["kendall"]
+    assert alone["value"] is not None and alone["low"] is None
+    assert correlations(images[:1], scores[:1], ratings[:1], 50, 0)["spearman"]["value"] is None
+
+
+def test_scores_are_correlated_with_ratings(tmp_path: Path) -> None:
+    """On a table as ``specs.score`` writes it, of which two rows lack a score or a rating."""
+    images, scores, ratings = rated(30, 4)
+    table = pd.DataFrame({"image": images, "text": "a", "rating": ratings, "specs": scores, "status": "ok"})
+    lacking = pd.DataFrame({"image": ["x", "y"], "rating": ["good", 3], "specs": [0.5, None]})
+    pd.concat([table, lacking]).to_csv(tmp_path / "s.csv", index=False)
+    step = correlate.Correlate(scores=tmp_path / "s.csv", bootstrap=100, output=tmp_path / "r.json")
+    correlate.main(step)
+    result = json.loads(step.output.read_text())
+    assert result["kendall"]["value"] == pytest.approx(stats.kendalltau(scores, ratings)[0], abs=1e-6)
+    assert (result["left_out"], result["pearson"]["n"], result["pearson"]["images"]) == (2, 30, 10)
+    lacking.to_csv(tmp_path / "s.csv", index=False)
+    assert "no row with a score and a rating" in refused(lambda: correlate.main(step))
+    table.drop(columns="rating").to_csv(tmp_path / "s.csv", index=False)
+    assert "no column rating" in refused(lambda: correlate.main(step))

@@ -59,19 +59,17 @@ def test_against_a_loop(keep: int, others: int, factor: int, seed: int, dtype: t
     assert new.dtype == dtype
 
 
-def test_the_published_lengths() -> None:
-    old = torch.randn(77, 8, generator=torch.Generator().manual_seed(0))
-    new = stretch_positions(old)
-    assert len(new) == 248 and torch.equal(new[:20], old[:20])
-    torch.testing.assert_close(new[247], old[76] + 0.75 * (old[76] - old[75]))
-
-
 @pytest.mark.parametrize(
     ("n", "length", "keep"), [(77, 250, 20), (77, 60, 20), (20, 248, 20), (1, 4, 0), (77, 248, -1)]
 )
-def test_impossible_lengths(n: int, length: int, keep: int) -> None:
+def test_what_cannot_be_stretched(n: int, length: int, keep: int) -> None:
     message = refused(lambda: stretch_positions(torch.zeros(n, 2), length, keep))
     assert f"{n} positions: with the first {keep} kept they cannot be stretched to {length}" in message
+    state = model_of(TINY).state_dict()
+    longer = {**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}
+    assert "77 positions, but the model's config says 248" in refused(lambda: stretch(longer, state))
+    del state["positional_embedding"]
+    assert "no positional_embedding to stretch or freeze" in refused(lambda: stretch(TINY, state))
 
 
 @pytest.mark.parametrize("custom", [False, True])
@@ -100,17 +98,6 @@ def test_a_class_token_stays_last() -> None:
     _, new = stretch(cfg, model.state_dict(), 244)
     old = model.state_dict()["text.positional_embedding"]
     assert torch.equal(new["text.positional_embedding"], torch.cat([stretch_positions(old[:76], 244), old[76:]]))
-
-
-def test_other_text_towers_are_refused() -> None:
-    text_cfg = {"tower": "words", "vocab_size": 9, "context_length": 77, "width": 4, "hidden": 4, "window": 3}
-    words = {**TINY, "text_cfg": text_cfg}
-    longer = {**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}
-    for call, message in (
-        (lambda: stretch(words, model_of(words).state_dict()), "no positional_embedding to stretch or freeze"),
-        (lambda: stretch(longer, model_of(TINY).state_dict()), "77 positions, but the model's config says 248"),
-    ):
-        assert message in refused(call)
 
 
 def run(judge: Path | str, output: Path | str, seed: int = 0, **settings: Any) -> None:

@@ -1,0 +1,60 @@
+"""The small run's compounds; one has a hostile name and lacks an image, one answer is a tie, one model is hostile."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.project import DATASET, Project
+from workflow_scripts.core.io import read_table, write_table
+from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
+
+FILES = {"compounds": COMPOUNDS, "images": COMPOUND_IMAGES, "choices/choices": CHOICES}
+COMPLETE = 23
+HOSTILE = "<script>alert(1)</script> & pot"
+MODELS = ("untaught", "<b>taught</b>")
+
+
+def read(place: Path, name: str) -> pd.DataFrame:
+    return read_table(place / f"{name}.parquet", FILES[name])
+
+
+def change(place: Path, name: str, edit: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    write_table(edit(read(place, name)), place / f"{name}.parquet", FILES[name])
+
+
+@pytest.fixture(scope="session")
+def of_run(first_run: Project) -> Path:
+    """The stage's folder of the small run."""
+    return first_run.root / "results" / DATASET / "compun"
+
+
+@pytest.fixture
+def copied(of_run: Path, tmp_path: Path) -> Path:
+    ignored = shutil.ignore_patterns("judges", "training", "analysis.csv")
+    return Path(shutil.copytree(of_run, tmp_path / DATASET / "compun", ignore=ignored))
+
+
+@pytest.fixture(scope="module")
+def place(of_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A changed copy, with its results folder two levels above."""
+    place = tmp_path_factory.mktemp("compun") / DATASET / "compun"
+    shutil.copytree(of_run, place, ignore=shutil.ignore_patterns("judges", "training", "analysis.csv"))
+    last = read(place, "compounds")["compound"].iloc[COMPLETE]
+
+    def named(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(compound=table["compound"].replace(last, HOSTILE))
+
+    def tied(choices: pd.DataFrame) -> pd.DataFrame:
+        choices.loc[0, ["similarity_compound", "similarity_n1", "answer", "right"]] = 0.9, 0.9, "n1", False
+        choices["model"] = choices["model"].replace("taught", MODELS[1])
+        return choices[choices["compound"] != last].reset_index(drop=True)
+
+    change(place, "compounds", lambda table: named(table).assign(complete=table.index < COMPLETE))
+    change(
+        place, "images", lambda t: named(t).assign(path=t["path"].mask((t["compound"] == last) & (t["role"] == "n2")))
+    )
+    change(place, "choices/choices", tied)
+    return place
