@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import time
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import hf_hub_download
 from PIL import Image
 
 from tests.clip.test_tokens import tokenizer_of
+from tests.loopback import Handler, serving
 from workflow_scripts.clip.check import check_model
 from workflow_scripts.clip.config import ModelConfig
 from workflow_scripts.clip.model import TOKENIZER, build, construct, judge_hash, load_judge, save_judge
@@ -134,18 +137,25 @@ def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: P
         assert said.startswith("judge.") and "not downloaded yet" in said and "docs/cluster.md" in said
 
 
-def test_a_flipped_bit_in_cached_weights_is_found(cache: Path) -> None:
-    """In the Hub's cache large files are links to files named by their SHA-256."""
-    weights = cache / "open_clip_model.safetensors"
-    content = bytearray(weights.read_bytes())
-    blob = cache / hashlib.sha256(content).hexdigest()
-    weights.rename(blob)
-    weights.symlink_to(blob)
-    assert find_source(ModelConfig(model="hf-hub:somebody/tiny")).weights == weights
-    content[len(content) // 2] ^= 1
-    blob.write_bytes(content)
-    said = refused(model="hf-hub:somebody/tiny")
-    assert said.startswith(f"{weights}: damaged, its SHA-256 is not") and f"delete {blob} and run" in said
+def test_a_flipped_bit_in_a_downloaded_file_is_found(tmp_path: Path) -> None:
+    """The library keeps a large file under its SHA-256, and gives a link to it."""
+    content = bytes(range(200))
+    about = {"X-Repo-Commit": COMMIT, "X-Linked-Size": 200, "X-Linked-ETag": hashlib.sha256(content).hexdigest()}
+
+    class Hub(Handler):
+        def do_GET(self) -> None:
+            self.answer(200, content, about)
+
+        do_HEAD = do_GET
+
+    with serving(Hub) as address:
+        file = Path(hf_hub_download("somebody/large", "weights.bin", cache_dir=tmp_path, endpoint=address))
+    hub.check_blob(file)
+    blob = file.resolve()
+    blob.write_bytes(content[:-1] + b"?")
+    os.utime(blob, (1, 1))
+    with pytest.raises(UserError, match=f"^{file}: damaged, its SHA-256 is not .* delete {blob} and run again"):
+        hub.check_blob(file)
 
 
 def test_without_internet_it_fails_at_once(cache: Path) -> None:

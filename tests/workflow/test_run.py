@@ -46,6 +46,15 @@ def test_ctrl_c_waits_for_snakemake(
     assert next(answers, None) is None
 
 
+def test_snakemake_keeps_locks_logs_and_timestamps_where_they_are_looked_for(tmp_path: Path) -> None:
+    """None of these places is documented."""
+    shell = "ls .snakemake/locks > locks; mkdir {output}"
+    (tmp_path / "Snakefile").write_text(f'rule:\n  output: directory("made")\n  shell: "{shell}"\n')
+    subprocess.run(["snakemake", "--cores", "1"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "locks").read_text() and not any(tmp_path.glob(".snakemake/locks/*"))
+    assert [*tmp_path.glob(".snakemake/log/*.log")] and (tmp_path / "made" / ".snakemake_timestamp").is_file()
+
+
 def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = {
         "judged/table.md": "not shown: the common table contains it",

@@ -85,8 +85,8 @@ def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[dict[str
         measure = f"{MINUS}{other[1] if same_model else other[0]}"
         table = pd.DataFrame({"compound": both["compound"].to_numpy()})
         row = estimate(table, a.astype(float) - b.astype(float), measure, *one)
-        tested = mcnemar(a.to_numpy(), b.to_numpy())
-        families.setdefault(one[0] if same_model else "", []).append(row | {"p": tested.p_exact})
+        p = mcnemar(a.to_numpy(), b.to_numpy())
+        families.setdefault(one[0] if same_model else "", []).append(row | {"p": p})
     for family in families.values():
         for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
             yield row | {"p": float(p)}

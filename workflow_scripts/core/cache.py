@@ -9,7 +9,7 @@ file system has working locks (NFS 4, Lustre).
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,19 +47,6 @@ def _digest(key: bytes, value: bytes) -> bytes:
 def _is_whole(name: Any, value: Any, digest: Any) -> bool:
     """Return whether a row is as it was stored; a damaged one may hold values of any type."""
     return isinstance(name, bytes) and isinstance(value, bytes) and digest == _digest(name, value)
-
-
-def damaged(path: Path) -> int:
-    """Return how many values of a cache's file are damaged, at least 1 if its structure is; changes nothing."""
-    count = 0
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=WAIT)) as db:
-            db.text_factory = bytes
-            for row in db.execute("SELECT key, value, digest FROM entries"):
-                count += not _is_whole(*row)
-    except (sqlite3.DatabaseError, UnicodeDecodeError):
-        count += 1
-    return count
 
 
 class Cache:

@@ -60,7 +60,7 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None, reme
 
 
 def check_blob(file: Path) -> None:
-    """Raise UserError if a cached file is damaged: the Hub's large files are links to one named by its SHA-256."""
+    """Raise UserError if a cached large file is damaged: ``hf_hub_download`` names it by its SHA-256, as documented."""
     blob = file.resolve()
     is_whole = not re.fullmatch("[0-9a-f]{64}", blob.name) or _sha256(blob, blob.stat().st_mtime_ns) == blob.name
     require(is_whole, file, f"damaged, its SHA-256 is not {blob.name}", f"delete {blob} and run again")

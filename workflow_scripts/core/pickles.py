@@ -1,13 +1,10 @@
 """Read other people's pickles without running anything in them.
 
 A pickle is a program that calls what it names. Here a name stands for one of the functions in ``_BUILDERS``, or the
-file is refused. These cover sets and bytes of old protocols, OrderedDict and defaultdict (read as dicts), and numpy's
-numbers and arrays of numbers or texts (read as numbers and lists). Texts of Python 2 become bytes, because it does not
-say how they are encoded: see ``as_text``.
+file is refused. Texts of Python 2 become bytes, because it does not say how they are encoded: see ``as_text``.
 """
 
 import io
-import math
 import pickle
 import re
 from collections.abc import Callable
@@ -32,9 +29,7 @@ def as_text(value: Any) -> str | None:
             return value.decode()
         except UnicodeDecodeError:
             return value.decode("latin-1")
-    if isinstance(value, str) and (value.isascii() or not re.search("[\ud800-\udfff]", value)):
-        return value
-    return None
+    return value if isinstance(value, str) and not re.search("[\ud800-\udfff]", value) else None
 
 
 def describe(value: Any) -> str:
@@ -48,7 +43,7 @@ def describe(value: Any) -> str:
 
 
 class _Dtype:
-    """A numpy type of numbers or texts."""
+    """A numpy type of numbers, texts or objects."""
 
     def __init__(self, spec: Any, *_: Any) -> None:
         self.spec, self.order = as_text(spec) or "", "<"
@@ -58,28 +53,18 @@ class _Dtype:
     def __setstate__(self, state: Any) -> None:
         self.order = ">" if as_text(state[1]) == ">" else "<"
 
-    def values(self, raw: Any) -> np.ndarray:
-        """Return the values in an array's bytes, or in the list of its objects, which are plain already."""
-        if not self.spec.startswith("O"):
-            return np.frombuffer(raw, np.dtype(self.order + self.spec))
-        values = np.empty(len(raw), object)
-        values[:] = list(raw)
-        return values
+    def read(self, raw: Any, shape: tuple[int, ...] = (1,), order: Any = "C") -> list[Any]:
+        """Return an array's values as a nested list; without values, it may claim any number of empty rows."""
+        values = np.fromiter(raw, object) if self.spec[0] == "O" else np.frombuffer(raw, self.order + self.spec)
+        return values.reshape(shape or (1,), order=order).tolist() if len(values) else []
 
 
 class _Array(list):
     """An array, read as a nested list."""
 
     def __setstate__(self, state: Any) -> None:
-        self.fill(*state[1:])
-
-    def fill(self, shape: tuple[int, ...], dtype: _Dtype, fortran: bool, raw: Any) -> "_Array":
-        values = dtype.values(raw)
-        # An array without entries may claim any number of empty rows.
-        if len(values) != math.prod(shape):
-            raise ValueError("an array whose size differs from its shape")
-        self[:] = values.reshape(shape or (1,), order="F" if fortran else "C").tolist() if len(values) else []
-        return self
+        _, shape, dtype, is_fortran, raw = state
+        self[:] = dtype.read(raw, shape, "F" if is_fortran else "C")
 
 
 def _bytes(raw: Any = b"", encoding: Any = "latin1") -> bytes:
@@ -91,17 +76,15 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
     "builtins.set": set,
     "builtins.frozenset": frozenset,
     "builtins.bytes": _bytes,
-    "builtins.bytearray": _bytes,
     "_codecs.encode": _bytes,
     "collections.OrderedDict": dict,
     "collections.defaultdict": lambda factory=None: {},
     "numpy.dtype": _Dtype,
-    "numpy.core.multiarray.scalar": lambda dtype, raw: dtype.values(raw)[0].item(),
+    "numpy.core.multiarray.scalar": lambda dtype, raw: dtype.read(raw)[0],
     "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
-    "numpy.core.numeric._frombuffer": lambda raw, dtype, shape, order: _Array().fill(shape, dtype, order == "F", raw),
+    "numpy.core.numeric._frombuffer": lambda raw, dtype, shape, order: dtype.read(raw, shape, order),
     # The type of an array, and what a defaultdict makes: only arguments.
-    "numpy.ndarray": lambda *_: None,
-    **{f"builtins.{name}": lambda *_: None for name in ("dict", "list", "int")},
+    **dict.fromkeys(("numpy.ndarray", "builtins.dict", "builtins.list", "builtins.int"), lambda *_: None),
 }
 
 
@@ -114,7 +97,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_pickle(path: str | Path) -> Any:
-    """Return the plain content of a pickle of protocol 0 to 5 (see above): lists, dicts, texts, numbers."""
+    """Return the plain content of a pickle of protocol 0 to 5: lists, dicts, texts, numbers."""
     path = Path(path)
     if not path.is_file():
         raise UserError(no_such(path))
@@ -127,8 +110,3 @@ def read_pickle(path: str | Path) -> Any:
     except Exception as error:  # damaged pickles raise many kinds
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise UserError(f"{path}: truncated, damaged or not a pickle ({reason}); get it again") from error
-
-
-def plain_pickle(value: Any) -> bytes:
-    """Return a pickle that every Python 3 reads."""
-    return pickle.dumps(value, protocol=2)

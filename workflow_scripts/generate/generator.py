@@ -4,7 +4,7 @@
 that the kind serves (default: all), ``TABLES`` the tables that it reads (default: ``images``). ``SCENES`` is True for a
 kind that gives ``scenes``, ``MODEL`` for one that runs a torch model. A kind that reads the user's files may have
 ``fingerprint(settings, cache) -> str``, a text that changes when they do (``core.fingerprint``, whose index is in
-``cache``); one that downloads a model may have ``prefetch(settings) -> Path``.
+``cache``).
 """
 
 from collections.abc import Iterable

@@ -161,7 +161,7 @@ def _heads(words: list[Word], nouns: list[int]) -> list[int]:
     for n, following in zip(nouns, [*nouns[1:], None], strict=True):
         if following is not None:
             after = words[following]
-            if not words[n].group or words[n].canonical in ("primary", "secondary") or _carries(words[n], after):
+            if not words[n].group or words[n].canonical in WORDS.ordinals or _carries(words[n], after):
                 continue
             if after.lower in WORDS.vague_nouns:
                 heads.append(n)
@@ -214,7 +214,7 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
     `is short and black and white belly`: the last adjective before a noun belongs to the noun.
     """
     i = be + 1
-    article = i < len(words) and words[i].lower in ("a", "an")
+    article = i < len(words) and words[i].lower in WORDS.indefinite_articles
     i += article
     groups: list[list[int]] = [[]]  # adjectives between conjunctions
     begins = [i]
@@ -263,7 +263,8 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
         n -= 1
     if n < 0 or words[n].part is not Part.NOUN:
         return []
-    plural = {"are": True, "were": True, "is": False, "was": False, "s": False}.get(words[be].lower)
+    verb = words[be].lower
+    plural = verb in WORDS.plural_verbs if verb in WORDS.numbered_verbs else None
     top = _top_of_span(words, n)
     if top is not None:
         # `crown down to nape are gray`

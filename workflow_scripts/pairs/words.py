@@ -63,7 +63,7 @@ COMPOUND = "compound"
 
 
 def _is_plural(lower: str) -> bool:
-    return lower in ("feet", "tarsi") or lower.endswith("s") and not lower.endswith(("ss", "us"))
+    return lower in WORDS.plurals_without_s or lower.endswith("s") and not lower.endswith(("ss", "us"))
 
 
 def _token_part(token: Token) -> Part:

@@ -20,11 +20,9 @@ from workflow_scripts.report.comparisons import HELDOUT
 from workflow_scripts.report.measures import MEASURES
 from workflow_scripts.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
 from workflow_scripts.report.table import SOURCES
-from workflow_scripts.score.fid import Fids, distance, fid_note, read_fids
 from workflow_scripts.score.health import read_health
 
 NONE = "–"
-COMPARED = "comparisons.csv"
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
     "train": "has seen train alone",
@@ -114,7 +112,7 @@ def balances(table: pd.DataFrame) -> bool:
     return bool((table["balanced"].notna() & (table["balanced"] != table["exact"])).any())
 
 
-def score_views(table: pd.DataFrame, comparisons: pd.DataFrame, fids: Fids) -> dict[str, list[View]]:
+def score_views(table: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
     """Return the views of one composition by kind. table, comparisons: rows of these CSV files."""
     main = main_rows(table)
     trained, oracle = main[main["judge"] != ORACLE], main[main["judge"] == ORACLE]
@@ -149,11 +147,17 @@ def score_views(table: pd.DataFrame, comparisons: pd.DataFrame, fids: Fids) -> d
     return views | {"fid": [_fid_view(fids)] if fids else [], "between": [_between(comparisons)]}
 
 
-def _fid_view(fids: Fids) -> View:
-    heads = [(SPLIT_NAMES[split], split, False) for split in TESTS] + [("swapped, balanced", "test_swapped", True)]
-    texts = {name: [distance(fids, name, split, balanced=even) for _, split, even in heads] for name in fids}
-    lines = [Line(name, [Cell(text) if text else None for text in of_name]) for name, of_name in texts.items()]
-    note = f"{fid_note(fids)} Lower is better."
+def _fid_view(fids: Mapping[str, Any]) -> View:
+    """Return what ``score_fid`` wrote of each generator's splits."""
+    heads = [(SPLIT_NAMES[split], split, "fid") for split in TESTS]
+    heads += [("swapped, balanced", "test_swapped", "balanced")]
+    lines = []
+    for name, of in fids.items():
+        values = [of.get(split, {}).get(key) for _, split, key in heads]
+        lines.append(Line(name, [None if value is None else Cell(f"{value:.2f}") for value in values]))
+    about = [(split, of[split]["about"]) for split in TESTS for of in fids.values() if split in of]
+    notes = "; ".join(dict.fromkeys(f"{SPLIT_NAMES[split]}: {text}" for split, text in about))
+    note = f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
     return View("Fréchet distance", "generator", [head for head, _, _ in heads], lines, note, "")
 
 
@@ -284,7 +288,7 @@ def read(layout: Layout, shown: Any, table: pd.DataFrame, comparisons: pd.DataFr
         Line(name, [Cell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
         for name, cells in divergence_lines(measured, "prompts")
     ]
-    views = score_views(table, comparisons, read_fids(layout, shown.fid))
+    views = score_views(table, comparisons, {name: read_json(layout.fid(name))["splits"] for name in shown.fid})
     heads = [SPLIT_NAMES[split] for split in TESTS]
     divergence = View("divergence from train", "part", heads, divergences, divergence_note(measured), "")
     given = verdicts.verdicts(table, comparisons, shown.reference, health.healthy)

@@ -1,5 +1,6 @@
 """From judged entries to a table of scores and its summary, for the trained judge and for the oracle."""
 
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,6 @@ from workflow_scripts.core.cli import log
 from workflow_scripts.core.errors import require
 from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
 from workflow_scripts.core.layout import ORACLE
-from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.rounding import DECIMALS, rounded
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PROMPTS, SCORES, SPLIT, SWAPPED, VARIANTS
 from workflow_scripts.score.choices import Choices
@@ -245,7 +245,7 @@ def write_scores(
     with atomic_folder(to) as folder:
         for set_name, scores in scored.items():
             write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
-            (folder / f"{set_name}.predictions.pkl").write_bytes(plain_pickle(scores.predictions))
+            (folder / f"{set_name}.predictions.pkl").write_bytes(pickle.dumps(scores.predictions, protocol=2))
         write_json(head | by | {"scores": summaries}, folder / "summary.json")
     log_scores(summaries, f"{name} (oracle)" if by["judge"] == ORACLE else name, candidates_of(step))
 

@@ -1,5 +1,6 @@
 """Write the splits in the published formats, and the train list for people who train generators."""
 
+import pickle
 from typing import Any
 
 import pandas as pd
@@ -8,7 +9,6 @@ from workflow_scripts.core import cli
 from workflow_scripts.core.cli import log
 from workflow_scripts.core.heldout import read_heldout
 from workflow_scripts.core.io import atomic_folder, json_lines, read_table, spreadsheet_safe, write_text
-from workflow_scripts.core.pickles import plain_pickle
 from workflow_scripts.core.published import CHANGE
 from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
 from workflow_scripts.split.steps import Export
@@ -58,7 +58,8 @@ def main(step: Export) -> None:
     train = train_list(of_train, read_table(step.images, IMAGES, ["image_id", "path"]))
     with atomic_folder(step.folder) as folder:
         for name, value in content.items():
-            (folder / name).write_bytes(plain_pickle(value))
+            # Protocol 2, which Python 2 reads, too.
+            (folder / name).write_bytes(pickle.dumps(value, protocol=2))
         spreadsheet_safe(train).to_csv(folder / "train.csv", index=False, lineterminator="\n")
         write_text(json_lines(train), folder / "train.jsonl")
     log.info("%s: %d captions of train", step.folder, len(train))

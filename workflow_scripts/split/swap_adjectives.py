@@ -24,6 +24,7 @@ from workflow_scripts.split.published import take_swaps
 from workflow_scripts.split.reading import Reader, reader_of, swap_faults
 from workflow_scripts.split.steps import SwapAdjectives
 from workflow_scripts.split.wording import Caption, Mention, article, cased, contradiction, objection
+from workflow_scripts.text.grammar import WORDS
 from workflow_scripts.text.lexicon import load_lexicon
 
 
@@ -146,7 +147,7 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
     for start, end, noun, old, new in places:
         before = [w for w in caption.words if w.end <= start][-1:]
         for word in before:
-            if word.text in ("a", "an") and text[word.end : start].isspace() and word.start >= copied:
+            if word.text in WORDS.indefinite_articles and text[word.end : start].isspace() and word.start >= copied:
                 result += text[copied : word.start] + cased(article(new), text[word.start : word.start + 1])
                 copied = word.end
         result += text[copied:start]

@@ -130,7 +130,7 @@ class _Place:
 
 def article(word: str) -> str:
     """Return ``a`` or ``an``, by the sound of ``word``."""
-    vowel = word[:1].lower() in "aeiou" and not word.lower().startswith(("uni", "use", "eu", "one"))
+    vowel = word[:1].lower() in "aeiou" and not word.lower().startswith(tuple(WORDS.consonant_sounds))
     return "an" if vowel else "a"
 
 
@@ -312,7 +312,7 @@ def _phrase_breaks(place: _Place) -> bool:
 def _ends_predicate(place: _Place) -> bool:
     """Return whether the adjective ends a predicate: `a bill that is black and black and white wings`."""
     words, start = place.words, place.first - 1
-    while start >= 0 and (words[start] in place.adjectives or words[start] in ("and", "or", "&")):
+    while start >= 0 and (words[start] in place.adjectives or words[start] in WORDS.joins):
         start -= 1
     if start < 0:
         return False

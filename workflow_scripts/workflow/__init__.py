@@ -1,1 +1,1 @@
-"""What runs around the rules: one run at a time, dvc.yaml, the picture of the workflow."""
+"""What is above all stages: the whole config and its page, checks, `make run` and its screen, `make verify`."""

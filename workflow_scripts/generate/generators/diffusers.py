@@ -54,12 +54,6 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.model, cache=cache) if Path(settings.model).is_dir() else ""
 
 
-def prefetch(settings: Settings) -> Path:
-    from workflow_scripts.generate import pipelines
-
-    return pipelines.fetch(settings)[0]
-
-
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Draw an image for each prompt; raises UserError if the model or the GPU is missing."""
     # Here, because torch and the library are slow to import, and the config is checked without them.
