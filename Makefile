@@ -49,7 +49,7 @@ run: $(NEEDED)
 help:
 	@awk '/^# / { text = text substr($$0, 2); next } /^[a-z-]+:/ && text { sub(/[.:] .*|\.$$/, "", text); printf "make %-13s%s\n", substr($$1, 1, index($$1, ":") - 1), text } { text = "" }' Makefile
 
-# Check a config's files, models, device and disk; no run.
+# Check a config's files, models and device; no run.
 check: $(NEEDED)
 	@python -m workflow_scripts.workflow.check --config '$(CONFIG)'
 

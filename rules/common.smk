@@ -8,10 +8,6 @@ include: "common/config.smk"
 from workflow_scripts.core import plugins
 from workflow_scripts.core.fingerprint import fingerprint
 from workflow_scripts.core.step import declaration, settings
-from workflow_scripts.workflow.check import misfits
-
-if faults := misfits(CONFIG):
-    raise WorkflowError("\n".join(faults))
 
 RESULTS = CONFIG.results
 LOGS = f"{RESULTS}/logs"

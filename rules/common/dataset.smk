@@ -1,5 +1,4 @@
 # dataset: the chosen source, its settings, its tables.
-from workflow_scripts.dataset.check import is_scored
 from workflow_scripts.dataset.choice import SOURCES
 
 SOURCE = plugins.load(SOURCES, CONFIG.dataset.source)
@@ -10,7 +9,7 @@ SOURCE_TABLES = getattr(SOURCE, "TABLES", ())
 
 def captions_alone():
     """Whether nothing is scored: the source has captions but no images, or there are no generators."""
-    return not is_scored(CONFIG)
+    return not CONFIG.scored
 
 
 def source_contents():

@@ -57,6 +57,13 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, s
         ({"judge": {"seeds": []}}, ["judge.seeds: ", "at least 1 item"]),
         ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; allowed: halves, split, world"]),
         ({"score": {"reference": "nobody"}}, ["score.reference: nobody is not in generate.generators; allowed: "]),
+        ({"human": {"generators": ["nobody"]}}, ["human.generators: nobody is not in generate.generators; allowed: "]),
+        ({"human": {}, "generate": {"generators": []}}, ["human: there are no images to ask about"]),
+        ({"specs": {}, "dataset": {"source": "cub"}}, ["specs.data: null describes sketches, but dataset.source is"]),
+        (
+            {"generate": {"generators": ["faithful"]}, "dataset": {"source": "cub"}},
+            ["generate.generators: faithful reads the facts and scenes of sketches"],
+        ),
         ({"split": {"heldout": {"pairs": {"size": ["big_bill"]}}}}, ["split.heldout.pairs: unknown composition size"]),
         ({"split": {"published": {"split": "s.pkl"}}}, ["split.published: s.pkl: several", "add {composition}"]),
         ({"results": "~/x"}, ["results: '~' would be misread"]),

@@ -12,15 +12,14 @@ from workflow_scripts.clip.config import (
     SETTINGS,
     ModelConfig,
     folder_weights,
-    has_weights,
     model_file,
 )
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.hub import check_hub_file
 
 
-def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
-    """Check the files that ``config`` names; return a description of the model.
+def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
+    """Check the files that ``config`` names.
 
     Torch is imported only to look up a tag of open_clip, which is not known without it.
     """
@@ -50,13 +49,11 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> str:
             place = hub_place(find_tag("", name, weights))
             if findings.here:
                 check_hub_file(*place)
-    if weights and is_path:
+    if is_path:
         findings.exists(f"{key}.pretrained", weights)
     for part, path in config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ():
         if path and ":" not in path:
             findings.exists(f"{key}.tower.{part}", path)
-    kind = "its own weights" if has_weights(name) else f"weights {weights}" if weights else "random weights"
-    return f"{name}, {kind}"
 
 
 def open_clip_models() -> set[str]:

@@ -1,8 +1,4 @@
-"""Collect what is wrong with a config before anything is computed, and what its run will do.
-
-A stage contributes ``<stage>/check.py`` with ``check(config, findings)``, which reads files' names, sizes and first
-rows, not all their content, because every run begins with it.
-"""
+"""What is wrong with the files and devices that a config names, found before anything is computed."""
 
 import errno
 import glob
@@ -12,15 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from itertools import islice
 from pathlib import Path
 
 from workflow_scripts.core.documents import no_such
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.pictures import SUFFIXES
 
-# Images of a folder that are counted.
-MOST_COUNTED = 10_000
 # Files that their authors publish in folders from which only a browser downloads, by pattern of their names.
 DRIVE = "https://drive.google.com/drive/folders"
 BY_HAND = {
@@ -35,17 +28,12 @@ GPU_FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
 class Findings:
     """What checks find."""
 
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    plan: list[tuple[str, str]] = field(default_factory=list)  # a title and what the run does
-    bytes: int = 0  # estimated, in the results folder and the cache
     here: bool = True  # whether steps run on this machine, in this environment
+    errors: list[str] = field(default_factory=list)
+    downloads: list[str] = field(default_factory=list)  # files that the run will download
 
     def error(self, key: str, message: str) -> None:
         self.errors.append(f"{key}: {message}".replace("\n", "\\n"))  # a line each
-
-    def warn(self, key: str, message: str) -> None:
-        self.warnings.append(f"{key}: {message}")
 
     @contextmanager
     def errors_of(self, key: str) -> Iterator[None]:
@@ -55,8 +43,13 @@ class Findings:
         except UserError as error:
             self.error(key, str(error))
 
-    def exists(self, key: str, path: str | Path, kind: str = "file") -> bool:
-        """Return whether ``path`` is a readable ``kind`` (file, folder, file or folder); add an error if it is not."""
+    def exists(self, key: str, path: str | Path | None, kind: str = "file") -> bool:
+        """Return whether ``path`` is a readable ``kind`` (file, folder, file or folder); add an error if it is not.
+
+        None is a file that the config does not ask for.
+        """
+        if path is None:
+            return False
         place = Path(path)
         try:
             is_folder = stat.S_ISDIR(place.stat().st_mode)
@@ -77,40 +70,14 @@ class Findings:
             return True
         return False
 
-    def count_images(self, key: str, folder: str) -> "Counted":
-        """Count the images of a folder; add an error if there are none."""
-        counted = count_images(Path(folder))
-        self.bytes += counted.bytes
-        if not counted.images:
+    def has_images(self, key: str, folder: str) -> None:
+        """Add an error if ``folder`` is not a folder with images."""
+        if self.exists(key, folder, "folder") and not any(
+            name.lower().endswith(SUFFIXES) for _, _, names in os.walk(folder) for name in names
+        ):
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
-        return counted
 
     def device(self, key: str, device: str) -> None:
-        """Add an error if a GPU is asked for and this machine, on which steps run, has none."""
-        if device == "cuda" and self.here and not has_gpu():
+        """Add an error if a GPU is asked for and this machine, on which steps run, has none; torch is not imported."""
+        if device == "cuda" and self.here and not any(map(glob.glob, GPU_FILES)):
             self.error(key, "cuda, but this machine has no GPU; use auto or cpu")
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Images of a folder: their number and bytes, or at least these."""
-
-    images: int
-    bytes: int
-
-    def __str__(self) -> str:
-        at_least = "at least " if self.images >= MOST_COUNTED else ""
-        return f"{at_least}{self.images:,} image{'s' * (self.images != 1)}"
-
-
-def count_images(folder: Path) -> Counted:
-    """Count the images in a folder and its subfolders; links without a target do not count."""
-    names = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
-    images = (name for name in names if name.lower().endswith(SUFFIXES) and os.path.exists(name))
-    sizes = [os.path.getsize(name) for name in islice(images, MOST_COUNTED)]
-    return Counted(len(sizes), sum(sizes))
-
-
-def has_gpu() -> bool:
-    """Return whether this machine has a GPU, without importing torch."""
-    return any(glob.glob(pattern) for pattern in GPU_FILES)

@@ -5,11 +5,11 @@ those that look alike are equal. A row that cannot be read is named; what is sai
 """
 
 import csv
+import io
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +30,12 @@ _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a charac
 
 
 def read_records(
-    path: str | Path,
-    required: Sequence[str],
-    optional: Sequence[str] = (),
-    *,
-    only: bool = False,
-    most: int | None = None,
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), *, only: bool = False
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read the columns ``required``, and those of ``optional`` that the file has.
 
     Args:
         only: refuse any other column, so that a misspelled optional column is noticed.
-        most: read only so many rows.
 
     Returns:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
@@ -55,7 +49,7 @@ def read_records(
         raise UserError(no_such(path))
     suffix = path.suffix.lower()
     require(suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
-    columns, rows = (_csv if suffix in SEPARATORS else _parquet if suffix == ".parquet" else _json)(path, suffix, most)
+    columns, rows = (_csv if suffix in SEPARATORS else _parquet if suffix == ".parquet" else _json)(path, suffix)
     if len(set(columns)) < len(columns):
         duplicate = next(name for name in columns if columns.count(name) > 1)
         raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
@@ -67,7 +61,7 @@ def read_records(
         require(name in allowed, path, f"unknown column {name!r}", f"allowed: {', '.join(allowed)}")
     names = [*required, *(name for name in optional if name in columns)]
     cells, bad = list[list[str | None]](), list[str]()
-    for place, row in islice(rows, most):
+    for place, row in rows:
         try:
             if isinstance(row, str):
                 raise ValueError(row)
@@ -105,50 +99,40 @@ def _as_text(name: str, value: Any) -> str | None:
     return str(int(value))
 
 
-def csv_rows(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file that are not empty, each with the number of its first line."""
+def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
+    """Read CSV with the standard library: pandas reads a row with too few cells as one with empty cells."""
     csv.field_size_limit(limits.CELL)
-    line = 1
+    reader = csv.reader(io.StringIO(decode(path), newline=""), delimiter=SEPARATORS[suffix], strict=True)
+    rows, line = list[tuple[int, list[str]]](), 1
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            for row in reader:
-                if row:
-                    yield line, row
-                line = reader.line_num + 1
+        for row in reader:
+            rows += [(line, row)] if row else []
+            line = reader.line_num + 1
     except csv.Error as error:
         raise UserError(f"{path}: from line {line}: {error}; correct the quotes there") from error
-    except UnicodeDecodeError:
-        decode(path)  # raises an error that names the line
-        raise
+    header = [name.strip() for name in rows.pop(0)[1]] if rows else []
+    fault = f"values, the header has {len(header)} columns"
+    return header, (
+        (f"line {line}", dict(zip(header, row, strict=True)) if len(row) == len(header) else f"{len(row)} {fault}")
+        for line, row in rows
+    )
 
 
-def _csv(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
-    lines = csv_rows(path, SEPARATORS[suffix])
-    header = [name.strip() for name in next(lines, (1, []))[1]]
-
-    def rows() -> Iterator[Row]:
-        for line, row in lines:
-            fault = f"{len(row)} values, the header has {len(header)} columns"
-            yield f"line {line}", fault if len(row) != len(header) else dict(zip(header, row, strict=True))
-
-    return header, rows()
-
-
-def _parquet(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
+def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            names = file.schema_arrow.names
-            batches = [file.read()] if most is None else [*islice(file.iter_batches(most), 1)]
+            table = file.read()
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
-    rows = (row for batch in batches for row in batch.to_pylist())
-    return names, ((f"record {number}", row) for number, row in enumerate(rows, 1))
+    return table.column_names, ((f"record {number}", row) for number, row in enumerate(table.to_pylist(), 1))
 
 
-def _json(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterator[Row]]:
-    """Read a list of objects or, unless the file ends with .json, an object a line."""
+def _json(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
+    """Read a list of objects or, unless the file ends with .json, an object a line.
+
+    pandas would keep the last of duplicate keys, lose digits of large numbers, and not name the faulty line.
+    """
     text, rows = decode(path), list[Row]()
     if suffix == ".json":
         try:
@@ -157,13 +141,12 @@ def _json(path: Path, suffix: str, most: int | None) -> tuple[list[str], Iterato
             hint = "correct it; a file with an object in each line must end with .jsonl"
             raise UserError(f"{path}: not JSON ({error}); {hint}") from error
         require(isinstance(content, list), path, "expected a list of objects", "write one for each row")
-        rows = [(f"record {n}", row if isinstance(row, dict) else "is no object") for n, row in enumerate(content, 1)]
-    else:
-        for number, line in islice(enumerate(text.split("\n"), 1), most):
-            if line.strip():
-                try:
-                    row = parse_json(line)
-                    rows.append((f"line {number}", row if isinstance(row, dict) else "is no object"))
-                except ValueError as error:
-                    rows.append((f"line {number}", f"not JSON ({error})"))
-    return list(dict.fromkeys(key for _, row in rows if isinstance(row, dict) for key in row)), iter(rows)
+        rows = [(f"record {n}", row if isinstance(row, dict) else "not an object") for n, row in enumerate(content, 1)]
+    for number, line in enumerate(text.split("\n"), 1) if suffix != ".json" else ():
+        if line.strip():
+            try:
+                row = parse_json(line)
+                rows.append((f"line {number}", row if isinstance(row, dict) else "not an object"))
+            except ValueError as error:
+                rows.append((f"line {number}", f"not JSON ({error})"))
+    return list(dict.fromkeys(key for _, row in rows if isinstance(row, dict) for key in row)), rows

@@ -4,8 +4,7 @@
 (None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``; one
 that sets ``PARALLEL`` also takes ``processes``.
 ``Settings.reads()`` names the user's files, of which the run is made again when they change; ``Settings.places()`` what
-can be downloaded before a run. ``preview(settings) -> str | None`` reads the first rows of a local ``file`` before a
-run: it returns a warning, or raises UserError.
+can be downloaded before a run.
 """
 
 from collections.abc import Sequence

@@ -1,27 +1,29 @@
-"""Check everything that a run needs before anything is computed, and say what the run will do: ``make check``.
+"""Check everything that a run needs before anything is computed: ``make check``.
 
-Every stage of the config contributes ``<stage>/check.py``; here are the folders, the disk and the runs of a config
-with several. All problems are listed. Nothing is written, downloaded or computed.
+All problems are listed, also of each run of a config with several. Of files only names and kinds are looked at, not the
+content. Nothing is written, downloaded or computed.
 """
 
-import importlib
 import os
-import shutil
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
-from workflow_scripts.core import cli
+from workflow_scripts.clip.check import check_model
+from workflow_scripts.core import cli, plugins
 from workflow_scripts.core.checks import Findings
 from workflow_scripts.core.cli import UNDER_RUN, log
-from workflow_scripts.core.code import PACKAGE, ROOT, module_file
-from workflow_scripts.core.disk import size_text
+from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.errors import UserError
 from workflow_scripts.core.step import Step
+from workflow_scripts.dataset.download import Candidate, is_remote
+from workflow_scripts.generate.config import KINDS
+from workflow_scripts.text.language import installed_name
+from workflow_scripts.text.lexicon import lexicons_of, load_lexicon, merge
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
 
 # Keys without which no part of a run works.
@@ -29,37 +31,115 @@ NEEDED = ("results: ", "cache: ")
 
 
 class Check(Step):
-    """Check a config's files, models, device and disk, and say what its run will do."""
+    """Check a config's files, models and device."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
 
 
-def stages() -> list[ModuleType]:
-    """Return the modules ``<stage>/check.py``, in the order of the config's sections."""
-    names = [f"{PACKAGE}.{section}.check" for section in Config.model_fields]
-    return [importlib.import_module(name) for name in names if module_file(name)]
-
-
-def misfits(config: Config) -> list[str]:
-    """Return the sections that do not fit each other, of which rules would miss inputs; no file is looked for."""
-    findings = Findings()
-    for stage in stages():
-        if hasattr(stage, "misfits"):
-            stage.misfits(config, findings)
-    return findings.errors
-
-
 def check_config(config: Config, here: bool = True) -> Findings:
-    """Return what all stages find; ``here``: steps run on this machine, in this environment."""
-    findings = Findings(here=here)
-    for stage in stages():
-        stage.check(config, findings)
+    """Return what is missing; ``here``: steps run on this machine, in this environment."""
+    findings = Findings(here)
+    _check_dataset(config, findings)
+    _check_language(config, findings)
+    if config.scored:
+        _check_generators(config, findings)
+        for judge in config.judge.each(config.compositions):
+            check_model("judge", judge, findings)
+        findings.device("judge.device", config.judge.device)
+    _check_files(config, findings)
+    if specs := config.specs:
+        check_model("specs.base", specs.base, findings)
+        findings.device("specs.base.device", specs.base.device)
+    if compun := config.compun:
+        for model in compun.models:
+            findings.exists(f"compun.models: {model.title}", model.judge, "folder")
+            if model.open_clip:
+                check_model(f"compun.models: {model.title}", model.judge_config(), findings)
+        findings.device("compun.device", compun.device)
     for key, folder in (("results", config.results), ("cache", config.cache)):
         with findings.errors_of(key):
             check_writable(Path(folder))
-            if key == "results":
-                _check_disk(config, findings)
     return findings
+
+
+def _check_dataset(config: Config, findings: Findings) -> None:
+    key, settings = f"dataset.{config.dataset.source}", getattr(config.dataset, config.dataset.source)
+    for name, places in settings.places().items() if hasattr(settings, "places") else ():
+        _check_archive(f"{key}.{name}", places, Path(config.cache), findings)
+    if hasattr(settings, "file") or hasattr(settings, "data"):
+        for name in ("file", "data", "classes"):
+            # The classes of published images may be their numbers.
+            if (path := getattr(settings, name, None)) != "number":
+                findings.exists(f"{key}.{name}", path)
+        if settings.images is not None:
+            findings.has_images(f"{key}.images", settings.images)
+
+
+def _check_archive(key: str, places: list[Candidate], cache: Path, findings: Findings) -> None:
+    """Find out whether one of the places has the file, or can have it."""
+    remote = [place for place in places if is_remote(place.address)]
+    if any(place.local(cache).is_file() for place in places):
+        return
+    if remote:
+        findings.downloads.append(remote[0].name or remote[0].address)
+    else:
+        findings.error(key, f"{', '.join(place.address for place in places)}: no such file; correct root or the name")
+
+
+def _check_language(config: Config, findings: Findings) -> None:
+    """Check the lexicons and the spaCy pipeline."""
+    folder = Path(os.path.relpath(ROOT / "lexicons"))
+    with findings.errors_of("compositions"):
+        for composition in config.compositions:
+            names = lexicons_of(composition, folder / "adjectives")
+            merge([load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names])
+    with findings.errors_of("pairs.nouns"):
+        if config.pairs.nouns:
+            load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
+    with findings.errors_of("pairs.model"):
+        if findings.here:
+            installed_name(config.pairs.model, config.pairs.model)
+
+
+def _check_generators(config: Config, findings: Findings) -> None:
+    """Check folders of images, and models that make some."""
+    for generator in config.generate.generators:
+        key, kind = f"generate.generators: {generator.name}", plugins.load(KINDS, generator.kind)
+        settings = [generator.settings(composition) for composition in config.compositions]
+        for path in dict.fromkeys(each.path for each in settings if hasattr(each, "path")):
+            findings.has_images(key, path)
+        if getattr(kind, "MODEL", False):
+            for model in {each.model for each in settings if each.model.startswith((".", "/", "~"))}:
+                findings.exists(f"{key}: model", model, "folder")
+            findings.device(f"{key}: device", settings[0].device)
+            if findings.here and find_spec("diffusers") is None:
+                remedy = "pip install the version of envs/diffusers.yaml"
+                findings.error(key, f"the package diffusers is not installed; {remedy}")
+
+
+def _check_files(config: Config, findings: Findings) -> None:
+    """Check the files and folders that other sections name."""
+    if published := config.split.published:
+        for composition in config.compositions:
+            findings.exists("split.published.split", published.file("split", composition))
+            findings.exists("split.published.data", published.file("data", composition))
+    if config.score.fid and not is_remote(config.score.fid.weights):
+        findings.exists("score.fid.weights", config.score.fid.weights)
+    if human := config.human:
+        for key, paths in (("answers", human.answers), ("scores", human.scores.values())):
+            for path in paths:
+                findings.exists(f"human.{key}", path)
+    if config.specs and config.specs.data:
+        for name, path in config.specs.data:
+            findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")
+    if compun := config.compun:
+        if compun.compounds:
+            findings.exists("compun.compounds.file", compun.compounds.file)
+            findings.exists("compun.compounds.images", compun.compounds.images, "folder")
+        findings.exists("compun.captions", compun.captions)
+        findings.exists("compun.descriptions", compun.descriptions)
+        for path in compun.human.answers if compun.human else ():
+            findings.exists("compun.human.answers", path)
 
 
 def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
@@ -76,31 +156,16 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
 
 def check_writable(folder: Path) -> None:
     """Raise UserError if nothing can be written to ``folder`` or, if it does not exist, to the folder above."""
+    existing = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     try:
-        tempfile.TemporaryFile(dir=_existing(folder)).close()
+        tempfile.TemporaryFile(dir=existing).close()
     except OSError as error:
         why = (error.strerror or "").lower()
         raise UserError(f"{folder}: not writable ({why}); fix its permissions or choose another folder") from error
 
 
-def _existing(folder: Path) -> Path:
-    """Return the folder, or the first above it that exists."""
-    return next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-
-
-def _check_disk(config: Config, findings: Findings) -> None:
-    place = Path(config.results)
-    free = shutil.disk_usage(_existing(place)).free
-    # What a former run wrote is replaced, not added.
-    needed = 0 if any(place.glob("*/captions.parquet")) else findings.bytes
-    needs = f"about {size_text(findings.bytes)} in {config.results} and {config.cache}"
-    findings.plan.append(("disk", f"{needs}; {size_text(free)} free"))
-    if needed > free:
-        findings.error("disk", f"the run needs {needs}, but {size_text(free)} are free; free some disk space")
-
-
 def report(path: Path, here: bool = True, strict: bool = True) -> None:
-    """Log the plan and the warnings of a config file; raises UserError with a line for each error.
+    """Log what a config file's run downloads; raises UserError with a line for each error.
 
     If not ``strict``, errors are warnings, because a part of the run may not need what is missing.
     """
@@ -108,13 +173,13 @@ def report(path: Path, here: bool = True, strict: bool = True) -> None:
     for name, config in runs_of(path).items():
         findings = check_config(config, here)
         where = f"{path}: runs.{name}" if name else str(path)
-        log.info("%s", where)
-        for title, text in findings.plan:
-            log.info("  %-14s %s", title, text)
-        serious = [error for error in findings.errors if strict or error.startswith(NEEDED)]
-        for warning in findings.warnings + [error for error in findings.errors if error not in serious]:
-            log.warning("warning: %s: %s", where, warning)
-        errors += [f"{where}: {error}" for error in serious]
+        if findings.downloads:
+            log.info("%s: the run downloads %s", where, ", ".join(findings.downloads))
+        for error in findings.errors:
+            if strict or error.startswith(NEEDED):
+                errors.append(f"{where}: {error}")
+            else:
+                log.warning("warning: %s: %s", where, error)
     if errors:
         raise UserError("\nerror: ".join(errors))
 

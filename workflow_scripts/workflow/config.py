@@ -14,14 +14,17 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from pydantic_core import ErrorDetails
 
 from workflow_scripts.compun.config import CompunConfig
+from workflow_scripts.core import plugins
 from workflow_scripts.core.code import ROOT
 from workflow_scripts.core.documents import decode, no_such, parse_yaml
 from workflow_scripts.core.errors import UserError, require
 from workflow_scripts.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Section
 from workflow_scripts.core.step import Cache, Seed, Threads
+from workflow_scripts.dataset.choice import SOURCES
 from workflow_scripts.dataset.config import DatasetConfig
 from workflow_scripts.divergence.config import DivergenceConfig
-from workflow_scripts.generate.config import GenerateConfig
+from workflow_scripts.generate.config import KINDS, GenerateConfig
+from workflow_scripts.generate.generator import reads
 from workflow_scripts.human.config import HumanConfig
 from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.pairs.config import PairsConfig
@@ -34,6 +37,8 @@ from workflow_scripts.split.config import SplitConfig
 MAX_SHOWN = 100
 # Branches of unions in the locations of pydantic's errors; others have brackets, as ``literal['auto']``.
 BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
+# Tables that only drawn birds have.
+OF_SKETCHES = {"scenes", "facts"}
 # The name of one of several runs: the prefix of its rules.
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
@@ -89,6 +94,12 @@ class Config(Section):
         name = self.score.reference or ("faithful" if self.dataset.source == "sketch" else "photographs")
         return name if name in names else None
 
+    @property
+    def scored(self) -> bool:
+        """Whether images are generated and judged: the source has images, and there are generators."""
+        has_images = getattr(getattr(self.dataset, self.dataset.source), "images", ...) is not None
+        return has_images and bool(self.generate.generators)
+
     @field_validator("seeds")
     @classmethod
     def _complete(cls, seeds: SeedsConfig, others: ValidationInfo) -> SeedsConfig:
@@ -131,10 +142,30 @@ class Config(Section):
         for path in (published.split, published.data) if published and len(self.compositions) > 1 else ():
             if path and COMPOSITION_FIELD not in path:
                 raise ValueError(f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} to the path")
-        if self.score.reference and not self.reference:
-            allowed = ", ".join(generator.name for generator in self.generate.generators) or "none"
-            name = self.score.reference
-            raise ValueError(f"score.reference: {name} is not in generate.generators; allowed: {allowed}")
+        generators = [generator.name for generator in self.generate.generators]
+        named = {"score.reference": [self.score.reference] if self.score.reference else []}
+        named["human.generators"] = (self.human and self.human.generators) or []
+        for key, names in named.items():
+            if unknown := [name for name in names if name not in generators]:
+                allowed = ", ".join(generators) or "none"
+                raise ValueError(f"{key}: {unknown[0]} is not in generate.generators; allowed: {allowed}")
+        return self
+
+    @model_validator(mode="after")
+    def _source_fits(self) -> Self:
+        """Check that the data set has the tables and images that other sections read."""
+        if self.runs:
+            return self
+        source = self.dataset.source
+        tables = getattr(plugins.load(SOURCES, source), "TABLES", ())
+        for generator in self.generate.generators if self.scored else ():
+            if absent := OF_SKETCHES & {*reads(plugins.load(KINDS, generator.kind))}.difference(tables):
+                fault = f"{generator.name} reads the {' and '.join(sorted(absent))} of sketches, not in source {source}"
+                raise ValueError(f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers")
+        if self.human and not self.scored:
+            raise ValueError("human: there are no images to ask about; remove this section")
+        if self.specs and self.specs.data is None and "scenes" not in tables:
+            raise ValueError(f"specs.data: null describes sketches, but dataset.source is {source}; name long captions")
         return self
 
 

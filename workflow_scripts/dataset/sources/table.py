@@ -25,9 +25,6 @@ from workflow_scripts.core.records import read_records, tidy_id
 from workflow_scripts.core.section import Section
 from workflow_scripts.dataset.source import Loaded, named, spread
 
-PREVIEWED = 100  # rows
-PREVIEWED_BYTES = 1 << 22  # of a JSON file, which is valid only as a whole
-
 
 class Settings(Section):
     """The table and the folder."""
@@ -71,17 +68,7 @@ def with_images(
     return Loaded(captions, images, summary=summary)
 
 
-def preview(settings: Settings) -> str | None:
-    """Read the first rows; return what is wrong with some of them, and raise UserError if none can be read."""
-    path = Path(settings.file)
-    if path.suffix.lower() == ".json" and path.stat().st_size > PREVIEWED_BYTES:
-        return None
-    bad = read_captions(path, PREVIEWED)[2]["rows_unreadable"]
-    count = f"{bad['count']} of the first {PREVIEWED} rows"
-    return f"{path}: {count} will be skipped, the first: {bad['names'][0]}" if bad["count"] else None
-
-
-def read_captions(file: Path, most: int | None = None) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
+def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
     """Read a table of captions; a row without a caption keeps its number, with an empty text.
 
     Returns:
@@ -89,7 +76,7 @@ def read_captions(file: Path, most: int | None = None) -> tuple[pd.DataFrame, di
         skipped.
     """
     optional = ["caption_id", "class_id", "path"]
-    rows, bad = read_records(file, ["image_id", "caption"], optional, most=most)
+    rows, bad = read_records(file, ["image_id", "caption"], optional)
     rows = (
         rows.reindex(columns=["where", "image_id", "caption", *optional])
         .astype(object)
