@@ -114,12 +114,10 @@ def test_many_small_jobs_are_submitted_as_few(printed: tuple[str, range]) -> Non
     # Of about 20 steps those before the interruption, one or two, are done.
     assert steps.pop("total") >= 16
     # One job does all steps of a group, which here has one composition's.
-    groups = {
-        rule: group
-        for file in (ROOT / "rules").glob("*.smk")
-        for part in re.split(r"^ *rule ", file.read_text(), flags=re.M)[1:]
-        for rule, group in re.findall(r'^(\w+):.*?\n +group:\n +"(\w+)"', part, re.S)
-    }
+    rules = "".join(file.read_text() for file in (ROOT / "rules").glob("*.smk"))
+    parts = re.split(r"^ *rule ", rules, flags=re.M)[1:]
+    groups = dict(found for part in parts for found in re.findall(r'^(\w+):.*?\n +group:\n +"(\w+)"', part, re.S))
+    groups |= {rule: groups[used] for used, rule in re.findall(r"use rule (\w+) as (\w+) with", rules)}
     submitted = sum(count for rule, count in steps.items() if rule not in groups)
     submitted += len({groups[rule] for rule in steps if rule in groups})
     assert len(jobs) == submitted == len(re.findall("has been submitted with SLURM jobid", shown))
