@@ -11,10 +11,10 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.errors import UserError
+from compclip.core.step import Step
+from compclip.io import read_json, write_json
 
 # Logs contain times; hidden files belong to tools.
 SKIPPED = ("logs", "presets")

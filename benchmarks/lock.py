@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.code import ROOT
+from compclip.core.step import Step
+from compclip.io import write_text
 
 LOCK = ROOT / "lock.txt"
 PYTHONS = ("3.11", "3.12", "3.13")

@@ -16,11 +16,11 @@ from cosmic_ray.work_item import TestOutcome
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
+from compclip.core import cli
+from compclip.core.code import PACKAGE, ROOT
+from compclip.core.errors import UserError
+from compclip.core.step import Step
 from tests.project import Project
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import PACKAGE, ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Step
 
 TARGET = 95  # percent
 CONFIG = """

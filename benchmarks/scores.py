@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.step import Step
+from compclip.io import write_text
 from workflow_scripts.workflow.run import HEADLINES
 
 README = ROOT / "README.md"

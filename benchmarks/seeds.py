@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.step import Step
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.plot.labels import SPLIT_NAMES, percent
-from workflow_scripts.report.rows import main_rows, of_measure
-from workflow_scripts.report.table import MEASURES, SOURCES
+from compclip.core import cli
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.step import Step
+from compclip.core.tables import TESTS
+from compclip.io import write_text
+from compclip.plot.labels import SPLIT_NAMES, percent
+from compclip.report.rows import main_rows, of_measure
+from compclip.report.table import MEASURES, SOURCES
 from workflow_scripts.workflow.config import read_config
 
 DOCUMENT = ROOT / "docs" / "seeds.md"

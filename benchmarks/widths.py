@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.step import Step
-from workflow_scripts.core.tables import SCORES
+from compclip.core import cli
+from compclip.core.layout import Layout
+from compclip.core.step import Step
+from compclip.core.tables import SCORES
+from compclip.io import read_json, read_table
 
 
 class Widths(Step):

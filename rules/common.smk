@@ -5,9 +5,9 @@ from functools import cache
 include: "common/config.smk"
 
 
-from workflow_scripts.core import plugins
-from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.step import declaration, settings
+from compclip.core import plugins
+from compclip.core.fingerprint import fingerprint
+from compclip.core.step import declaration, settings
 
 RESULTS = CONFIG.results
 LOGS = f"{RESULTS}/logs"
@@ -38,7 +38,7 @@ def step(name, *modules, also=None, **given):
     nor keys of the config, nor wildcards; a function is called with the wildcards. ``also`` has further params whose
     change reruns it. Inputs named ``after`` are made before it and not read.
     """
-    code = code_hash(f"workflow_scripts.{name}", *modules)
+    code = code_hash(f"compclip.{name}", *modules)
     declared = declaration(name).model_fields
 
     def values(wildcards):

@@ -3,7 +3,7 @@
 # and to read, the comparisons, the figures and the page; Snakemake's own report shows them too.
 
 
-report: "../workflow_scripts/report/captions/workflow.rst"
+report: "../compclip/report/captions/workflow.rst"
 
 
 rule make_table:
@@ -75,7 +75,7 @@ rule make_page:
     params:
         **step(
             "report.make_page",
-            *(f"workflow_scripts.{stage}.section" for stage in SECTIONS),
+            *(f"compclip.{stage}.section" for stage in SECTIONS),
             sections=SECTIONS,
             **all_generators(),
             about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},

@@ -64,7 +64,7 @@ def join_command(wildcards, input, output):
     return command("report.join_tables", CONFIG, dict(input.items()), dict(output.items()), given)
 
 
-JOIN_CODE = code_hash("workflow_scripts.report.join_tables")
+JOIN_CODE = code_hash("compclip.report.join_tables")
 
 
 rule join_tables:

@@ -13,7 +13,7 @@ from snakemake.settings.enums import Quietness
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.core.code import ROOT
+from compclip.core.code import ROOT
 
 # More cores than any job asks for, so that jobs keep the threads of their rules.
 MANY_CORES = 1024

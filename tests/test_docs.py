@@ -13,12 +13,12 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from workflow_scripts.core.code import ROOT
+from compclip.core.code import ROOT
 from workflow_scripts.workflow.config import load_config
 
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = "benchmarks|docs|envs|examples|lexicons|presets|profiles|rules|tests|workflow_scripts"
+FOLDERS = "benchmarks|compclip|docs|envs|examples|lexicons|presets|profiles|rules|tests|workflow_scripts"
 # Paths in text or code, without those that have a placeholder.
 NAMED = re.compile(rf"(?<![\w./<>-])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w<{{*])(?:::(test_\w+))?")
 # Files that a user makes.
@@ -60,7 +60,7 @@ def test_links_resolve(page: Path) -> None:
 def test_commands_have_the_options_that_are_shown(page: Path) -> None:
     # After ` -- ` come other programs' options.
     text = re.sub(r" -- .*", "", page.read_text().replace("\\\n", " ").replace("-m -- ", "-m "))
-    for module, rest in re.findall(r" -m ((?:benchmarks|workflow_scripts)[\w.]+)([^\n`#]*)", text):
+    for module, rest in re.findall(r" -m ((?:benchmarks|compclip|workflow_scripts)[\w.]+)([^\n`#]*)", text):
         if "--" not in rest:  # importing it is enough
             importlib.import_module(module)
             continue
@@ -73,10 +73,10 @@ def test_commands_have_the_options_that_are_shown(page: Path) -> None:
 
 def test_definitions_are_where_the_page_says() -> None:
     text = (ROOT / "docs" / "definitions.md").read_text()
-    rows = re.findall(r"^\|[^|]*\| (`workflow_scripts/.*) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\|[^|]*\| (`compclip/.*) \|$", text, re.MULTILINE)
     assert rows
     for first, *others in (re.findall(r"`([^`]+)`", row) for row in rows):
-        places = [(ROOT / first).parent, ROOT / "workflow_scripts"]
+        places = [(ROOT / first).parent, ROOT / "compclip"]
         assert [name for name in others if not any((place / name).exists() for place in places)] == []
 
 

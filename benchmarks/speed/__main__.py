@@ -15,9 +15,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.core import cli, plugins
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.core.step import Step
+from compclip.core import cli, plugins
+from compclip.core.step import Step
+from compclip.io import read_json, write_json
 
 PACKAGE = "benchmarks.speed"
 

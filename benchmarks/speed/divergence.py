@@ -13,12 +13,12 @@ import numpy as np
 
 from benchmarks.plain_divergence import plain_greedy
 from benchmarks.speed.score import seconds
+from compclip.core.seeds import rng
+from compclip.divergence.divide import RESTARTS, divide
+from compclip.divergence.greedy import Division, greedy
+from compclip.divergence.kernels import Goal
+from compclip.divergence.samples import Samples, from_bags
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.divergence.divide import RESTARTS, divide
-from workflow_scripts.divergence.greedy import Division, greedy
-from workflow_scripts.divergence.kernels import Goal
-from workflow_scripts.divergence.samples import Samples, from_bags
 
 ATOM, COMPOUND, SEED = 0.02, 1.0, 0
 PLAIN = (200, 800, 3000)

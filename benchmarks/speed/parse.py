@@ -21,15 +21,15 @@ import pandas as pd
 import yaml
 
 from benchmarks.speed import compared
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_table
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.dataset.sources.cub import read_captions
-from workflow_scripts.text import windows
-from workflow_scripts.text.language import installed_name, load_language
-from workflow_scripts.text.lexicon import COMPOUNDS, load_lexicon
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.seeds import rng
+from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.dataset.sources.cub import read_captions
+from compclip.io import read_table, write_table
+from compclip.text import windows
+from compclip.text.language import installed_name, load_language
+from compclip.text.lexicon import COMPOUNDS, load_lexicon
 
 MODEL = "en_core_web_sm"
 SIZE = 24_000
@@ -52,8 +52,8 @@ def plain(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
     """Extract the pairs as a user of spaCy would, who has the rules."""
     import spacy
 
-    from workflow_scripts.pairs.engine import Occurrence, occurrences
-    from workflow_scripts.pairs.words import Vocabulary, spans
+    from compclip.pairs.engine import Occurrence, occurrences
+    from compclip.pairs.words import Vocabulary, spans
 
     nlp = spacy.load(installed_name(MODEL), disable=["attribute_ruler", "lemmatizer", "ner"])
     adjectives = [load_lexicon(path) for path in sorted((LEXICONS / "adjectives").glob("*.yaml"))]
@@ -106,7 +106,7 @@ def measure(n: int = SIZE, captions: pd.DataFrame | None = None, nouns: str = "b
             ["-m", "benchmarks.speed.parse", folder / "captions.parquet", lexicon, processes, folder / "plain.parquet"]
         )
         ours, ours_cpu = run([
-            "-m", "workflow_scripts.pairs.extract_pairs",
+            "-m", "compclip.pairs.extract_pairs",
             "--captions", folder / "captions.parquet",
             "--adjectives", ",".join(map(str, sorted((LEXICONS / "adjectives").glob("*.yaml")))),
             "--nouns", lexicon, "--parsing.model", MODEL, "--processes", processes,

@@ -22,15 +22,15 @@ import pandas as pd
 import yaml
 
 from benchmarks.speed import compared
-from workflow_scripts.clip.embed import similarities
-from workflow_scripts.core import plugins
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.step import command
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import serves
-from workflow_scripts.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
+from compclip.clip.embed import similarities
+from compclip.core import plugins
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.step import command
+from compclip.generate.config import KINDS
+from compclip.generate.generator import serves
+from compclip.io import read_json
+from compclip.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
 from workflow_scripts.workflow.config import Config, load_config
 
 TOLERANCE = 5e-5  # rounding differs, and so near ties
@@ -91,9 +91,9 @@ def differences(ours: Path, plain: dict[str, Any]) -> float:
 
 def forward(config: Config, generators: Sequence[str]) -> float:
     """CPU seconds of one pass of each distinct image and caption through the judge."""
-    from workflow_scripts.clip.embed import file_digest
-    from workflow_scripts.clip.model import load_judge
-    from workflow_scripts.split.judged import judged_images
+    from compclip.clip.embed import file_digest
+    from compclip.clip.model import load_judge
+    from compclip.split.judged import judged_images
 
     results, dataset = ROOT / config.results, ROOT / config.results / config.dataset.source
     folder = dataset / config.compositions[0]
@@ -118,7 +118,7 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
     """Exact scores of random embeddings, 10 captions an image and 50 classes, by the product alone; one thread."""
     import torch
 
-    from workflow_scripts.clip.device import settle
+    from compclip.clip.device import settle
 
     random = np.random.default_rng(0)
     vectors = random.standard_normal((images + texts, WIDTH)).astype(np.float32)

@@ -1,5 +1,5 @@
 # compun: its compounds, texts and models, and what pages show.
-from workflow_scripts.compun.config import TRAININGS
+from compclip.compun.config import TRAININGS
 
 COMPUN_FOLDER = f"{RESULTS}/{DATASET}/compun"
 COMPUN_FIGURES = {name: f"figures/{DATASET}_compun_{name}.svg" for name in ("accuracy", "examples", "kinds")}

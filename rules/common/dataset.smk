@@ -1,5 +1,5 @@
 # dataset: the chosen source, its settings, its tables.
-from workflow_scripts.dataset.choice import SOURCES
+from compclip.dataset.choice import SOURCES
 
 SOURCE = plugins.load(SOURCES, CONFIG.dataset.source)
 SOURCE_SETTINGS = getattr(CONFIG.dataset, CONFIG.dataset.source)

@@ -1,5 +1,5 @@
 # divergence: what is drawn.
-from workflow_scripts.divergence.results import FIGURES
+from compclip.divergence.results import FIGURES
 
 
 def divergence_figures():

@@ -1,6 +1,6 @@
 # generate: each generator's kind, its settings, what it reads.
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import reads, serves
+from compclip.generate.config import KINDS
+from compclip.generate.generator import reads, serves
 
 
 def one_of(names):

@@ -1,5 +1,5 @@
 # human: what people see in Label Studio, the generators whose images are shown, targets.
-LABEL_STUDIO = "workflow_scripts/human/templates/label_studio.xml.j2"
+LABEL_STUDIO = "compclip/human/templates/label_studio.xml.j2"
 
 
 def shown_generators():

@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
-from workflow_scripts.core.layout import SHARED, Layout
-from workflow_scripts.text.lexicon import lexicons_of
+from compclip.core.layout import SHARED, Layout
+from compclip.text.lexicon import lexicons_of
 
 
 # The folder of the pairs of a composition whose lexicons are its own; nothing for those that share the data set's.

@@ -1,17 +1,17 @@
 # report: what tables, figures and pages read, and what a run is for.
 from pathlib import Path
 
-from workflow_scripts.core.layout import Layout
+from compclip.core.layout import Layout
 
 
 def page_templates(*stages):
     """Return the templates of these stages, and those that all pages share."""
-    folders = [Path(workflow.basedir, "workflow_scripts", stage, "templates") for stage in ("plot", *stages)]
+    folders = [Path(workflow.basedir, "compclip", stage, "templates") for stage in ("plot", *stages)]
     files = sorted(file.relative_to(workflow.basedir) for folder in folders for file in folder.iterdir())
     return list(map(str, files))
 
 
-# Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.
+# Stages with a section (compclip/<stage>/section.py) on the page of a run.
 SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
@@ -59,7 +59,7 @@ def entries_read():
 
 def in_report(path, caption, category, **more):
     """Return a file that Snakemake's report shows."""
-    return report(path, caption=f"../workflow_scripts/report/captions/{caption}.rst", category=category, **more)
+    return report(path, caption=f"../compclip/report/captions/{caption}.rst", category=category, **more)
 
 
 def of_section(stage, name, **labels):

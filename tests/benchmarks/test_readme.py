@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from benchmarks import idea, scores
+from compclip.core.errors import UserError
+from compclip.core.tables import SCORES
+from compclip.io import read_table, write_table
+from compclip.report.readable import HEADLINES
 from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_table
-from workflow_scripts.core.tables import SCORES
-from workflow_scripts.report.readable import HEADLINES
 
 
 def test_marked_lines_hold_the_caption() -> None:

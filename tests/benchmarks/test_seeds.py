@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from benchmarks.seeds import HEADS, report, spread
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.report.table import SOURCES
+from compclip.core.errors import UserError
+from compclip.core.tables import TESTS
+from compclip.report.table import SOURCES
 
 
 def test_planted_deviations_are_found() -> None:

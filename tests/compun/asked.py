@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.clip.vision import import_torchvision
+from compclip.clip.vision import import_torchvision
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "a photo of red blue green wing bill tail example in an image is has which bad the ball snow , .".split()

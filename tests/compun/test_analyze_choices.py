@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.compun import analyze_choices, published
+from compclip.compun.analyze_choices import COLUMNS, Estimator, analyze
+from compclip.compun.steps import AnalyzeChoices
+from compclip.core.tables import CHOICES
+from compclip.io import check_table
+from compclip.stats.paired import holm
 from tests.compun.conftest import MODELS, change, read
 from tests.specs.evaluated import refused
-from workflow_scripts.compun import analyze_choices, published
-from workflow_scripts.compun.analyze_choices import COLUMNS, Estimator, analyze
-from workflow_scripts.compun.steps import AnalyzeChoices
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import CHOICES
-from workflow_scripts.stats.paired import holm
 
 ESTIMATE = Estimator(200, 0)
 THREE = ["similarity_compound", "similarity_n1", "similarity_n2"]

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.compun import classify
+from compclip.compun.classify import choose
+from compclip.compun.config import NamedModel
+from compclip.compun.steps import Classify
+from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
+from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, opener, picture, real_judge, refused
-from workflow_scripts.compun import classify
-from workflow_scripts.compun.classify import choose
-from workflow_scripts.compun.config import NamedModel
-from workflow_scripts.compun.steps import Classify
-from workflow_scripts.core.io import read_json, read_table, write_json, write_table
-from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 
 # What the images show: of the compound, of its first noun, of its second.
 SHOWN = {

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from compclip.compun.load_compounds import joined, key, load, match, read_list, split_open, two_spellings
+from compclip.compun.prompts import compound_prompts, read_texts, usual_prompts
+from compclip.core.errors import UserError
+from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
+from compclip.io import check_table
 from tests.specs.evaluated import refused
-from workflow_scripts.compun.load_compounds import joined, key, load, match, read_list, split_open, two_spellings
-from workflow_scripts.compun.prompts import compound_prompts, read_texts, usual_prompts
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS
 
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
 

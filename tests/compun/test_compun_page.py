@@ -6,15 +6,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.compun import draw_compun
+from compclip.compun.section import FIGURES, read_analysis
+from compclip.compun.steps import DrawCompun
+from compclip.plot.page import described
 from tests.compun.conftest import COMPLETE, HOSTILE, MODELS, change, read
 from tests.compun.test_analyze_choices import analyze_place
 from tests.plot.overlapping import overlapping
 from tests.project import DATASET
 from tests.report.pages import Page
-from workflow_scripts.compun import draw_compun
-from workflow_scripts.compun.section import FIGURES, read_analysis
-from workflow_scripts.compun.steps import DrawCompun
-from workflow_scripts.plot.page import described
 
 
 def make_page(place: Path) -> Page:

@@ -8,20 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.clip.tokens import WORD, clean, make_vocabulary
+from compclip.compun import draw_compounds, drawn
+from compclip.compun.config import TRAININGS, Drawn
+from compclip.compun.drawn import COLORS, NOUNS, PATTERNS, PLAIN, Thing, make_compounds, paint
+from compclip.compun.load_compounds import joined
+from compclip.compun.prompts import compound_prompts, read_texts
+from compclip.compun.section import read_analysis
+from compclip.compun.steps import DrawCompounds
+from compclip.core import seeds, tables
+from compclip.core.errors import UserError
+from compclip.dataset.sketch.draw import RGB
+from compclip.dataset.sketch.world import Dice
+from compclip.io import read_table
 from tests.project import DATASET
-from workflow_scripts.clip.tokens import WORD, clean, make_vocabulary
-from workflow_scripts.compun import draw_compounds, drawn
-from workflow_scripts.compun.config import TRAININGS, Drawn
-from workflow_scripts.compun.drawn import COLORS, NOUNS, PATTERNS, PLAIN, Thing, make_compounds, paint
-from workflow_scripts.compun.load_compounds import joined
-from workflow_scripts.compun.prompts import compound_prompts, read_texts
-from workflow_scripts.compun.section import read_analysis
-from workflow_scripts.compun.steps import DrawCompounds
-from workflow_scripts.core import seeds, tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table
-from workflow_scripts.dataset.sketch.draw import RGB
-from workflow_scripts.dataset.sketch.world import Dice
 
 
 def dice(*keys: int | str) -> Dice:

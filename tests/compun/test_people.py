@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.compun import analyze_people, sample_compun_tasks
+from compclip.compun.analyze_people import majority
+from compclip.compun.sample_compun_tasks import study_tasks
+from compclip.compun.steps import AnalyzePeople, SampleCompunTasks
+from compclip.human.pictures import encode, read_picture
+from compclip.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
+from compclip.io import read_json
 from tests.compun.conftest import COMPLETE, read
-from workflow_scripts.compun import analyze_people, sample_compun_tasks
-from workflow_scripts.compun.analyze_people import majority
-from workflow_scripts.compun.sample_compun_tasks import study_tasks
-from workflow_scripts.compun.steps import AnalyzePeople, SampleCompunTasks
-from workflow_scripts.core.io import read_json
-from workflow_scripts.human.pictures import encode, read_picture
-from workflow_scripts.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
 
 
 def make_study(place: Path, seed: int = 0) -> pd.DataFrame:

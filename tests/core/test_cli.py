@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.errors import UserError
+from compclip.core.step import Step
 
 
 def run(step, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_scripts.core import cli, digests, io, tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Input, Output, Step
+from compclip import io
+from compclip.core import cli, digests, tables
+from compclip.core.errors import UserError
+from compclip.core.step import Input, Output, Step
 
 
 class Make(Step):

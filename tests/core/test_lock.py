@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.lock import locked
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.lock import locked
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from workflow_scripts.core.lock import locked
+from compclip.core.lock import locked
 with locked(Path(sys.argv[1]), print, "config a.yaml"):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))
@@ -25,9 +25,9 @@ with locked(Path(sys.argv[1]), print, "config a.yaml"):
 STEP = """
 import time
 from pathlib import Path
-from workflow_scripts.core import cli
+from compclip.core import cli
 
-from workflow_scripts.core.step import Step
+from compclip.core.step import Step
 
 class Slow(Step):
     seconds: float

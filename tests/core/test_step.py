@@ -7,10 +7,10 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from workflow_scripts.core import step
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import Section
-from workflow_scripts.core.step import Cache, Input, Key, Output, Seed, Step
+from compclip.core import step
+from compclip.core.errors import UserError
+from compclip.core.section import Section
+from compclip.core.step import Cache, Input, Key, Output, Seed, Step
 
 
 class Window(Section):
@@ -53,7 +53,7 @@ def command(**changed) -> list[str]:
     inputs = {"table": "a b.parquet", "more": ["x,y", "z"], "absent": [], "beside": "q"}
     given = {"composition": "color", "flag": True}
     words = shlex.split(step.command("stage.draw", Config(), {**inputs, **changed}, {"result": "r.json"}, given))
-    assert words[0] == "workflow_scripts.stage.draw"
+    assert words[0] == "compclip.stage.draw"
     return words[1:]
 
 
@@ -84,7 +84,7 @@ def test_settings_by_hand() -> None:
 
 def test_help_tells_meaning_and_default(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        step.parse(Draw, ["--help"], "workflow_scripts.stage.draw")
+        step.parse(Draw, ["--help"], "compclip.stage.draw")
     shown = " ".join(capsys.readouterr().out.split())
     assert end.value.code == 0 and "Draw something." in shown
     assert "lowest percentile (default: 25)" in shown and "table.parquet (required)" in shown

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
+from compclip.dataset.steps import LoadDataset
 from tests.loopback import Handler, serving
-from workflow_scripts.dataset.steps import LoadDataset
 
 
 def jpeg(seed: int = 0, size: tuple[int, int] = (40, 30)) -> bytes:

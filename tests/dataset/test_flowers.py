@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from compclip.core.errors import UserError
+from compclip.dataset.source import Loaded
+from compclip.dataset.sources import flowers
 from tests.dataset.conftest import flowers_files, jpeg, tar
 from tests.specs.evaluated import refused
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset.source import Loaded
-from workflow_scripts.dataset.sources import flowers
 
 LABELS = [77, 77, 1, 102]
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core import tables
+from compclip.core.errors import UserError
+from compclip.core.step import parse
+from compclip.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_images, main
+from compclip.dataset.source import spread
+from compclip.dataset.steps import LoadDataset
+from compclip.io import read_json, read_table
 from tests.dataset.conftest import jpeg, load_step
 from tests.specs.evaluated import refused
-from workflow_scripts.core import tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.step import parse
-from workflow_scripts.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_images, main
-from workflow_scripts.dataset.source import spread
-from workflow_scripts.dataset.steps import LoadDataset
 
 
 def captions(*rows: tuple) -> pd.DataFrame:

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-import workflow_scripts.divergence.greedy as greedy_module
+import compclip.divergence.greedy as greedy_module
+from compclip.core.errors import UserError
+from compclip.divergence import divide as step
+from compclip.divergence.divide import divide, path
+from compclip.divergence.greedy import Division, greedy
+from compclip.divergence.kernels import Goal
+from compclip.divergence.measure import measure
+from compclip.divergence.samples import from_bags, read_samples
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence import divide as step
-from workflow_scripts.divergence.divide import divide, path
-from workflow_scripts.divergence.greedy import Division, greedy
-from workflow_scripts.divergence.kernels import Goal
-from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.samples import from_bags, read_samples
 
 Run = Any
 

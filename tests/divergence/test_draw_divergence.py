@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compclip.divergence import draw_divergence
+from compclip.divergence.draw_divergence import draw_path, draw_shares
+from compclip.divergence.results import FIGURES
+from compclip.divergence.steps import DrawDivergence
+from compclip.io import read_json, write_json
+from compclip.plot.drawing import save, style
+from compclip.plot.page import described
 from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.divergence import draw_divergence
-from workflow_scripts.divergence.draw_divergence import draw_path, draw_shares
-from workflow_scripts.divergence.results import FIGURES
-from workflow_scripts.divergence.steps import DrawDivergence
-from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.page import described
 
 ROW = {
     "train": 1200, "test": 300, "atoms": 2, "compounds": 100, "atom_divergence": 0.0123,

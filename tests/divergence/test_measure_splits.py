@@ -8,19 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
+from compclip.divergence import measure_splits
+from compclip.divergence.chernoff import divergence, divergences
+from compclip.divergence.measure_splits import by_pairs, distributions, swapped_occurrences
+from compclip.divergence.pair_samples import pair_samples
+from compclip.divergence.samples import collect
+from compclip.divergence.steps import MeasureSplits
+from compclip.divergence.subgraphs import Forest, find_subgraphs
+from compclip.io import empty_table, read_json, read_table, write_table
+from compclip.pairs.engine import Extractor, decode_tree
+from compclip.text.lexicon import load_lexicon
 from tests.project import Project
 from tests.split.split_worlds import pairs_table, rank
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
-from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
-from workflow_scripts.divergence import measure_splits
-from workflow_scripts.divergence.chernoff import divergence, divergences
-from workflow_scripts.divergence.measure_splits import by_pairs, distributions, swapped_occurrences
-from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.samples import collect
-from workflow_scripts.divergence.steps import MeasureSplits
-from workflow_scripts.divergence.subgraphs import Forest, find_subgraphs
-from workflow_scripts.pairs.engine import Extractor, decode_tree
-from workflow_scripts.text.lexicon import load_lexicon
 
 KEY = ["image_id", "caption_id"]
 SCHEMAS = {"captions": CAPTIONS, "pairs": PAIRS, "splits": SPLIT, "swapped": SWAPPED, "prompts": PROMPTS}

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.generate.generate_images import main
-from workflow_scripts.generate.steps import GenerateImages
+from compclip.core import tables
+from compclip.generate.generate_images import main
+from compclip.generate.steps import GenerateImages
+from compclip.io import read_json, read_table, write_table
 
 HOME = "mine/color"
 

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from compclip.core import tables
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.generate.export_layout import BATCH, main, words_of
+from compclip.generate.steps import ExportLayout
+from compclip.io import read_json, read_table, write_table
 from tests.generate.conftest import Place, picture
 from tests.project import Project
-from workflow_scripts.core import tables
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.generate.export_layout import BATCH, main, words_of
-from workflow_scripts.generate.steps import ExportLayout
 
 # Captions that the layout could break: of the first image of train, of which another has no file.
 HOSTILE = ["a Yellow bird,\nwith wings", "the café bird’s belly", "red\ufffd\ufffdwing\rand feet", "!?", "é"]

@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.generate.config import Generator
+from compclip.generate.generators import folder
 from tests.generate.conftest import HOME, Place, make_prompts, picture
 from tests.specs.evaluated import refused
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.generate.config import Generator
-from workflow_scripts.generate.generators import folder
 
 
 def make(root: Path, names: list[str]) -> Path:

@@ -6,12 +6,12 @@ from collections import Counter
 import pandas as pd
 import pytest
 
+from compclip.core import plugins
+from compclip.core.errors import UserError
+from compclip.generate.generate_images import summarise
+from compclip.generate.generators.shuffled import partners
 from tests.clip.test_imports import loaded
 from tests.generate.conftest import Place, make_prompts
-from workflow_scripts.core import plugins
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.generate.generate_images import summarise
-from workflow_scripts.generate.generators.shuffled import partners
 
 
 def test_photographs(place: Place) -> None:
@@ -74,6 +74,6 @@ def test_the_summary_lists_few_names() -> None:
 def test_no_source_and_no_kind_imports_torch_before_it_is_used() -> None:
     names = ["dataset.load_dataset", "generate.generate_images"]
     for package in ("dataset.sources", "generate.generators"):
-        names += [f"{package}.{name}" for name in plugins.available(f"workflow_scripts.{package}")]
-    modules = loaded("\n".join(f"import workflow_scripts.{name}" for name in names))
+        names += [f"{package}.{name}" for name in plugins.available(f"compclip.{package}")]
+    modules = loaded("\n".join(f"import compclip.{name}" for name in names))
     assert not {"torch", "open_clip", "diffusers", "transformers"} & modules

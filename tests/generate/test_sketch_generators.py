@@ -8,15 +8,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from compclip.core import plugins, seeds, tables
+from compclip.dataset.sketch.world import ATTRIBUTES, SHAPES, Dice, Scene, draw_scene, make_world
+from compclip.generate import sketching
+from compclip.generate.config import KINDS
+from compclip.generate.generator import Context, Generated
+from compclip.generate.generators import blind, faithful, memorizer, unbound
+from compclip.generate.sketching import Statement, prompt_statements
+from compclip.io import check_table, read_table, write_table
 from tests.project import COMPOSITION, DATASET, Project
-from workflow_scripts.core import plugins, seeds, tables
-from workflow_scripts.core.io import check_table, read_table, write_table
-from workflow_scripts.dataset.sketch.world import ATTRIBUTES, SHAPES, Dice, Scene, draw_scene, make_world
-from workflow_scripts.generate import sketching
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import Context, Generated
-from workflow_scripts.generate.generators import blind, faithful, memorizer, unbound
-from workflow_scripts.generate.sketching import Statement, prompt_statements
 
 World = tuple[dict[str, Path], pd.DataFrame]
 NAMES = ("faithful", "memorizer", "unbound", "blind")

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core import tables
+from compclip.human import sample_tasks
+from compclip.human.config import Sampling
+from compclip.human.steps import SampleTasks
+from compclip.human.tasks import KINDS, read_tasks
+from compclip.io import read_json, read_table, write_table
 from tests.project import COMPOSITION, DATASET, GENERATORS, Project
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.human import sample_tasks
-from workflow_scripts.human.config import Sampling
-from workflow_scripts.human.steps import SampleTasks
-from workflow_scripts.human.tasks import KINDS, read_tasks
 
 CONSENT = "You get $5 & <thanks>\nWrite to me@example.org"
 # Four tasks of each split and generator, or of each split and two generators.

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.core.errors import UserError
+from compclip.human import analyze
+from compclip.human.correlation import other_scores, run_scores
+from compclip.human.opinions import majorities, opinions_of, preferences, workers_of
+from compclip.human.steps import Analyze
+from compclip.human.tasks import KINDS, TASKS, prompt_key
+from compclip.io import read_json
 from tests.human.conftest import Study, simulate, written
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.human import analyze
-from workflow_scripts.human.correlation import other_scores, run_scores
-from workflow_scripts.human.opinions import majorities, opinions_of, preferences, workers_of
-from workflow_scripts.human.steps import Analyze
-from workflow_scripts.human.tasks import KINDS, TASKS, prompt_key
 
 PEOPLE, CARELESS = 6, 2
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).

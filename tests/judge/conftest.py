@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 from safetensors.torch import load_file
 
+from compclip.core import tables
+from compclip.io import write_table
+from compclip.judge.steps import TrainJudge
 from tests.clip.conftest import PUBLISHED, RESNET, TINY, TRUNK, VIT, Model, model  # noqa: F401
 from tests.split.split_worlds import captions_table, images_table
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import write_table
-from workflow_scripts.judge.steps import TrainJudge
 
 COLORS = {
     "red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "yellow": (240, 220, 40),
@@ -56,9 +56,9 @@ def assert_alike(start: Path, one: Path, several: Path) -> None:
 
 def untrained(squares: Path, folder: Path, **settings: Any) -> Path:
     """Return the folder of the judge that a training with ``settings`` starts from."""
-    from workflow_scripts.clip.model import build, save_judge
-    from workflow_scripts.core.seeds import derive_seed
-    from workflow_scripts.judge.train_judge import read_material
+    from compclip.clip.model import build, save_judge
+    from compclip.core.seeds import derive_seed
+    from compclip.judge.train_judge import read_material
 
     step = squares_step(squares, folder, "judge", "cache", **settings)
     save_judge(build(step.settings, read_material(step).texts, derive_seed(0, "train_judge")), "start", None, folder)
@@ -101,7 +101,7 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def train(squares: Path, tmp_path: Path) -> Train:
     """``train(name, cache=…, **settings)`` trains on the squares and returns the judge's folder."""
-    from workflow_scripts.judge.train_judge import main
+    from compclip.judge.train_judge import main
 
     def run(name: str, cache: str = "cache", **settings: Any) -> Path:
         main(squares_step(squares, tmp_path, name, cache, **settings))

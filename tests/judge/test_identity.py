@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from compclip.clip.embed import encoding_code
+from compclip.core import code
+from compclip.judge import train_judge, training
 from tests.core.test_code import forget
 from tests.judge.conftest import Train, squares_step
-from workflow_scripts.clip.embed import encoding_code
-from workflow_scripts.core import code
-from workflow_scripts.judge import train_judge, training
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_a_finished_training_is_not_repeated(train: Train, monkeypatch: pytest.M
     """Its judge is made again from the checkpoint, without reading an image."""
     first = train("first", captions=2)
     monkeypatch.setattr(training, "clip_loss", None)
-    monkeypatch.setattr("workflow_scripts.judge.feed.read_pixels", None)
+    monkeypatch.setattr("compclip.judge.feed.read_pixels", None)
     again = train("again", captions=2)
     for file in first.iterdir():
         assert (again / file.name).read_bytes() == file.read_bytes(), file.name

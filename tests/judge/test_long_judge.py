@@ -9,18 +9,18 @@ import pytest
 import torch
 from PIL import Image
 
+from compclip.clip.model import build, load_judge, read_judge
+from compclip.clip.sources import find_model
+from compclip.clip.tokens import tokenize
+from compclip.core.errors import UserError
+from compclip.io import read_json
+from compclip.judge.config import JudgeConfig
+from compclip.score import score_images
+from compclip.score.steps import ScoreImages
+from compclip.specs import stretch
+from compclip.specs.steps import Stretch
 from tests.clip.conftest import clip_folder
 from tests.score import world
-from workflow_scripts.clip.model import build, load_judge, read_judge
-from workflow_scripts.clip.sources import find_model
-from workflow_scripts.clip.tokens import tokenize
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.score import score_images
-from workflow_scripts.score.steps import ScoreImages
-from workflow_scripts.specs import stretch
-from workflow_scripts.specs.steps import Stretch
 
 from .conftest import VIT, Train
 

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import torch
 
+from compclip import io
+from compclip.core.tables import NEGATIVES
+from compclip.judge import training
+from compclip.judge.make_negatives import adjectives_by_noun, main, make_negatives
+from compclip.judge.steps import MakeNegatives
+from compclip.judge.training import clip_loss
 from tests.split.stage import inputs, run
-from workflow_scripts.core import io
-from workflow_scripts.core.tables import NEGATIVES
-from workflow_scripts.judge import training
-from workflow_scripts.judge.make_negatives import adjectives_by_noun, main, make_negatives
-from workflow_scripts.judge.steps import MakeNegatives
-from workflow_scripts.judge.training import clip_loss
 
 FREQUENCY = {"red": 500, "blue": 300, "orange": 200}
 FORMS = {word: word for word in FREQUENCY}

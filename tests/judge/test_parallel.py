@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import nn
 
+from compclip.clip.device import find_device
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.judge.parallel import Group, joined, own_device, synchronise_norms
 from tests.judge import two_processes
-from workflow_scripts.clip.device import find_device
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 
 from .conftest import TOGETHER, Model, Train, assert_alike, untrained
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from workflow_scripts.clip.device import settle
-from workflow_scripts.core import cli
-from workflow_scripts.judge import checkpoint, train_judge, training
-from workflow_scripts.judge.parallel import Group, joined
-from workflow_scripts.judge.steps import TrainJudge
+from compclip.clip.device import settle
+from compclip.core import cli
+from compclip.judge import checkpoint, train_judge, training
+from compclip.judge.parallel import Group, joined
+from compclip.judge.steps import TrainJudge
 
 
 class Killed(Exception):

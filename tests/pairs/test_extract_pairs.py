@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.io import empty_table, read_json, read_table, write_table
+from compclip.pairs import extract_pairs, extract_shard
+from compclip.pairs.config import Parsing
+from compclip.pairs.engine import Extractor, decode
+from compclip.pairs.steps import ExtractPairs, ExtractShard
+from compclip.text import parsing
+from compclip.text.language import load_language
+from compclip.text.lexicon import load_lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
-from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.pairs import extract_pairs, extract_shard
-from workflow_scripts.pairs.config import Parsing
-from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.pairs.steps import ExtractPairs, ExtractShard
-from workflow_scripts.text import parsing
-from workflow_scripts.text.language import load_language
-from workflow_scripts.text.lexicon import load_lexicon
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import RANKING
-from workflow_scripts.pairs import config
-from workflow_scripts.pairs.rank_pairs import rank
-from workflow_scripts.text.lexicon import Lexicon
+from compclip.core.errors import UserError
+from compclip.core.tables import RANKING
+from compclip.io import check_table
+from compclip.pairs import config
+from compclip.pairs.rank_pairs import rank
+from compclip.text.lexicon import Lexicon
 
 COLORS = Lexicon("color", {"red": "red", "blue": "blue", "tan": "tan"})
 PARTS = Lexicon("birds", {"wing": "wing", "wings": "wing", "bill": "bill", "eye": "eye"})

@@ -9,9 +9,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.layout import Layout
+from compclip.plot.examples import mark, read_examples, spread, swapped_spans
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.plot.examples import mark, read_examples, spread, swapped_spans
 
 
 def most_of(counts: Counter[str], there: Counter[str]) -> bool:

@@ -4,9 +4,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from compclip.report import make_page
+from compclip.report.steps import MakePage
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from workflow_scripts.report import make_page
-from workflow_scripts.report.steps import MakePage
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 

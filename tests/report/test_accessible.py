@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from compclip.core.code import ROOT
 from tests.compun.test_compun_page import make_page as make_compun_page
 from tests.project import COMPOSITION, DATASET, Project
 from tests.report.pages import write_page
-from workflow_scripts.core.code import ROOT
 
-STYLE = (ROOT / "workflow_scripts/plot/templates/style.css").read_text()
+STYLE = (ROOT / "compclip/plot/templates/style.css").read_text()
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SWITCHES = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"

@@ -9,13 +9,13 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from compclip.plot.drawing import save, style
+from compclip.plot.labels import SPLIT_MARKS, pair_words
+from compclip.plot.page import described
+from compclip.report.draw_scores import COLORS, draw_gaps, draw_loss, draw_pairs, draw_scores
+from compclip.report.rows import against_seen, beyond_reference, main_rows, of_measure
 from tests.plot.overlapping import overlapping
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_MARKS, pair_words
-from workflow_scripts.plot.page import described
-from workflow_scripts.report.draw_scores import COLORS, draw_gaps, draw_loss, draw_pairs, draw_scores
-from workflow_scripts.report.rows import against_seen, beyond_reference, main_rows, of_measure
 
 Tables = dict[str, pd.DataFrame]
 

@@ -8,12 +8,12 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
+from compclip.core import tables
+from compclip.io import empty_table, read_json, read_table, write_json, write_table
+from compclip.plot.labels import SPLIT_NAMES, interval, percent
+from compclip.report.rows import main_rows
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_json, write_table
-from workflow_scripts.plot.labels import SPLIT_NAMES, interval, percent
-from workflow_scripts.report.rows import main_rows
 
 HOSTILE = "<script>alert(1)</script> & <b>"
 

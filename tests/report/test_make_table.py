@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.core.tables import DIVERGENCE, SCORES, TESTS
+from compclip.io import read_json, write_json, write_table
+from compclip.report import make_table, readable, verdicts
+from compclip.report.readable import Cell, Line, View
+from compclip.report.rows import main_rows, of_measure
+from compclip.report.steps import MakeTable
+from compclip.report.table import COLUMNS, as_csv
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import place_of
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, write_json, write_table
-from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
-from workflow_scripts.report import make_table, readable, verdicts
-from workflow_scripts.report.readable import Cell, Line, View
-from workflow_scripts.report.rows import main_rows, of_measure
-from workflow_scripts.report.steps import MakeTable
-from workflow_scripts.report.table import COLUMNS, as_csv
 
 OUTPUTS = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv",
            "pairs": "pairs.csv", "metrics": "metrics.json"}  # fmt: skip

@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.core.tables import DIVERGENCE, TESTS
+from compclip.io import empty_table
+from compclip.report import by_pair, comparisons
+from compclip.report.table import Scored, table_row
+from compclip.report.values import add_normalized
+from compclip.report.verdicts import FEW_PAIRS, LEAST_SEEN, MARGIN, few_pairs, none_line, verdicts
+from compclip.stats.paired import holm
 from tests.report.scored import SKILLS, scores
-from workflow_scripts.core.io import empty_table
-from workflow_scripts.core.tables import DIVERGENCE, TESTS
-from workflow_scripts.report import by_pair, comparisons
-from workflow_scripts.report.table import Scored, table_row
-from workflow_scripts.report.values import add_normalized
-from workflow_scripts.report.verdicts import FEW_PAIRS, LEAST_SEEN, MARGIN, few_pairs, none_line, verdicts
-from workflow_scripts.stats.paired import holm
 
 
 def tables(found: list[Scored], reference: str | None = "faithful") -> tuple[pd.DataFrame, pd.DataFrame]:

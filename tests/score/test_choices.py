@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workflow_scripts.score.choices import gathered, ranked_first
+from compclip.score.choices import gathered, ranked_first
 
 
 def test_ties_count_fractionally_and_one_better_variant_is_a_miss() -> None:

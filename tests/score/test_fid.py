@@ -10,13 +10,13 @@ import torch
 from PIL import Image
 from scipy import linalg
 
+from compclip.core.errors import UserError
+from compclip.io import read_json
+from compclip.score import score_fid
+from compclip.score.score_fid import load_inception, main
+from compclip.score.steps import ScoreFid
+from compclip.stats import balance
 from tests.project import Project
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.score import score_fid
-from workflow_scripts.score.score_fid import load_inception, main
-from workflow_scripts.score.steps import ScoreFid
-from workflow_scripts.stats import balance
 
 
 class Means(torch.nn.Module):

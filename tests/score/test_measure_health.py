@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core import tables
+from compclip.core.layout import Layout
+from compclip.io import empty_table, read_json, write_json, write_table
+from compclip.score import measure_health
+from compclip.score.health import read_health
+from compclip.score.measure_health import drawn_set, ratio, synonyms, with_synonym
+from compclip.score.steps import MeasureHealth
+from compclip.split.wording import Mention
 from tests.score.world import COLORS, FakeJudge, build
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.score import measure_health
-from workflow_scripts.score.health import read_health
-from workflow_scripts.score.measure_health import drawn_set, ratio, synonyms, with_synonym
-from workflow_scripts.score.steps import MeasureHealth
-from workflow_scripts.split.wording import Mention
 
 NONE = empty_table(tables.VARIANTS)
 
@@ -74,7 +74,7 @@ def world(root: Path) -> Path:
 def measured(root: Path, monkeypatch: pytest.MonkeyPatch, judge: FakeJudge) -> dict:
     results = world(root)
     place, data = results / "d" / "color", results / "d"
-    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: judge)
+    monkeypatch.setattr("compclip.clip.model.load_judge", lambda *_: judge)
     step = MeasureHealth(
         **{name: data / f"{name}.parquet" for name in ("captions", "images", "pairs")},
         **{name: place / f"{name}.parquet" for name in ("prompts", "swapped", "variants")},

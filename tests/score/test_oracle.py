@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.io import read_json
+from compclip.score.entries import EntrySet
+from compclip.score.score_oracle import facts_of_captions, facts_of_swapped, fraction_true, scenes_of_entries
+from compclip.stats.r_precision import expected_top1
 from tests.project import Project
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.score.entries import EntrySet
-from workflow_scripts.score.score_oracle import facts_of_captions, facts_of_swapped, fraction_true, scenes_of_entries
-from workflow_scripts.stats.r_precision import expected_top1
 
 
 def test_shares_by_hand() -> None:

@@ -8,20 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.clip.tokens import SPECIAL, WordTokenizer
+from compclip.core.errors import UserError
+from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
+from compclip.io import read_json, read_table, write_table
+from compclip.score.score_images import main
+from compclip.score.steps import ScoreImages
+from compclip.stats.r_precision import expected_top1
 from tests.score.world import FakeJudge, build, make_step
-from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
-from workflow_scripts.score.score_images import main
-from workflow_scripts.score.steps import ScoreImages
-from workflow_scripts.stats.r_precision import expected_top1
 
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     fake = FakeJudge()
-    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: fake)
+    monkeypatch.setattr("compclip.clip.model.load_judge", lambda *_: fake)
     return fake
 
 

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from compclip.core import tables
+from compclip.core.seeds import derive_seed
+from compclip.io import write_table
+from compclip.score.steps import ScoreStep
 from tests.split.split_worlds import images_table
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import write_table
-from workflow_scripts.core.seeds import derive_seed
-from workflow_scripts.score.steps import ScoreStep
 
 S = TypeVar("S", bound=ScoreStep)
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from compclip.specs import cut_captions
+from compclip.specs.data import Examples, read_source
+from compclip.specs.steps import CutCaptions
 from tests.specs.evaluated import refused
-from workflow_scripts.specs import cut_captions
-from workflow_scripts.specs.data import Examples, read_source
-from workflow_scripts.specs.steps import CutCaptions
 
 TEXTS = [f"A bird with {n} wings is sitting on a branch." for n in range(7)]
 

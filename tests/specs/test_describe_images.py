@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.core import tables
+from compclip.dataset.sketch.description import SHORT
+from compclip.io import read_table
+from compclip.specs import describe_images
+from compclip.specs.describe_images import SHORT_CAPTIONS, divide
+from compclip.specs.steps import DescribeImages
 from tests.project import Project
 from tests.specs.evaluated import refused
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_table
-from workflow_scripts.dataset.sketch.description import SHORT
-from workflow_scripts.specs import describe_images
-from workflow_scripts.specs.describe_images import SHORT_CAPTIONS, divide
-from workflow_scripts.specs.steps import DescribeImages
 
 SCHEMAS = {"examples": tables.EXAMPLES, "steps": tables.STEPS, "captions": tables.CAPTIONS, "splits": tables.SPLIT}
 

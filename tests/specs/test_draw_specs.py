@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.io import read_json
+from compclip.plot.page import described
+from compclip.specs import draw_specs
+from compclip.specs.section import COLUMNS, MEASURES, lines
+from compclip.specs.steps import DrawSpecs
 from tests.plot.overlapping import overlapping
 from tests.report.pages import Page
-from workflow_scripts.core.io import read_json
-from workflow_scripts.plot.page import described
-from workflow_scripts.specs import draw_specs
-from workflow_scripts.specs.section import COLUMNS, MEASURES, lines
-from workflow_scripts.specs.steps import DrawSpecs
 
 
 def test_table(results: Path) -> None:

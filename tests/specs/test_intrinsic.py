@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.io import read_json
+from compclip.specs import intrinsic
+from compclip.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions
 from tests.project import Project
 from tests.specs.evaluated import drawn, refused, run
-from workflow_scripts.core.io import read_json
-from workflow_scripts.specs import intrinsic
-from workflow_scripts.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions
 
 NONE = np.nan
 

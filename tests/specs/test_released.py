@@ -10,15 +10,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from compclip.clip.model import build, construct, load_judge
+from compclip.clip.pixels import PREPROCESS, Preprocess
+from compclip.clip.tokens import get_tokenizer, tokenize
+from compclip.core.errors import UserError
+from compclip.judge.config import JudgeConfig
+from compclip.specs import released
+from compclip.specs.measure import specs
+from compclip.specs.released import Released, read_released
 from tests.specs.evaluated import refused
-from workflow_scripts.clip.model import build, construct, load_judge
-from workflow_scripts.clip.pixels import PREPROCESS, Preprocess
-from workflow_scripts.clip.tokens import get_tokenizer, tokenize
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.specs import released
-from workflow_scripts.specs.measure import specs
-from workflow_scripts.specs.released import Released, read_released
 
 CFG = {
     "embed_dim": 32,

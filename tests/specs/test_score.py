@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy import stats
 
+from compclip.clip import tokens
+from compclip.clip.embed import Embedder
+from compclip.clip.model import Judge, load_judge
+from compclip.clip.vision import import_torchvision
+from compclip.core import cli
+from compclip.core.cache import Cache
+from compclip.specs import correlate, stretch
+from compclip.specs import score as step
+from compclip.specs.correlate import correlations
+from compclip.specs.measure import cosine, specs
+from compclip.specs.score import read_pairs, score_pairs
+from compclip.specs.steps import Stretch
 from tests.clip.conftest import clip_folder
 from tests.specs.evaluated import refused
-from workflow_scripts.clip import tokens
-from workflow_scripts.clip.embed import Embedder
-from workflow_scripts.clip.model import Judge, load_judge
-from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.core import cli
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.specs import correlate, stretch
-from workflow_scripts.specs import score as step
-from workflow_scripts.specs.correlate import correlations
-from workflow_scripts.specs.measure import cosine, specs
-from workflow_scripts.specs.score import read_pairs, score_pairs
-from workflow_scripts.specs.steps import Stretch
 
 from .test_stretch import TINY
 

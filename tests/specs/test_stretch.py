@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
+from compclip.clip import tokens
+from compclip.clip.model import construct, load_judge
+from compclip.io import read_json, write_json
+from compclip.specs import stretch as step
+from compclip.specs.steps import Stretch
+from compclip.specs.stretch import stretch, stretch_positions
 from tests.clip.conftest import SIGLIP, clip_folder
 from tests.specs.evaluated import refused
-from workflow_scripts.clip import tokens
-from workflow_scripts.clip.model import construct, load_judge
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.specs import stretch as step
-from workflow_scripts.specs.steps import Stretch
-from workflow_scripts.specs.stretch import stretch, stretch_positions
 
 TINY = {
     "embed_dim": 16,

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.torch import load_file
 
+from compclip.clip.device import settle
+from compclip.clip.model import Judge, construct, load_judge
+from compclip.clip.pixels import Preprocess
+from compclip.clip.tokens import find_cut, get_tokenizer, tokenize
+from compclip.core.errors import UserError
+from compclip.core.seeds import rng
+from compclip.io import read_json
+from compclip.judge import checkpoint
+from compclip.specs import training
+from compclip.specs.data import Example
+from compclip.specs.training import Sample, Stream, Training, chunk_numbers, count_fitting, draw_triples, train
 from tests.clip.conftest import PREPROCESS
 from tests.project import Project
-from workflow_scripts.clip.device import settle
-from workflow_scripts.clip.model import Judge, construct, load_judge
-from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.tokens import find_cut, get_tokenizer, tokenize
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.judge import checkpoint
-from workflow_scripts.specs import training
-from workflow_scripts.specs.data import Example
-from workflow_scripts.specs.training import Sample, Stream, Training, chunk_numbers, count_fitting, draw_triples, train
 
 COLORS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "white": (240, 240, 240)}
 CFG = {

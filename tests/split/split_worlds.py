@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.core.tables import PAIRS
-from workflow_scripts.split.wording import Mention
+from compclip.core.tables import PAIRS
+from compclip.split.wording import Mention
 
 COLORS = {"red": "red", "blue": "blue", "gray": "gray", "grey": "gray", "orange": "orange", "black": "black"}
 NOUNS = {"wing": "wing", "wings": "wing", "bill": "bill", "beak": "bill", "belly": "belly", "eye ring": "eyering"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
+from compclip.core.step import Step, declaration
+from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
+from compclip.io import write_table
 from tests.split.split_worlds import COLORS, NOUNS, world
-from workflow_scripts.core.io import write_table
-from workflow_scripts.core.step import Step, declaration
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 
 FILES = {
     "adjectives": "color.yaml", "nouns": "nouns.yaml", "heldout": "heldout.json", "csv": "splits.csv",
@@ -50,7 +50,7 @@ def run(step: str, folder: Path, /, **given: Any) -> None:
         if is_path and name not in {*known, *Step.model_fields}:
             known[name] = folder / FILES.get(name, f"{name}.parquet")
     known = {name: value for name, value in (known | given).items() if name in fields}
-    import_module(f"workflow_scripts.split.{step}").main(declaration(f"split.{step}")(**known))
+    import_module(f"compclip.split.{step}").main(declaration(f"split.{step}")(**known))
 
 
 def run_all(folder: Path, **division: Any) -> Path:

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.code import ROOT, modules_of
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
+from compclip.io import write_json, write_table
+from compclip.split.audit import audit
+from compclip.split.make_splits import make_splits, pairs_of_images
+from compclip.split.reading import Reader, plain_forms, reader_of, stated, words_of
+from compclip.split.swap_adjectives import swap_adjectives
+from compclip.text.lexicon import Lexicon
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
 from tests.split.stage import run
-from workflow_scripts.core.code import ROOT, modules_of
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import write_json, write_table
-from workflow_scripts.core.tables import CAPTIONS, SPLIT, SWAPPED
-from workflow_scripts.split.audit import audit
-from workflow_scripts.split.make_splits import make_splits, pairs_of_images
-from workflow_scripts.split.reading import Reader, plain_forms, reader_of, stated, words_of
-from workflow_scripts.split.swap_adjectives import swap_adjectives
-from workflow_scripts.text.lexicon import Lexicon
 
 NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
@@ -181,9 +181,9 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
 
 
 def test_shares_no_code_with_pairs() -> None:
-    modules = modules_of("workflow_scripts.split.audit")
-    assert not [m for m in modules if m.startswith("workflow_scripts.pairs")]
-    tree = ast.parse((ROOT / "workflow_scripts" / "split" / "audit.py").read_text())
+    modules = modules_of("compclip.split.audit")
+    assert not [m for m in modules if m.startswith("compclip.pairs")]
+    tree = ast.parse((ROOT / "compclip" / "split" / "audit.py").read_text())
     names = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     assert not names & {"__import__", "import_module", "exec", "eval"}
 

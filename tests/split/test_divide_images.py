@@ -8,15 +8,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.tables import DIVISION
+from compclip.divergence.measure import measure
+from compclip.divergence.pair_samples import pair_samples
+from compclip.io import check_table
+from compclip.split import divide_images
+from compclip.split.config import Divergence
+from compclip.split.divide_images import side_sizes
 from tests.split.split_worlds import world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import DIVISION
-from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.split import divide_images
-from workflow_scripts.split.config import Divergence
-from workflow_scripts.split.divide_images import side_sizes
 
 
 @pytest.fixture(autouse=True, scope="module")

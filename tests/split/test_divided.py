@@ -6,15 +6,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import DIVISION, SPLIT
+from compclip.io import check_table
+from compclip.split.audit import audit, unused_images
+from compclip.split.make_splits import divided_splits, pairs_of_images, seen_target
+from compclip.split.sample_heldout import missing_pairs
+from compclip.split.swap_adjectives import swap_adjectives
 from tests.split.split_worlds import COLORS, NOUNS, World, pairs_table, rank, world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import DIVISION, SPLIT
-from workflow_scripts.split.audit import audit, unused_images
-from workflow_scripts.split.make_splits import divided_splits, pairs_of_images, seen_target
-from workflow_scripts.split.sample_heldout import missing_pairs
-from workflow_scripts.split.swap_adjectives import swap_adjectives
 
 
 def random_division(data: World, seed: int) -> pd.DataFrame:

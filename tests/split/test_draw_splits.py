@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_table
-from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
-from workflow_scripts.split.draw_splits import (
+from compclip.core import tables
+from compclip.io import read_table
+from compclip.plot.drawing import save, style
+from compclip.plot.labels import SPLIT_NAMES, swatch
+from compclip.split.draw_splits import (
     MAX_PAIRS,
     draw_swapped_pairs,
     draw_words,
     occurrences_by_split,
     word_shares,
 )
-from workflow_scripts.stats.balance import cut_dominant
+from compclip.stats.balance import cut_dominant
+from tests.project import COMPOSITION, DATASET
 
 
 def test_occurrences_of_words(results: Path) -> None:

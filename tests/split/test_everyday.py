@@ -5,16 +5,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
+from compclip.io import empty_table, read_json, read_table, write_json, write_table
+from compclip.pairs import extract_pairs, rank_pairs
+from compclip.pairs.steps import ExtractPairs, RankPairs
+from compclip.split.reading import reader_of
+from compclip.split.swap_adjectives import swap_adjectives
+from compclip.text.lexicon import COMPOUNDS, load_lexicon
 from tests.everyday import captions
 from tests.split.split_worlds import captions_table, images_table, pairs_table
 from tests.split.stage import run
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_json, write_table
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
-from workflow_scripts.pairs import extract_pairs, rank_pairs
-from workflow_scripts.pairs.steps import ExtractPairs, RankPairs
-from workflow_scripts.split.reading import reader_of
-from workflow_scripts.split.swap_adjectives import swap_adjectives
-from workflow_scripts.text.lexicon import COMPOUNDS, load_lexicon
 
 LEXICONS = COMPOUNDS.parents[1]
 COLOR = LEXICONS / "adjectives" / "color.yaml"

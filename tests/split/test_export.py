@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
+from compclip.io import read_json, read_table, spreadsheet_safe, spreadsheet_texts
 from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core.io import read_json, read_table, spreadsheet_safe, spreadsheet_texts
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
 
 KEY = ["image_id", "caption_id"]
 

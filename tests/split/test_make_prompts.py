@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import IMAGES, PROMPTS, TESTS
+from compclip.io import check_table, json_lines, read_json, read_table, write_table
+from compclip.split.judged import judged_images
+from compclip.split.make_prompts import counts_of, make_prompts
+from compclip.split.make_splits import make_splits, pairs_of_images
+from compclip.split.swap_adjectives import swap_adjectives
 from tests.split import stage
 from tests.split.split_worlds import COLORS, NOUNS, World, world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table, json_lines, read_json, read_table, write_table
-from workflow_scripts.core.tables import IMAGES, PROMPTS, TESTS
-from workflow_scripts.split.judged import judged_images
-from workflow_scripts.split.make_prompts import counts_of, make_prompts
-from workflow_scripts.split.make_splits import make_splits, pairs_of_images
-from workflow_scripts.split.swap_adjectives import swap_adjectives
 
 KEY = ["image_id", "caption_id"]
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import SPLIT
+from compclip.io import check_table
+from compclip.split.make_splits import draw_seen, make_splits, pairs_of_images, seen_target
 from tests.split.split_worlds import pairs_table, rank, world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import SPLIT
-from workflow_scripts.split.make_splits import draw_seen, make_splits, pairs_of_images, seen_target
 
 
 def made(seed: int, heldout_seed: int):

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.heldout import pair_names
+from compclip.core.tables import VARIANTS
+from compclip.io import check_table
+from compclip.split.make_variants import make_variants, variants_of
+from compclip.split.swap_adjectives import Candidate, apply, swap_adjectives
 from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mentions, world
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import VARIANTS
-from workflow_scripts.split.make_variants import make_variants, variants_of
-from workflow_scripts.split.swap_adjectives import Candidate, apply, swap_adjectives
 
 
 @pytest.mark.parametrize(

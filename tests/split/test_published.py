@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.core.published import PublishedSplit, read_data
+from compclip.core.tables import SPLIT, SWAPPED
+from compclip.io import read_json, read_table
+from compclip.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, pairs_table
 from tests.split.stage import inputs, run, run_all
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.published import PublishedSplit, read_data
-from workflow_scripts.core.tables import SPLIT, SWAPPED
-from workflow_scripts.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 from workflow_scripts.workflow.config import load_config
 
 

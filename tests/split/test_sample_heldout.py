@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.heldout import heldout_note, pair_names, split_pair
+from compclip.core.tables import PAIRS, RANKING, SPLIT
+from compclip.io import read_json, read_table, write_table
+from compclip.split.config import Draw
+from compclip.split.sample_heldout import check_listed, n_heldout, sample_heldout
+from compclip.text.lexicon import Lexicon
 from tests.split.stage import inputs, run
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import heldout_note, pair_names, split_pair
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.core.tables import PAIRS, RANKING, SPLIT
-from workflow_scripts.split.config import Draw
-from workflow_scripts.split.sample_heldout import check_listed, n_heldout, sample_heldout
-from workflow_scripts.text.lexicon import Lexicon
 
 
 def ranking(n: int) -> pd.DataFrame:

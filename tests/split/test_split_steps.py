@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from benchmarks.digests import digests
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import DIVISION, PAIRS, SPLIT
+from compclip.io import read_json, read_table
 from tests.split.stage import inputs, run, run_all
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.tables import DIVISION, PAIRS, SPLIT
 
 
 @pytest.mark.parametrize("division", [{}, {"train": 0.4, "test": 0.4, "compound": 0.1}], ids=["pairs", "divergence"])

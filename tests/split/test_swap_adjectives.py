@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.heldout import pair_names
+from compclip.core.tables import SWAPPED
+from compclip.io import check_table
+from compclip.split.swap_adjectives import apply, candidates_of, choose, nouns_of, swap_adjectives
+from compclip.split.wording import Mention, article, cased, contradicts
 from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.split.swap_adjectives import apply, candidates_of, choose, nouns_of, swap_adjectives
-from workflow_scripts.split.wording import Mention, article, cased, contradicts
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
 

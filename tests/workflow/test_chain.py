@@ -12,13 +12,13 @@ from typing import get_type_hints
 
 import pytest
 
+from compclip.core import cli, code, digests, disk, errors, fingerprint, lock, progress
+from compclip.core.code import ROOT, UNDECISIVE
+from compclip.core.step import parse
 from tests.clip.test_imports import loaded
 from tests.graph import Job, jobs
 from tests.project import SMALL, Project
 from tests.workflow.test_envs import rules
-from workflow_scripts.core import cli, code, digests, disk, errors, fingerprint, lock, progress
-from workflow_scripts.core.code import ROOT, UNDECISIVE
-from workflow_scripts.core.step import parse
 
 
 def in_order(planned: list[Job]) -> Iterator[Job]:
@@ -74,7 +74,7 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_undecisive_modules_change_no_artifact(first_run: Project, unwatched: None, tmp_path: Path) -> None:
     covered = {module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, lock, progress)}
     # Declarations of steps are the command lines themselves.
-    assert covered | {"workflow_scripts.core.step"} == UNDECISIVE
+    assert covered | {"compclip.core.step"} == UNDECISIVE
     config = tmp_path / "config.yaml"
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
     for job in in_order(jobs(config)):

@@ -65,7 +65,7 @@ def test_bad_config_is_one_line(project: Project) -> None:
 
 
 RETURN, EDITED = "\n    return ", "\n    repr(0)\n    return "
-CODE = "workflow_scripts/"
+CODE = "compclip/"
 
 
 @pytest.mark.parametrize(

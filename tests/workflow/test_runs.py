@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import yaml
 
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.report.join_tables import join_data
 from tests.graph import Job, jobs
 from tests.project import Project
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.report.join_tables import join_data
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workflow_scripts.core.step import settings
+from compclip.core.step import settings
 from workflow_scripts.workflow.config import load_config
 
 # Steps, and what rules give them beside the config.

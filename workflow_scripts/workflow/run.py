@@ -13,11 +13,11 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.core import cli, digests
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError, require
-from workflow_scripts.core.lock import locked
-from workflow_scripts.core.step import Step
+from compclip.core import cli, digests
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError, require
+from compclip.core.lock import locked
+from compclip.core.step import Step
 from workflow_scripts.workflow.check import check_writable, report
 from workflow_scripts.workflow.config import read_config, runs_of
 

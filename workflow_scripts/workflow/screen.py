@@ -13,7 +13,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.core.code import ROOT
+from compclip.core.code import ROOT
 
 LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE)
 KILLED = re.compile(r"died with <Signals\.SIGKILL|non-zero exit status 137\b")

@@ -1,0 +1,116 @@
+"""Run a step from the command line: logging in one place, errors as one line."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from compclip.core import digests
+from compclip.core.errors import UserError
+from compclip.core.lock import locked
+from compclip.core.log import log
+from compclip.core.step import PACKAGE, Step, parse
+
+# Set by ``make run``, which shows progress, the error of a step and results itself.
+UNDER_RUN = "COMPCLIP_RUN"
+INTERRUPTED = "interrupted; run again to resume"
+# On a terminal: go to the start of the line and clear it, where a progress bar may be.
+CLEAR = "\r\x1b[K"
+
+
+def start_logging(log_file: Path | None = None) -> None:
+    """Log plain lines to standard error and, with times, to a file."""
+    # On a full disk, the log's own failure must not hide the step's.
+    logging.raiseExceptions = False
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+        handler.close()
+    screen = logging.StreamHandler()
+    clear = CLEAR if sys.stderr.isatty() else ""
+    hint = ""
+    if UNDER_RUN in os.environ:
+        screen.addFilter(lambda record: record.levelno >= logging.WARNING and not hasattr(record, "ends"))
+        hint = f" (log: {log_file})" if log_file else ""
+    screen.setLevel(logging.INFO)
+    screen.setFormatter(logging.Formatter(f"{clear}%(message)s{hint}"))
+    log.addHandler(screen)
+    if log_file is not None:
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        # Of several processes that train together, the first starts the log and the others append their errors.
+        if os.environ.get("RANK", "0") == "0":
+            log_file.write_bytes(b"")
+        file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(file)
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's message with escapes for what a terminal would not show."""
+    if isinstance(error, UserError):
+        text = str(error)
+    elif isinstance(error, MemoryError):
+        text = "out of memory; close other programs or use smaller batches in the config"
+    elif isinstance(error, OSError):
+        text = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
+    else:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    # Several errors of a config are a line each.
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def _alone(log_file: Path | None) -> AbstractContextManager[object]:
+    """Let one process at a time run the step of a log, because steps survive a killed Snakemake."""
+    # Of several processes that train together, the first waits for all.
+    if log_file is None or os.environ.get("RANK", "0") != "0":
+        return nullcontext()
+
+    def wait(holder: str) -> None:
+        log.warning("%s, is still running this step, possibly from a killed run; waiting until it ends", holder)
+
+    return locked(log_file.with_name(f".{log_file.name}.lock"), wait)
+
+
+def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
+    """Run ``main`` between the check of its inputs and the record of its outputs."""
+    # Of several processes that train together, the first checks and records.
+    first = os.environ.get("RANK", "0") == "0"
+    inputs = digests.check(step.paths("input")) if first else {}
+    main(step)
+    if first:
+        for path in step.paths("output"):
+            digests.record(path, program.removeprefix(f"{PACKAGE}."), step.code, inputs)
+
+
+def run(main: Callable[[Any], None]) -> None:
+    """Run ``main``, whose argument is annotated with the step's class; on failure print one line and exit with 1."""
+    declared = next(iter(get_type_hints(main).values()))
+    specification = sys.modules["__main__"].__spec__
+    program = specification.name if specification else sys.argv[0]
+    start_logging()
+    log_file = None
+    try:
+        step = parse(declared, sys.argv[1:], program)
+        log_file = step.log
+        with _alone(log_file):
+            start_logging(log_file)
+            run_checked(main, step, program)
+    except KeyboardInterrupt:
+        log.error(INTERRUPTED, extra={"ends": True})
+        sys.exit(130)
+    except Exception as error:
+        # Only the file gets the traceback: its handler alone takes DEBUG.
+        log.debug("traceback", exc_info=True)
+        hint = "" if isinstance(error, UserError) or log_file is None else f" (traceback: {log_file})"
+        log.error("error: %s%s", one_line(error), hint, extra={"ends": True})
+        sys.exit(1)
+
+
+def show(text: str) -> None:
+    """Print a result, unless ``make run`` prints it in the end."""
+    if UNDER_RUN not in os.environ:
+        print(text, end="")

@@ -1,0 +1,37 @@
+"""What the page shows of divergence: how far the test splits of one composition are from train."""
+
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.layout import Layout
+from compclip.core.tables import TESTS
+from compclip.divergence.results import FIGURES, divergence_lines, measured, read_divergences
+from compclip.io import read_json
+from compclip.plot.labels import SPLIT_NAMES
+from compclip.plot.page import PageSection, show_figures
+
+
+def lines(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
+    """Return a line a kind of part: its divergence in each test split, None if it was not measured."""
+    return [
+        {"name": name, "cells": [cell and {"value": cell[0], "interval": cell[1], "bold": False} for cell in cells]}
+        for name, cells in divergence_lines(divergences, texts)
+    ]
+
+
+def section(layout: Layout, *, divided: bool = False) -> PageSection:
+    """Return the section of one composition; ``divided``: the images were divided by divergence."""
+    divergences = read_divergences(layout.place)
+    drawn = [name for name, (split, _) in FIGURES.items() if measured(divergences, "pairs", split, "captions")]
+    context = {
+        "of_prompts": lines(divergences, "prompts"),
+        "of_captions": lines(divergences, "captions"),
+        "tests": [SPLIT_NAMES[split] for split in TESTS],
+        "warnings": read_json(layout.place / "divergence.json")["warnings"],
+        "shuffles": divergences["shuffles"].max(),
+        "division": show_figures([layout.figure("division")] if divided else []),
+        "parts": show_figures(map(layout.figure, drawn)),
+        "measured": len(divergences) > 0,
+    }
+    return PageSection("How far test is from train", "divergence_section.html.j2", context)

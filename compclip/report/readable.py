@@ -1,0 +1,344 @@
+"""What people read of the scores: tables with notes, rendered for the screen, as Markdown, LaTeX and HTML."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from compclip.core.heldout import heldout_note
+from compclip.core.layout import ORACLE, Layout
+from compclip.core.tables import TESTS
+from compclip.divergence.results import divergence_lines, divergence_note, read_divergences
+from compclip.io import read_json
+from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
+from compclip.plot.page import render
+from compclip.report import verdicts
+from compclip.report.comparisons import HELDOUT
+from compclip.report.measures import MEASURES
+from compclip.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
+from compclip.report.table import SOURCES
+from compclip.score.health import read_health
+
+NONE = "–"
+# By ``judge.train_on``.
+JUDGE_HAS_SEEN = {
+    "train": "has seen train alone",
+    "half": "has seen train and the half of the test images that is not judged",
+    "all": "has seen all images, the judged ones too",
+}
+# What reduces the error from each source.
+REMEDIES = {
+    "pairs": "held-out pairs: hold out more (split.heldout.fraction)",
+    "images": "images: make more",
+    "judges": "judges: train more (judge.seeds)",
+    "residual": "single captions: ask for more (split.per_image)",
+}
+# What the screen shows fits into 80 columns; its table has at most 12 lines.
+SCREEN, MOST_GENERATORS = 80, 9
+# Marks in table.md what the screen shows.
+HEADLINES = "<!-- headlines -->\n```text\n{}\n```\n<!-- /headlines -->\n"
+LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "_%&#{}$"}
+    | {"\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "<": "$<$", "−": "$-$"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value with its interval, in bold if that excludes 0."""
+
+    value: str
+    interval: str = ""
+    bold: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.interval}".strip()
+
+
+class Line(NamedTuple):
+    name: str
+    cells: Sequence[Cell | None]
+
+
+@dataclass(frozen=True)
+class View:
+    """A table to read; ``csv`` contains its numbers."""
+
+    title: str
+    head: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    note: str = ""
+    csv: str = "table.csv"
+
+    @property
+    def markdown(self) -> str:
+        cells = [[name, *(str(cell or NONE) for cell in cells)] for name, cells in self.lines]
+        aligned = ["left", *["right"] * len(self.columns)]
+        table = pd.DataFrame(cells, columns=[self.head, *self.columns])
+        return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
+
+
+def _cell(row: Any, column: str, kind: str = "") -> Cell | None:
+    """Return the value in ``column`` with its interval. kind: ``_fixed`` for these pairs and judges alone."""
+    if pd.isna(row[column]):
+        return None
+    if column == "sampled_mean":
+        return Cell(percent(row[column]), f"± {percent(row['sampled_std'])}")
+    low, high = (row[f"{column}{kind}_{end}"] for end in ("low", "high"))
+    return Cell(percent(row[column]), interval(low, high), column == "difference" and bool(low > 0 or high < 0))
+
+
+def _by_split(
+    title: str, rows: pd.DataFrame, columns: Mapping[str, tuple[str, str]], kind: str = "", **more: str
+) -> View:
+    """Return a view with a line a generator. columns: split and column of ``rows``, by their heads."""
+    by_place = {(row["generator"], row["split"]): row for row in rows.to_dict("records")}
+    lines = [
+        Line(
+            name, [_cell(by_place[name, s], of, kind) if (name, s) in by_place else None for s, of in columns.values()]
+        )
+        for name in rows["generator"].drop_duplicates()
+    ]
+    return View(title, "generator", list(columns), lines, **more)
+
+
+def balances(table: pd.DataFrame) -> bool:
+    """Return whether balancing changes a score; a column of balanced scores would else repeat the plain ones."""
+    return bool((table["balanced"].notna() & (table["balanced"] != table["exact"])).any())
+
+
+def score_views(table: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
+    """Return the views of one composition by kind. table, comparisons: rows of these CSV files."""
+    main = main_rows(table)
+    trained, oracle = main[main["judge"] != ORACLE], main[main["judge"] == ORACLE]
+    comparisons = comparisons.rename(columns={"low": "difference_low", "high": "difference_high"})
+    views: dict[str, list[View]] = {}
+    for name, measure in MEASURES.items():
+        title = measure.title
+        chance = trained["adjective_chance"] if name == "adjective" else 1 / trained["candidates"]
+        note = measure.note.format(chance=percent_range(chance), blind=percent_range(trained[measure.blind]))
+        scores = {SPLIT_NAMES[split]: (split, name) for split in TESTS}
+        balanced = {"swapped, balanced": ("test_swapped", "balanced")} if name == "exact" and balances(table) else {}
+        normalized = {head: (split, f"{name}_normalized") for head, (split, _) in scores.items()}
+        differences = {SPLIT_NAMES[split]: (split, "difference") for split in HELDOUT}
+        of = of_measure(comparisons, name)
+        beyond = beyond_reference(of).assign(generator=lambda rows: rows["a"])
+        for kind, view in {
+            "scores": _by_split(title, trained, scores | balanced, note=note),
+            "oracle": _by_split(f"{title} by the oracle", oracle, scores | balanced),
+            "fixed": _by_split(f"{title} for these pairs and judges", trained, scores, "_fixed"),
+            "normalized": _by_split(f"{title} normalized", trained, normalized),
+            "falls": _by_split(f"{title} minus seen", against_seen(of), differences, csv="comparisons.csv"),
+            "beyond": _by_split(
+                f"{title} minus seen, beyond the reference", beyond, differences, csv="comparisons.csv"
+            ),
+        }.items():
+            views.setdefault(kind, []).extend([view] if view.lines else [])
+    other = main_rows(table.assign(distractors=table["distractors"].replace({"swapped": "original", "original": ""})))
+    other = pd.concat([trained, other[other["judge"] != ORACLE].assign(split="other")])
+    columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "sampled_mean") for split in TESTS}
+    columns["swapped among swapped captions"] = ("other", "exact")
+    views["other"] = [_by_split("R-precision by other protocols", other, columns)]
+    return views | {"fid": [_fid_view(fids)] if fids else [], "between": [_between(comparisons)]}
+
+
+def _fid_view(fids: Mapping[str, Any]) -> View:
+    """Return what ``score_fid`` wrote of each generator's splits."""
+    heads = [(SPLIT_NAMES[split], split, "fid") for split in TESTS]
+    heads += [("swapped, balanced", "test_swapped", "balanced")]
+    lines = []
+    for name, of in fids.items():
+        values = [of.get(split, {}).get(key) for _, split, key in heads]
+        lines.append(Line(name, [None if value is None else Cell(f"{value:.2f}") for value in values]))
+    about = [(split, of[split]["about"]) for split in TESTS for of in fids.values() if split in of]
+    notes = "; ".join(dict.fromkeys(f"{SPLIT_NAMES[split]}: {text}" for split, text in about))
+    note = f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
+    return View("Fréchet distance", "generator", [head for head, _, _ in heads], lines, note, "")
+
+
+def _between(comparisons: pd.DataFrame) -> View:
+    """Return each difference between generators, and between their falls and that of the reference."""
+    lines = [
+        Line(
+            f"{row['a']} − {row['b']}{', falls' if row['kind'] == 'beyond' else ''}",
+            [
+                Cell(MEASURES[row["measure"]].title), Cell(SPLIT_NAMES[row["split"]]), _cell(row, "difference"),
+                Cell(p_value(row["p_holm"]) if row["family"] == "primary" else row["family"]), Cell(f"{row['n']:,}"),
+            ],
+        )
+        for rows in (beyond_reference(comparisons), between_generators(comparisons))
+        for row in rows.to_dict("records")
+    ]  # fmt: skip
+    return View(
+        "differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", "comparisons.csv"
+    )
+
+
+def percent_range(values: Iterable[float | None]) -> str:
+    """Return the least and the greatest value in percent; a dash if there is none."""
+    known = [value for value in values if value is not None and pd.notna(value)]
+    return " to ".join(dict.fromkeys(map(percent, (min(known), max(known))))) if known else NONE
+
+
+def error_note(trained: pd.DataFrame) -> str:
+    """Return what contributes most to the error of the scores, and what to add; empty without scores."""
+    variances = {source: float((trained[f"exact_se_{source}"] ** 2).sum()) for source in SOURCES}
+    if not (total := sum(variances.values())):
+        return ""
+    largest = max(variances, key=variances.__getitem__)
+    part = f"{100 * variances[largest] / total:.0f} %"
+    line = f"Over these scores, {part} of the variance of R-precision is from {REMEDIES[largest]}."
+    return line if trained["judges"].max() > 1 else f"{line} One judge cannot show what judges add; list judge.seeds."
+
+
+def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
+    """Yield what concerns one score alone. score: an entry of ``scores`` in ``scores/J/G/summary.json``."""
+    balance = score.get("balance")
+    if balance and score["judged"]:
+        cut = {pair: n for pair, n in balance["cut"].items() if n["kept"] < n["of"]}
+        what = ", ".join(f"{pair_words(pair)} from {n['of']:,} to {n['kept']:,}" for pair, n in cut.items())
+        unchanged = "balanced already: no pair is above the cut" if balance["cut"] else "not balanced"
+        yield f"balancing reduces {what} ({balance['rule']})." if what else f"{unchanged} ({balance['rule']})."
+    for kind in ("missing", "unreadable"):
+        if names := score[kind]:
+            yield f"{len(names):,} images are {kind} and not scored: they are named in summary.json."
+    few, least = (score["pool"][name] for name in ("entries_with_fewer_than_candidates", "eligible_least"))
+    # The score of all captions of test_seen covers its swapped captions.
+    if few and (score["split"], score["prompts"]) != ("test_seen", "swapped"):
+        yield f"{few:,} entries have fewer than {candidates - 1} eligible captions (at least {least:,})."
+
+
+def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a reader of one composition's scores must know, a line each; the first is about the judge.
+
+    Args:
+        trained: the rows of ``table.csv`` that are compared, by trained judges.
+        summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
+    """
+    about, judges = summaries[0], int(trained["judges"].max())
+    seen = JUDGE_HAS_SEEN[about["train_on"]]
+    if about.get("judge_epochs") == 0:
+        seen = "was taken as it was given (judge.epochs: 0)"
+    judge = f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}."
+    if judges > 1:
+        judge = f"Scores are means over {judges} judges, {about['judge']} with different seeds, each of which {seen}."
+    over = "images, pairs and judges" if judges > 1 else "images and pairs, for one judge"
+    ties = "are broken at random" if about["ties"] == "random" else "count as won, as published"
+    lines = [
+        f"{judge} Scores are in percent, with 95 % intervals over {over}; n = {_count(trained['n'])} images a score;"
+        f" {about['candidates']} candidates; ties {ties}."
+    ]
+    if about.get("chunking") == "published":
+        lines.append("The sampled scores use equal chunks, as published, without the remainder.")
+    if without := about["images_without_class"]:
+        lines.append(f"{without:,} judged images have no class: each is its own, and distractors may be true of it.")
+    if truncated := about.get("truncated_captions"):
+        lines.append(f"{truncated:,} captions are longer than the judge reads, and truncated.")
+    generators: dict[str, list[str]] = {}
+    for summary in summaries:
+        for score in summary["scores"]:
+            other = f", {score['distractors']} distractors" if score["distractors"] != "original" else ""
+            for remark in _remarks(score, summary["candidates"]):
+                concerned = generators.setdefault(f"{SPLIT_NAMES[score['split']]}{other}: {remark}", [])
+                concerned += [summary["generator"]] * (summary["generator"] not in concerned)
+    return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
+
+
+def _count(counts: pd.Series) -> str:
+    return " to ".join(dict.fromkeys(f"{n:,}" for n in (counts.min(), counts.max())))
+
+
+@dataclass(frozen=True)
+class Readable:
+    """One composition to read.
+
+    Attributes:
+        lines: the verdicts as text, or why there are none.
+        few_pairs: a warning if held-out splits have few pairs.
+        views: tables by kind.
+        notes: what a reader must know; the first is about the judge.
+        error_note: what contributes most to the error.
+    """
+
+    title: str
+    verdicts: Sequence[verdicts.Verdict]
+    lines: Sequence[str]
+    few_pairs: Sequence[str]
+    views: Mapping[str, Sequence[View]]
+    notes: Sequence[str]
+    error_note: str
+
+
+def read(layout: Layout, shown: Any, table: pd.DataFrame, comparisons: pd.DataFrame) -> Readable:
+    """Return a composition to read. table, comparisons: rows of these CSV files.
+
+    ``shown`` is a step that names generators, judges, the reference, generators with a Fréchet distance, least health.
+    """
+    summaries = [read_json(layout.scores(name, shown.judges[0]) / "summary.json") for name in shown.generators]
+    measured, health = read_divergences(layout.place), read_health(layout, shown.judges, shown.health)
+    origin = heldout_note(read_json(layout.place / "heldout.json"))
+    main = main_rows(table)
+    trained = main[main["judge"] != ORACLE]
+    divergences = [
+        Line(name, [Cell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
+        for name, cells in divergence_lines(measured, "prompts")
+    ]
+    views = score_views(table, comparisons, {name: read_json(layout.fid(name))["splits"] for name in shown.fid})
+    heads = [SPLIT_NAMES[split] for split in TESTS]
+    divergence = View("divergence from train", "part", heads, divergences, divergence_note(measured), "")
+    given = verdicts.verdicts(table, comparisons, shown.reference, health.healthy)
+    return Readable(
+        title=f"{layout.dataset}, {layout.composition}",
+        verdicts=given,
+        lines=[verdict.line for verdict in given] or [verdicts.none_line(shown.reference)],
+        few_pairs=list(verdicts.few_pairs(table)),
+        views=views | {"divergence": [divergence] if divergences else []},
+        notes=[*notes(trained, summaries), health.line, *filter(None, [origin])],
+        error_note=error_note(trained),
+    )
+
+
+def shortened(name: str, ends: int) -> str:
+    """Return a name without its middle if that is shorter than the mark in its place and ``ends`` letters beside it."""
+    return name if len(name) <= 2 * ends else f"{name[:ends]}…{name[1 - ends :]}"
+
+
+def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
+    """Return what the screen shows: a table with a row a generator, both scores by split, and the verdicts."""
+    scores = {name: of.views["scores"] for name, of in compositions.items()}
+    names = list(dict.fromkeys(line.name for views in scores.values() for view in views for line in view.lines))
+    cells: dict[str, list[str]] = {"\ngenerator": [shortened(name, 7) for name in names[:MOST_GENERATORS]]}
+    for composition, views in scores.items():
+        for measure, view in zip(MEASURES.values(), views, strict=True):
+            lines = {line.name: line.cells[: len(TESTS)] for line in view.lines}
+            values = [[cell.value if cell else NONE for cell in lines.get(name, [None] * 3)] for name in names]
+            rows = [" ".join(f"{value:>4}" for value in of_name) for of_name in values[:MOST_GENERATORS]]
+            cells[f"{composition}\n{measure.short}"] = rows
+    aligned = ["left", *["right"] * (len(cells) - 1)]
+    table = pd.DataFrame(cells).to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True)
+    about = f"{dataset}, in percent, on seen, unseen and swapped captions"
+    if len(names) > MOST_GENERATORS:
+        about += f"; {len(names) - MOST_GENERATORS} more generators in table.md"
+    lines_of_verdicts = []
+    for composition, of in compositions.items():
+        kinds = dict.fromkeys(verdict.word for verdict in of.verdicts)
+        by_word = [f"{word}: {', '.join(v.generator for v in of.verdicts if v.word == word)}" for word in kinds]
+        line = f"- {composition}: {'; '.join(by_word) or 'no verdict'}."
+        lines_of_verdicts.append(textwrap.fill(line, SCREEN, subsequent_indent="  ", break_on_hyphens=False))
+    return HEADLINES.format("\n\n".join([textwrap.fill(f"{about}:", SCREEN), table, "\n".join(lines_of_verdicts)]))
+
+
+def markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
+    """Return ``table.md``: what the screen shows, then verdicts, tables and notes of each composition."""
+    return headlines(dataset, compositions) + render("table.md.j2", {"compositions": compositions.values()})
+
+
+def latex(compositions: Iterable[Readable]) -> str:
+    """Return ``table.tex``: a table for booktabs for each composition, both scores with their intervals."""
+    labels = {of.title: "tab:" + re.sub("[^a-z0-9]+", "-", of.title.lower()) for of in compositions}
+    return render("table.tex.j2", {"compositions": compositions, "labels": labels, "tex": lambda t: t.translate(LATEX)})

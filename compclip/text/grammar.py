@@ -1,0 +1,21 @@
+"""The English words by which captions are read (``lexicons/grammar.yaml``), which are part of the code's identity.
+
+``WORDS.copulas`` is the list of that name, as a frozenset; ``WORDS.clashes`` is a table: a list for each word.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from compclip.core.code import DATA, ROOT
+from compclip.core.documents import decode, parse_yaml
+
+
+def _read(content: Any) -> Any:
+    """Return the words of a sentence or of several; of a table, those of each word."""
+    if isinstance(content, dict):
+        return {word: _read(sentence) for words, sentence in content.items() for word in words.split()}
+    sentences = [content] if isinstance(content, str) else content
+    return frozenset().union(*(s.split() if isinstance(s, str) else _read(s) for s in sentences))
+
+
+WORDS = SimpleNamespace(**{name: _read(content) for name, content in parse_yaml(decode(ROOT / DATA[__name__])).items()})
