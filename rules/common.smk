@@ -62,6 +62,21 @@ def step(name, *modules, also=None, **given):
     }
 
 
+def code(script, *modules):
+    """Return the identity of the code of ``stage.script``, and of further modules that decide its result."""
+    return code_hash(f"workflow_scripts.{script}", *modules)
+
+
+def section(model, kind=None):
+    """Return a section of the config as a param; of another model ``kind`` only what that declares."""
+    return model.model_dump(mode="json", include=set(kind.model_fields) if kind else None)
+
+
+def undecisive(value):
+    """Return a param whose change reruns nothing: Snakemake does not compare those that depend on inputs."""
+    return lambda wildcards, input: value
+
+
 def config_of(wildcards):
     """Return the config of a job: {composition} in the path of the judge's weights is replaced."""
     composition = dict(wildcards.items()).get("composition")

@@ -22,9 +22,11 @@ rule extract_shard:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
-        **step("pairs.extract_shard"),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        code=code("pairs.extract_shard"),
+        model=CONFIG.pairs.model,
+        cache=undecisive(CONFIG.cache),
+    script:
+        "../workflow_scripts/pairs/extract_shard.py"
 
 
 rule extract_pairs:
@@ -49,9 +51,11 @@ rule extract_pairs:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
-        **step("pairs.extract_pairs"),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        code=code("pairs.extract_pairs"),
+        model=CONFIG.pairs.model,
+        cache=undecisive(CONFIG.cache),
+    script:
+        "../workflow_scripts/pairs/extract_pairs.py"
 
 
 rule rank_pairs:
@@ -71,6 +75,7 @@ rule rank_pairs:
     conda:
         "../envs/text.yaml"
     params:
-        **step("pairs.rank_pairs"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("pairs.rank_pairs"),
+        selection=section(CONFIG.pairs.selection),
+    script:
+        "../workflow_scripts/pairs/rank_pairs.py"

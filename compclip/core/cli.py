@@ -3,14 +3,13 @@
 import logging
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from compclip.core import digests
 from compclip.core.errors import UserError
-from compclip.core.lock import locked
 from compclip.core.log import log
 from compclip.core.step import PACKAGE, Step, parse
 
@@ -63,18 +62,6 @@ def one_line(error: BaseException) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
-def _alone(log_file: Path | None) -> AbstractContextManager[object]:
-    """Let one process at a time run the step of a log, because steps survive a killed Snakemake."""
-    # Of several processes that train together, the first waits for all.
-    if log_file is None or os.environ.get("RANK", "0") != "0":
-        return nullcontext()
-
-    def wait(holder: str) -> None:
-        log.warning("%s, is still running this step, possibly from a killed run; waiting until it ends", holder)
-
-    return locked(log_file.with_name(f".{log_file.name}.lock"), wait)
-
-
 def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
     """Run ``main`` between the check of its inputs and the record of its outputs."""
     # Of several processes that train together, the first checks and records.
@@ -86,19 +73,11 @@ def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
             digests.record(path, program.removeprefix(f"{PACKAGE}."), step.code, inputs)
 
 
-def run(main: Callable[[Any], None]) -> None:
-    """Run ``main``, whose argument is annotated with the step's class; on failure print one line and exit with 1."""
-    declared = next(iter(get_type_hints(main).values()))
-    specification = sys.modules["__main__"].__spec__
-    program = specification.name if specification else sys.argv[0]
-    start_logging()
-    log_file = None
+@contextmanager
+def one_line_errors(log_file: Path | None = None) -> Iterator[None]:
+    """Turn an error inside the block into one line, its traceback into lines of the log, and exit with 1."""
     try:
-        step = parse(declared, sys.argv[1:], program)
-        log_file = step.log
-        with _alone(log_file):
-            start_logging(log_file)
-            run_checked(main, step, program)
+        yield
     except KeyboardInterrupt:
         log.error(INTERRUPTED, extra={"ends": True})
         sys.exit(130)
@@ -108,6 +87,19 @@ def run(main: Callable[[Any], None]) -> None:
         hint = "" if isinstance(error, UserError) or log_file is None else f" (traceback: {log_file})"
         log.error("error: %s%s", one_line(error), hint, extra={"ends": True})
         sys.exit(1)
+
+
+def run(main: Callable[[Any], None]) -> None:
+    """Run ``main``, whose argument is annotated with the step's class, with the arguments of the command line."""
+    declared = next(iter(get_type_hints(main).values()))
+    specification = sys.modules["__main__"].__spec__
+    program = specification.name if specification else sys.argv[0]
+    start_logging()
+    with one_line_errors():
+        step = parse(declared, sys.argv[1:], program)
+        start_logging(step.log)
+        with one_line_errors(step.log):
+            run_checked(main, step, program)
 
 
 def show(text: str) -> None:

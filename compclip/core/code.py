@@ -20,8 +20,8 @@ OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
 UNDECISIVE = {
     f"{PACKAGE}.core.{name}"
-    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "lock", "log", "progress", "step")
-}
+    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress", "step")
+} | {"workflow_scripts.job", "workflow_scripts.lock"}
 
 # Files that a module reads whenever it is imported: their content is part of its code.
 DATA = {f"{PACKAGE}.text.grammar": "lexicons/grammar.yaml"}

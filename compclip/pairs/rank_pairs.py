@@ -2,14 +2,10 @@
 
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.tables import PAIRS, RANKING
-from compclip.io import read_table, write_table
 from compclip.pairs.config import Selection
-from compclip.pairs.steps import RankPairs
-from compclip.text.lexicon import Lexicon, load_lexicon
+from compclip.text.lexicon import Lexicon
 
 NAMED = ["adjective", "noun"]
 
@@ -20,7 +16,7 @@ def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
 
 
-def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, selection: Selection) -> pd.DataFrame:
+def rank_pairs(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, selection: Selection) -> pd.DataFrame:
     """Return the ranking of a composition, most frequent pair first; raises UserError if no pair is left.
 
     ``pairs`` has image_id, adjective, noun and relation of all occurrences; disputed ones do not count.
@@ -42,20 +38,6 @@ def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, select
     require(len(ranking), "pairs", fault, "lower pairs.selection.min_count or choose other lexicons")
     ranking["rank"] = range(1, len(ranking) + 1)
     ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
-    return ranking
-
-
-def main(step: RankPairs) -> None:
-    ranking = rank(
-        read_table(step.pairs, PAIRS, ["image_id", *NAMED, "relation"]),
-        load_lexicon(step.adjectives),
-        load_lexicon(step.nouns) if step.nouns else None,
-        step.selection,
-    )
     words = ranking["adjective"].nunique(), ranking["noun"].nunique()
     log.info("%d pairs of %d adjectives and %d nouns are ranked", len(ranking), *words)
-    write_table(ranking, step.ranking, RANKING)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    return ranking

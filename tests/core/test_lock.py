@@ -11,12 +11,12 @@ import pytest
 
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.lock import locked
+from workflow_scripts.lock import locked
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from compclip.core.lock import locked
+from workflow_scripts.lock import locked
 with locked(Path(sys.argv[1]), print, "config a.yaml"):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))

@@ -7,8 +7,9 @@ import pytest
 
 from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
 from compclip.io import empty_table, read_json, read_table, write_json, write_table
-from compclip.pairs import extract_pairs, rank_pairs
-from compclip.pairs.steps import ExtractPairs, RankPairs
+from compclip.pairs.config import Selection
+from compclip.pairs.extract_pairs import extract_pairs
+from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.reading import reader_of
 from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import COMPOUNDS, load_lexicon
@@ -25,11 +26,9 @@ def split_of(folder: Path, texts: pd.DataFrame) -> None:
     write_table(texts, folder / "captions.parquet", CAPTIONS)
     write_table(images_table(sorted(set(texts["image_id"]))), folder / "images.parquet", IMAGES)
     pairs, ranking = folder / "pairs.parquet", folder / "ranking.parquet"
-    extract = {"adjectives": [COLOR], "parsing": {}, "processes": 1, "cache": folder / "cache"}
-    extract_pairs.main(
-        ExtractPairs(captions=folder / "captions.parquet", pairs=pairs, summary=folder / "pairs.json", **extract)
-    )
-    rank_pairs.main(RankPairs(pairs=pairs, adjectives=COLOR, ranking=ranking, selection={"min_count": 1}))
+    found = extract_pairs(texts, [load_lexicon(COLOR)])
+    write_table(found, pairs, PAIRS)
+    write_table(rank_pairs(found, load_lexicon(COLOR), None, Selection(min_count=1)), ranking, RANKING)
     run("sample_heldout", folder, adjectives=None, nouns=None, pairs=None)
     for step in ("make_splits", "swap_adjectives", "audit"):
         run(step, folder, adjectives=COLOR, nouns=None)

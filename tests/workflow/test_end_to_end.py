@@ -72,7 +72,7 @@ CODE = "compclip/"
     ("file", "old", "new", "rerun", "kept"),
     [
         # A comment or a docstring anywhere reruns nothing.
-        (f"{CODE}core/lock.py", '"""A lock', '"""The lock', set(), set()),
+        ("workflow_scripts/lock.py", '"""A lock', '"""The lock', set(), set()),
         (f"{CODE}judge/training.py", "\ndef ", "\n# a comment\ndef ", set(), set()),
         (f"{CODE}judge/training.py", "logits = scale *", "logits = 2 * scale *", {"train_judge"}, {"make_prompts"}),
         (f"{CODE}score/score_images.py", RETURN, EDITED, {"score_images", "make_table"}, {"train_judge"}),

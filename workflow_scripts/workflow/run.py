@@ -16,8 +16,8 @@ from pydantic_settings import CliPositionalArg
 from compclip.core import cli, digests
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
-from compclip.core.lock import locked
 from compclip.core.step import Step
+from workflow_scripts.lock import locked
 from workflow_scripts.workflow.check import check_writable, report
 from workflow_scripts.workflow.config import read_config, runs_of
 
