@@ -14,6 +14,7 @@ from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from compclip.core.code import ROOT
+from workflow_scripts.job import Job as ScriptJob
 from workflow_scripts.stand_in import load_workflow, stand_in
 
 # More cores than any job asks for, so that jobs keep the threads of their rules.
@@ -43,7 +44,7 @@ class Job:
         path = self.workflow.get_rule(self.rule).script
         return ".".join(Path(path).with_suffix("").parts[1:]) if path else ""
 
-    def stand_in(self) -> script.Job:
+    def stand_in(self) -> ScriptJob:
         """What the script is given."""
         return stand_in(self.rule, self.workflow, **self.wildcards)
 
