@@ -19,7 +19,6 @@ from compclip.pairs.engine import Extractor, decode
 from compclip.text import parsing
 from compclip.text.language import load_language
 from compclip.text.lexicon import COMPOUNDS, load_lexicon
-from compclip.text.parsing import fill
 from tests.pairs.conftest import LEXICONS, MODEL
 from tests.scripts import job
 from workflow_scripts.job import Job
