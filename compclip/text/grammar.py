@@ -6,8 +6,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from compclip.core.code import DATA, ROOT
 from compclip.core.documents import decode, parse_yaml
+from compclip.text import LEXICONS
 
 
 def _read(content: Any) -> Any:
@@ -18,4 +18,6 @@ def _read(content: Any) -> Any:
     return frozenset().union(*(s.split() if isinstance(s, str) else _read(s) for s in sentences))
 
 
-WORDS = SimpleNamespace(**{name: _read(content) for name, content in parse_yaml(decode(ROOT / DATA[__name__])).items()})
+WORDS = SimpleNamespace(
+    **{name: _read(content) for name, content in parse_yaml(decode(LEXICONS / "grammar.yaml")).items()}
+)

@@ -8,9 +8,10 @@ from pathlib import Path
 from compclip.core.documents import decode, parse_yaml
 from compclip.core.errors import UserError, require
 from compclip.core.layout import SHARED
+from compclip.text import LEXICONS
 
 # Compound nouns that are read as one noun whatever noun lexicon is used.
-COMPOUNDS = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "common.yaml"
+COMPOUNDS = LEXICONS / "compounds" / "common.yaml"
 
 
 @dataclass(frozen=True)
