@@ -18,6 +18,5 @@ def _read(content: Any) -> Any:
     return frozenset().union(*(s.split() if isinstance(s, str) else _read(s) for s in sentences))
 
 
-WORDS = SimpleNamespace(
-    **{name: _read(content) for name, content in parse_yaml(decode(LEXICONS / "grammar.yaml")).items()}
-)
+_CONTENT = parse_yaml(decode(LEXICONS / "grammar.yaml"))
+WORDS = SimpleNamespace(**{name: _read(content) for name, content in _CONTENT.items()})
