@@ -208,7 +208,7 @@ def test_a_weights_file_with_its_settings(tmp_path: Path) -> None:
     [
         ({"text_cfg": None}, "not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg"),
         ({"vision_cfg": []}, "not an open_clip model config"),
-        ({"name": "odd", "model_cfg": {"embed_dim": 3}}, "not an open_clip model config"),
+        ({"name": "odd", "model_cfg": {"embed_dim": 3}}, "odd.json: not an open_clip model config"),
         ({"embed_dim": "x"}, "cannot build a model of its config"),
         ({"vision_cfg": {"timm_model_name": "../../x", "image_size": 32}}, "cannot build a model of its config"),
         ({"vision_cfg": {"tower": "../../x"}}, "unknown tower '../../x'"),
