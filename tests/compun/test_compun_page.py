@@ -12,7 +12,7 @@ from tests.plot.overlapping import overlapping
 from tests.project import DATASET
 from tests.report.pages import Page
 from workflow_scripts.compun import draw_compun
-from workflow_scripts.compun.section import FIGURES, read_analysis
+from workflow_scripts.compun.section import FIGURES, read_analysis, shown_compounds
 from workflow_scripts.compun.steps import DrawCompun
 from workflow_scripts.plot.page import described
 
@@ -73,6 +73,9 @@ def test_examples_are_half_wrong(page: Page, place: Path) -> None:
     assert len(page.by_class("picture")) == 3 * 12 and 0 < right < 6
     # One image of each three is chosen, in half of them the right one, if there are as many.
     assert len(page.by_class("hit")) == right and len(page.by_class("miss")) == 12 - right
+    halves = choices.assign(right=choices.index % 2 == 0)
+    shown = shown_compounds(halves, read(place, "images"), read(place, "compounds"), "")["compounds"]
+    assert [row["right"] for row in shown] == [False] * 6 + [True] * 6
 
 
 def test_differences_are_on_the_page(page: Page, analysis: pd.DataFrame) -> None:
