@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from compclip.checks import Findings
 from huggingface_hub import hf_hub_download
 from PIL import Image
 
@@ -25,7 +26,6 @@ from compclip.core.errors import UserError
 from compclip.judge.config import JudgeConfig
 from tests.clip.test_tokens import tokenizer_of
 from tests.loopback import Handler, serving
-from workflow_scripts.checks import Findings
 from workflow_scripts.clip.check import check_model
 
 from .conftest import OPENAI, SIGLIP, VIT, clip_folder
@@ -208,7 +208,7 @@ def test_a_weights_file_with_its_settings(tmp_path: Path) -> None:
     [
         ({"text_cfg": None}, "not an open_clip model config; it needs embed_dim, vision_cfg and text_cfg"),
         ({"vision_cfg": []}, "not an open_clip model config"),
-        ({"name": "odd", "model_cfg": {"embed_dim": 3}}, "not an open_clip model config"),
+        ({"name": "odd", "model_cfg": {"embed_dim": 3}}, "odd.json: not an open_clip model config"),
         ({"embed_dim": "x"}, "cannot build a model of its config"),
         ({"vision_cfg": {"timm_model_name": "../../x", "image_size": 32}}, "cannot build a model of its config"),
         ({"vision_cfg": {"tower": "../../x"}}, "unknown tower '../../x'"),

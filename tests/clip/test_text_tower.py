@@ -78,8 +78,10 @@ def test_another_tower_gets_all_its_tokens(cfg: dict[str, Any]) -> None:
     assert judge.encode_texts(["a bird", "a"], 4).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("context", [248, 77, 64, 26])
-def test_an_embedding_does_not_depend_on_the_others(context: int) -> None:
+@pytest.mark.parametrize(
+    ("context", "ends"), [(248, [32, 64, 128, 248]), (77, [32, 64, 77]), (64, [32, 64]), (26, [26])]
+)
+def test_an_embedding_does_not_depend_on_the_others(context: int, ends: list[int]) -> None:
     """Its bytes are the same alone, with others of its length or none, in any order."""
     judge = new_judge({**LONG, "text_cfg": {**LONG["text_cfg"], "context_length": context}})
     together = judge.encode_texts(TEXTS, 4)
@@ -89,8 +91,10 @@ def test_an_embedding_does_not_depend_on_the_others(context: int) -> None:
         assert judge.encode_texts([text], 4).tobytes() == vector.tobytes()
     for size in (1, 2, 6):
         assert judge.encode_texts(TEXTS[:size], 4).tobytes() == together[:size].tobytes()
+    ids = tokenize(judge.tokenizer, TEXTS)
+    assert [part.shape[1] for _, part in by_length(judge.model, ids)] == ends
     with torch.inference_mode():
-        whole = judge.model.encode_text(tokenize(judge.tokenizer, TEXTS), normalize=True)
+        whole = judge.model.encode_text(ids, normalize=True)
     torch.testing.assert_close(torch.from_numpy(together), whole, atol=1e-5, rtol=1e-5)
     assert judge.encode_texts([], 4).shape == (0, 16)
 
@@ -99,7 +103,7 @@ def test_a_short_caption_costs_what_a_short_context_does(monkeypatch: pytest.Mon
     judge, shapes = new_judge(), []
     real = text_tower.encode
     monkeypatch.setattr(text_tower, "encode", lambda model, ids: shapes.append(tuple(ids.shape)) or real(model, ids))
-    judge.encode_texts(["a bird"] * 5 + [TEXTS[i] for i in (3, 2, 4, 6, 7, 8)], 4)
+    judge.encode_texts(["a bird"] * 4 + [TEXTS[i] for i in (3, 2, 4, 6, 7, 8)], 4)
     assert shapes == [(4, 32), (4, 32), (4, 64), (4, 128), (4, 248)], "the shortest that holds it"
 
 

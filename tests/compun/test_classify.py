@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun import classify
-from compclip.compun.classify import choose
+from compclip.compun.classify import choose, ranks
 from compclip.compun.config import NamedModel
 from compclip.compun.steps import Classify
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
@@ -132,6 +132,14 @@ def test_choose() -> None:
     answers, right = choose(three)
     assert answers.tolist() == ["compound", "n1", "n2", "n1", "n2", "n1", "n1"]
     assert right.tolist() == [True, *[False] * 6]
+
+
+def test_ranks_are_a_sort() -> None:
+    values = np.random.default_rng(0).standard_normal((40, 90))
+    own = np.random.default_rng(1).integers(90, size=40)
+    order = [list(np.argsort(-row)).index(place) + 1 for row, place in zip(values, own, strict=True)]
+    assert ranks(values, own).tolist() == order
+    assert ranks(np.ones((1, 3)), np.array([0])).tolist() == [3], "a tie precedes"
 
 
 def painted(path: Path, text: str) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun import draw_compun
-from compclip.compun.section import FIGURES, read_analysis
+from compclip.compun.section import FIGURES, read_analysis, shown_compounds
 from compclip.compun.steps import DrawCompun
 from compclip.plot.page import described
 from tests.compun.conftest import COMPLETE, HOSTILE, MODELS, change, read
@@ -73,6 +73,9 @@ def test_examples_are_half_wrong(page: Page, place: Path) -> None:
     assert len(page.by_class("picture")) == 3 * 12 and 0 < right < 6
     # One image of each three is chosen, in half of them the right one, if there are as many.
     assert len(page.by_class("hit")) == right and len(page.by_class("miss")) == 12 - right
+    halves = choices.assign(right=choices.index % 2 == 0)
+    shown = shown_compounds(halves, read(place, "images"), read(place, "compounds"), "")["compounds"]
+    assert [row["right"] for row in shown] == [False] * 6 + [True] * 6
 
 
 def test_differences_are_on_the_page(page: Page, analysis: pd.DataFrame) -> None:

@@ -21,7 +21,7 @@ from compclip.core.errors import UserError
 from compclip.dataset.sketch.draw import RGB
 from compclip.dataset.sketch.world import Dice
 from compclip.io import read_table
-from tests.project import DATASET
+from tests.project import DATASET, Project
 
 
 def dice(*keys: int | str) -> Dice:
@@ -174,13 +174,23 @@ def test_the_same_seed_the_same_bytes(place: Path, tmp_path: Path) -> None:
     assert (other / "list.csv").read_bytes() != (place / "list.csv").read_bytes()
 
 
-@pytest.fixture(scope="module")
-def differences(of_run: Path) -> pd.DataFrame:
-    return read_analysis(of_run / "analysis.csv").set_index(["model", "prompt", "measure"])[["low", "high"]]
+@pytest.fixture(scope="module", params=[24, pytest.param(72, marks=pytest.mark.slow)])
+def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """The analysis of so many compounds; of more than the small run has, also with more training images."""
+    if request.param == 24:
+        table = request.getfixturevalue("of_run") / "analysis.csv"
+    else:
+        project = Project(tmp_path_factory.mktemp("large")).copy()
+        config = project.root / project.config("large.yaml", "results")
+        config.write_text(config.read_text().replace("tested: 24, things: 240", "tested: 72, things: 1600"))
+        table = project.root / "results" / DATASET / "compun" / "analysis.csv"
+        project.snakemake("large.yaml", "--", str(table.relative_to(project.root)))
+    return read_analysis(table).set_index(["model", "prompt", "measure"]).assign(tested=request.param)
 
 
 def test_example_captions_help_where_the_compound_is_new(differences: pd.DataFrame) -> None:
-    assert differences.loc[("untaught", "examples_5", "minus template"), "low"] > 0
+    row = differences.loc[("untaught", "examples_5", "minus template")]
+    assert row["n"] == row["tested"] and row["low"] > 0 and row["p"] < (0.01 if row["n"] > 24 else 0.05)
 
 
 def test_a_compound_that_was_taught_is_known_by_its_name(differences: pd.DataFrame) -> None:

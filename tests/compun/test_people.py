@@ -13,6 +13,7 @@ from compclip.compun import analyze_people, sample_compun_tasks
 from compclip.compun.analyze_people import majority
 from compclip.compun.sample_compun_tasks import study_tasks
 from compclip.compun.steps import AnalyzePeople, SampleCompunTasks
+from compclip.core.tables import ROLES
 from compclip.human.pictures import encode, read_picture
 from compclip.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
 from compclip.io import read_json
@@ -52,12 +53,14 @@ def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path)
 def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: Path) -> None:
     images = read(place, "images").set_index(["compound", "role"])["path"]
     shown = tasks[(tasks["kind"] == "compound") & (tasks["check"] != "gold")]
+    orders = set()
     for row in shown.to_dict("records"):
-        correct, _ = encode(read_picture(place / "images" / images[row["image_id"], "compound"]))
+        of_roles = [encode(read_picture(place / "images" / images[row["image_id"], role]))[0] for role in ROLES]
         pictures = [(place / "human" / "pictures" / row[f"picture_{i}"]).read_bytes() for i in (1, 2, 3)]
-        assert [i for i, raw in enumerate(pictures, 1) if raw == correct] == [int(row["right"])]
-        assert len(set(pictures)) == 3
+        orders.add(order := tuple(pictures.index(raw) for raw in of_roles))
+        assert sorted(order) == [0, 1, 2] and order[0] == int(row["right"]) - 1
         assert row["text_1"] == row["image_id"]
+    assert len(orders) == 6
     places = Counter(shown.loc[shown["check"] == "none", "right"])
     assert set(places) == {"1", "2", "3"} and max(places.values()) - min(places.values()) <= 1
 

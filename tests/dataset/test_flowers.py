@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from compclip.core import tables
 from compclip.core.errors import UserError
+from compclip.dataset import load_dataset
+from compclip.dataset.download import Published
 from compclip.dataset.source import Loaded
 from compclip.dataset.sources import flowers
-from tests.dataset.conftest import flowers_files, jpeg, tar
+from compclip.io import read_json, read_table
+from tests.dataset.conftest import Site, flowers_files, jpeg, load_step, tar
 from tests.specs.evaluated import refused
 
 LABELS = [77, 77, 1, 102]
@@ -93,6 +97,23 @@ def test_other_archives(files: Path, tmp_path: Path, name: str) -> None:
         load(files, tmp_path / "images")
     with pytest.raises(UserError, match=f"{name}: sha256 is"):
         load(files, tmp_path / "images", **{"images_sha256" if "102" in name else "captions_sha256": "0" * 64})
+
+
+def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once; a broken photograph is named."""
+    tar(files / "102flowers.tgz", {f"jpg/image_{n:05d}.jpg": jpeg(n)[: 300 if n == 2 else None] for n in range(1, 5)})
+    known = {name: Published((f"{site.address}/{name}",)) for name in flowers.PUBLISHED}
+    site.files = {f"/{name}": (files / name).read_bytes() for name in known}
+    monkeypatch.setattr(flowers.Settings, "published", known)
+    step = load_step(tmp_path, "flowers")
+    for _ in range(2):
+        load_dataset.main(step)
+        assert len(read_table(step.captions, tables.CAPTIONS)) == 8
+    assert sorted(site.asked) == sorted(site.files)
+    images, summary = read_table(step.images, tables.IMAGES), read_json(step.summary)
+    assert images["path"].isna().tolist() == [False, True, False, False] and images["bbox_w"].isna().all()
+    assert summary["images_broken"]["count"] == 1 and summary["classes"] == 3
+    assert str(tmp_path) not in step.summary.read_text()
 
 
 def test_the_public_addresses() -> None:

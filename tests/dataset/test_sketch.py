@@ -200,7 +200,8 @@ def drawn(folder: Path, seed: int = 0, limit: int | None = None, processes: int 
     folder.mkdir()
     settings = Settings(images=70, species=4, pretraining=0.1)
     loaded = load(settings, seed=seed, limit=limit, folder=folder, cache=folder, processes=processes)
-    return loaded.captions, loaded.images, *(loaded.tables[name] for name in ("scenes", "facts", "pretraining"))
+    drawings = (loaded.tables[name] for name in ("scenes", "facts", "pretraining"))
+    return loaded.captions, loaded.images, *drawings, pd.DataFrame([loaded.summary])
 
 
 def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_limit_takes_the_first_birds_unchanged(tmp_path: Path) -> None:
 
 
 def test_the_tables(tmp_path: Path) -> None:
-    captions, images, scenes, facts, _ = drawn(tmp_path / "it")
+    captions, images, scenes, facts, *_ = drawn(tmp_path / "it")
     assert list(captions.groupby("image_id").size().unique()) == [10]
     assert list(scenes.image_id) == list(images.image_id)
     assert set(ATTRIBUTES) < set(scenes.columns)

@@ -10,15 +10,16 @@ import pytest
 from scipy import stats
 
 from compclip.core.errors import UserError
+from compclip.core.rounding import json_values
 from compclip.human import analyze
-from compclip.human.correlation import other_scores, run_scores
+from compclip.human.correlation import correlations, other_scores, run_scores
 from compclip.human.opinions import majorities, opinions_of, preferences, workers_of
 from compclip.human.steps import Analyze
 from compclip.human.tasks import KINDS, TASKS, prompt_key
 from compclip.io import read_json
 from tests.human.conftest import Study, simulate, written
 
-PEOPLE, CARELESS = 6, 2
+PEOPLE, CARELESS, SURVEYS = 6, 2, 30
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).
 STRENGTH = {"photographs": 1.0, "faithful": 0.5, "memorizer": 0.25}
 
@@ -43,13 +44,31 @@ def chance(large: Study) -> Any:
             return one / (one + two)
         return agreement(known[task["generator_1"], *prompt_key(task)], known)
 
-    return planted
+    tasks = large.tasks[large.tasks["check"] != "gold"]
+    chances = {task["task_id"]: planted(task) for task in tasks.to_dict("records")}
+    return lambda task: chances[task["task_id"]]
+
+
+@pytest.fixture(scope="module")
+def surveys(large: Study, chance: Any) -> list[pd.DataFrame]:
+    """The opinions of other people in each survey, for coverage."""
+    study = large.tasks[large.tasks["check"] == "none"]
+    columns = ["task_id", "worker", "answer", "seconds"]
+    answers = (simulate(study, chance, PEOPLE, seed=seed).set_axis(columns, axis=1) for seed in range(SURVEYS))
+    return [opinions_of(table, study) for table in answers]
+
+
+def covers(hits: list[bool]) -> bool:
+    """Whether so many independent intervals contain the truth: of 95 % ones enough do in 999 cases of 1,000."""
+    least = stats.binom.ppf(0.001, len(hits), 0.95)
+    assert stats.binom.sf(least - 1, len(hits), 0.7) < 0.01, "too few to notice intervals of 70 %"
+    return sum(hits) >= least
 
 
 @pytest.fixture(scope="module")
 def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("answers") / "answers.csv"
-    simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=5).to_csv(path, index=False)
+    simulate(large.tasks, chance, PEOPLE + CARELESS, careless=CARELESS, seed=3).to_csv(path, index=False)
     return path
 
 
@@ -81,9 +100,11 @@ def test_careless_people_are_excluded(summary: dict[str, Any], large: Study) -> 
     assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
 
 
-def test_planted_preferences_are_within_their_intervals(summary: dict[str, Any], large: Study, chance: Any) -> None:
+def test_planted_preferences_are_within_their_intervals(
+    summary: dict[str, Any], large: Study, chance: Any, surveys: list[pd.DataFrame]
+) -> None:
     tasks = large.tasks[large.tasks["check"] == "none"].to_dict("records")
-    hits = []
+    expected = {}
     for row in summary["preferences"]:
         shown = [
             t for t in tasks
@@ -92,11 +113,17 @@ def test_planted_preferences_are_within_their_intervals(summary: dict[str, Any],
             and (row["against"] in (None, "all") or row["against"] in (t["generator_1"], t["generator_2"]))
         ]  # fmt: skip
         assert row["tasks"] == len(shown) and row["answers"] == PEOPLE * len(shown)
-        expected = [chance(t) if t["generator_1"] == row["generator"] else 1 - chance(t) for t in shown]
-        # A single image has no interval.
-        if row["low"] is not None:
-            hits.append(row["low"] <= np.mean(expected) <= row["high"])
-    assert len(hits) == 51 and np.mean(hits) >= 0.9
+        chances = [chance(t) if t["generator_1"] == row["generator"] else 1 - chance(t) for t in shown]
+        expected[row["kind"], row["generator"], row["against"], row["split"]] = np.mean(chances)
+    hits = []
+    for opinions in surveys[:10]:
+        for row in json_values(preferences(opinions, 200, 0).to_dict("records")):
+            # Rows that share answers are not independent; a single image tells little.
+            apart = row["split"] != "all" and (row["against"] is None or row["generator"] < row["against"] != "all")
+            if apart and row["images"] > 1:
+                truth = expected[row["kind"], row["generator"], row["against"], row["split"]]
+                hits.append(row["low"] <= truth <= row["high"])
+    assert len(hits) == 22 * 10 and covers(hits)
     shares = {
         row["generator"]: row["share"]
         for row in summary["preferences"]
@@ -105,26 +132,36 @@ def test_planted_preferences_are_within_their_intervals(summary: dict[str, Any],
     assert shares["photographs"] > shares["faithful"] > shares["memorizer"]
 
 
-def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any], large: Study, analyzed: Path) -> None:
-    known = score_of(large)
-    keys = ("kind", "score", "level", "statistic")
-    rows = {tuple(r[key] for key in keys): r for r in summary["correlations"] if r["split"] == "all"}
-    random = np.random.default_rng(0)
+def test_planted_correlations_are_within_their_intervals(large: Study, surveys: list[pd.DataFrame]) -> None:
+    known, study = score_of(large), large.tasks[large.tasks["check"] == "none"]
+    random, truth, rows = np.random.default_rng(0), {}, []
     for kind in ("match", "caption"):
-        study = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
-        score = np.array([known[row["generator_1"], *prompt_key(row)] for row in study.to_dict("records")])
+        tasks = study[study["kind"] == kind]
+        score = [known[row["generator_1"], *prompt_key(row)] for row in tasks.to_dict("records")]
         # The same people are asked about the same scores many times.
         score = np.tile(score, 100)
         share = random.binomial(PEOPLE, agreement(score, known)) / PEOPLE
-        truth = {
+        clear = share != 0.5
+        truth[kind] = {
             "kendall": stats.kendalltau(score, share)[0],
             "spearman": stats.spearmanr(score, share)[0],
-            "point_biserial": stats.pearsonr(score[share != 0.5], share[share != 0.5] > 0.5)[0],
+            "point_biserial": stats.pearsonr(score[clear], share[clear] > 0.5)[0],
         }
-        for statistic, value in truth.items():
-            row = rows[kind, "expected_top1", "image", statistic]
-            assert row["low"] <= value <= row["high"], (kind, statistic, value, row)
-            assert row["low"] > 0
+        for opinions in surveys:
+            table = correlations(majorities(opinions, tasks), {"expected_top1": known}, 100, 0)
+            rows += table[(table["split"] == "all") & (table["level"] == "image")].to_dict("records")
+    for statistic in truth["match"]:
+        found = [(row, truth[row["kind"]][statistic]) for row in rows if row["statistic"] == statistic]
+        assert len(found) == 2 * SURVEYS and min(of[statistic] for of in truth.values()) > 0.4
+        assert covers([row["low"] <= value <= row["high"] for row, value in found]), statistic
+        assert np.median([row["low"] for row, _ in found]) > 0.2
+
+
+def test_correlations_equal_scipys(summary: dict[str, Any], large: Study, analyzed: Path) -> None:
+    keys = ("kind", "score", "level", "statistic")
+    rows = {tuple(r[key] for key in keys): r for r in summary["correlations"] if r["split"] == "all"}
+    for kind in ("match", "caption"):
+        study = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
         shares = pd.read_csv(analyzed / "analysis" / "tasks.csv").set_index("task_id")["share"][study["task_id"]]
         for name, scores in run_scores(study, large.scores).items():
             score = [scores[row["generator_1"], *prompt_key(row)] for row in study.to_dict("records")]

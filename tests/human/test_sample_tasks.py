@@ -9,12 +9,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from compclip.core.errors import UserError
 from compclip.core.tables import PAIRS, PROMPTS, SWAPPED
 from compclip.human.entries import make_trials
 from compclip.human.pictures import TILES, broken, read_picture
+from compclip.human.sample_tasks import allot, in_turns
 from compclip.human.tasks import ALL_KINDS, KINDS, shown_columns
 from compclip.io import read_json, read_table
 from compclip.plot.page import render
@@ -25,6 +28,21 @@ from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.split.split_worlds import pairs_table
 
 COLORS = ROOT / "lexicons" / "adjectives" / "color.yaml"
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.integers(0, 120), st.integers(0, 5))
+def test_allot_is_fair(sizes: list[int], total: int, seed: int) -> None:
+    numbers = allot(sizes, total, np.random.default_rng(seed))
+    assert sum(numbers) == min(total, sum(sizes)) and all(n <= size for n, size in zip(numbers, sizes, strict=True))
+    open_cells = [n for n, size in zip(numbers, sizes, strict=True) if n < size]
+    assert not open_cells or max(numbers) - min(open_cells) <= 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(["a", "b", None])), min_size=1, max_size=30))
+def test_every_image_comes_once_before_any_comes_twice(rows: list[tuple[str, str | None]]) -> None:
+    order = in_turns(pd.DataFrame(rows, columns=["image_id", "pair"]), np.random.default_rng(0))
+    assert sorted(order.index) == list(range(len(rows)))
+    assert order.groupby("image_id").cumcount().is_monotonic_increasing
 
 
 @pytest.mark.parametrize("sampled", ["study", "large"])

@@ -54,19 +54,18 @@ def test_a_row_is_a_score(results: Path) -> None:
         "test_swapped swapped original", "test_swapped swapped swapped",
     ]  # fmt: skip
     assert (kinds.str.endswith("oracle")).sum() == 5
+    assert ((table["exact_low"] <= table["exact"]) & (table["exact"] <= table["exact_high"])).all()
+    assert (table["balanced"].notna() == (table["split"] == "test_swapped")).all()
     for row in main_rows(table).itertuples():
         scores = scores_of(results, row.generator, row.split, "oracle" if row.judge == "oracle" else "0")
         assert (row.n, row.images, row.pairs) == (len(scores), scores["image_id"].nunique(), scores["pair"].nunique())
         assert row.exact == pytest.approx(scores["expected_top1"].mean(), abs=1e-6)
         assert row.adjective == pytest.approx(scores["adjective_first"].mean(), abs=1e-6)
         assert row.sampled_mean == pytest.approx(scores["hit"].mean(), abs=0.05), "of chunks of unequal size"
-        assert row.exact_low <= row.exact <= row.exact_high
         assert pd.isna(row.judge_hash) == pd.isna(row.blind_control) == (row.judge == "oracle")
         if row.split == "test_swapped":
             balanced = np.average(scores["expected_top1"], weights=scores["weight"])
             assert row.balanced == pytest.approx(balanced, abs=1e-6)
-        else:
-            assert pd.isna(row.balanced)
 
 
 def test_six_decimals(results: Path) -> None:

@@ -181,7 +181,8 @@ def test_faults(tmp_path: Path, content: Any, message: str) -> None:
         (tmp_path / "a.arrow").write_bytes(content)
     elif content is not None:
         content.to_parquet(tmp_path / "a.parquet")
-    assert message in refused(lambda: read_sdci(tmp_path, None, tmp_path))
+    folder = tmp_path / "none" if content is None else tmp_path
+    assert message in refused(lambda: read_sdci(folder, None, tmp_path))
 
 
 def test_the_small_run(first_run: Project) -> None:
@@ -200,3 +201,10 @@ def test_the_small_run(first_run: Project) -> None:
     one = captions["specs"]
     itself = differences(one, one.sample(frac=1, random_state=0), 300, 0)["pos"]
     assert itself == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 40, "images": 40}
+    # Captions of an image are resampled together: the same ones once more tell nothing new.
+    pair = [captions[result["differences"][0][name]] for name in ("a", "b")]
+    once, twice = (
+        differences(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
+        for more in (0, 1)
+    )
+    assert once["low"] < once["high"] and twice == once | {"n": 80}

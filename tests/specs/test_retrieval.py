@@ -28,19 +28,23 @@ def chance(values: np.ndarray, own: np.ndarray, k: int) -> float:
     return float(np.mean([any(order[:left]) for order in itertools.permutations(tied)]))
 
 
-@given(st.integers(0, 200), st.sampled_from([7, 10**9]))
-def test_against_brute_force(seed: int, block: int) -> None:
-    """With ties, and in blocks of a few rows or all at once."""
+@given(st.integers(0, 200), st.sampled_from([7, 10**9]), st.sampled_from([4, 30]))
+def test_against_brute_force(seed: int, block: int, n: int) -> None:
+    """A few candidates that tie, and more than the largest k; in blocks of a few rows or all at once."""
     random = np.random.default_rng(seed)
-    kinds = np.eye(3, dtype=np.float32)
-    images, texts = kinds[random.integers(3, size=4)], kinds[random.integers(3, size=6)]
-    own = np.r_[np.arange(4), random.integers(4, size=2)]
+    own = np.r_[np.arange(n), random.integers(n, size=2)]
+    if n == 4:
+        kinds = np.eye(3, dtype=np.float32)
+        images, texts = kinds[random.integers(3, size=4)], kinds[random.integers(3, size=6)]
+    else:
+        images = unit(random.standard_normal((n, 8)))
+        texts = unit(images[own] + random.standard_normal((len(own), 8)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(retrieval, "SIMILARITIES_IN_MEMORY", block)
         found = retrieve(images, texts, own)
     for way, values, belongs in (
-        ("image_to_text", images @ texts.T, own == np.arange(4)[:, None]),
-        ("text_to_image", texts @ images.T, own[:, None] == np.arange(4)),
+        ("image_to_text", images @ texts.T, own == np.arange(n)[:, None]),
+        ("text_to_image", texts @ images.T, own[:, None] == np.arange(n)),
     ):
         for hits, *row in zip(found[way], values, belongs, strict=True):
             assert hits == pytest.approx([chance(*row, k) for k in retrieval.KS])

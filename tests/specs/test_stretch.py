@@ -80,6 +80,8 @@ def test_a_stretched_model_reads_longer(custom: bool) -> None:
     new_cfg, new = stretch(cfg, model.state_dict())
     assert cfg == before and new_cfg["text_cfg"] == {**TINY["text_cfg"], "context_length": 248}
     assert all(torch.equal(value, model.state_dict()[key]) for key, value in state.items())
+    key = "text.positional_embedding" if custom else "positional_embedding"
+    torch.testing.assert_close(new[key], as_published(state[key], 248, 20))
     longer = construct(new_cfg)
     longer.load_state_dict(new)
     captions = ["a red bird", "a blue bird with a long bill and black wings"]

@@ -28,6 +28,7 @@ def few_exchanges() -> Iterator[None]:
 
 
 def test_sizes_are_rounded_fractions() -> None:
+    assert side_sizes(11788, 0.5, 0.2) == (5894, 2358)
     assert side_sizes(5, 0.5, 0.5) == (3, 2)  # half rounds up, and there are no more than all
     with pytest.raises(UserError, match="3 images are too few for the fractions 0.7 and 0.1"):
         side_sizes(3, 0.7, 0.1)

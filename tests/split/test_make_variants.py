@@ -36,8 +36,9 @@ from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mentions, world
         ),
         # A swapped prompt keeps its other changes; among its variants is what the caption said before.
         (
-            "red bill, black wings", "blue_bill", ["red bill", "black wings"], {"bill": "blue", "wing": "orange"},
-            {new: f"{new} bill, orange wings" for new in ("black", "gray", "orange", "red")}, {},
+            "a red bill, black wings", "blue_bill", ["red bill", "black wings"], {"bill": "blue", "wing": "orange"},
+            {new: f"a {new} bill, orange wings" for new in ("black", "gray", "red")}
+            | {"orange": "an orange bill, orange wings"}, {},
         ),
         # A pair that is said twice is replaced twice.
         (

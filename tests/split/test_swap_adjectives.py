@@ -172,16 +172,16 @@ BIRDS = {**NOUNS, "bird": "bird", "body": "body", "feathers": "feather"}
     [
         ("a red belly medium length beak", ["red beak"], ["blue_bill"], None),  # a nearer noun
         # Shared and disputed adjectives; one that two readings give to two nouns.
-        ("white red wings and belly", ["red wings", "red belly shared"], ["blue_wing", "blue_bill"], None),
+        ("red wings with a belly", ["red wings", "red belly shared"], ["blue_wing", "blue_belly"], None),
         ("red wings", ["red wings disputed"], ["blue_wing"], None),
         ("wings red belly", ["red belly", "red wings"], ["blue_wing", "blue_belly"], None),
         # A noun that is named twice changes in both places, or not at all.
         ("red wings with red wings", ["red wings", "red wings 1"], ["blue_wing"], "blue wings with blue wings"),
         ("red wings with gray wings", ["red wings", "gray wings"], ["blue_wing"], None),
         # What is said of the whole bird counts for its body: it would be red and black, or large and short.
-        ("a large bird with a round body", ["large bird", "round body"], ["short_body"], None),
+        ("a large bird, round body", ["large bird", "round body"], ["short_body"], None),
         ("a large bird, round body", ["large bird", "round body"], ["curved_body"], "a large bird, curved body"),
-        ("a black bird with black feathers", ["black bird", "black feathers 1"], ["red_feather"], None),
+        ("black bird, black feathers", ["black bird", "black feathers 1"], ["red_feather"], None),
         ("black bird, black bill", ["black bird", "black bill 1"], ["red_bill"], "black bird, red bill"),
         # `a pointed beak. Feathers are gray`: a beak's, not the feathers'.
         ("a pointed beak feathers are gray", ["pointed feathers"], ["thin_feather"], None),
