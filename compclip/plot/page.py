@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -61,7 +62,8 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     def body(section: PageSection) -> Markup:
         return Markup(environment.get_template(section.template).render(section.context))
 
-    environment.filters.update(percent=percent, data_uri=data_uri, url=quote, body=body)
+    indented = partial(json.dumps, indent=2, ensure_ascii=False)
+    environment.filters.update(percent=percent, data_uri=data_uri, url=quote, body=body, json=indented)
     environment.globals["interval"] = interval
     return environment.get_template(template).render(context)
 
@@ -91,9 +93,7 @@ def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str
     return shown
 
 
-def write_page(file: Path, template: str, context: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Write a page; its template finds ``settings`` as indented JSON beside ``context``."""
-    page = render(template, {**context, "settings": json.dumps(settings, indent=2, ensure_ascii=False)})
+def write_page(page: str, file: Path) -> None:
     write_text(page, file)
     log.info("%s: %.1f MB", file, len(page.encode()) / 1e6)
 
@@ -111,5 +111,5 @@ def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
 
 def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:
     body, headings = outlined(render(section.template, section.context))
-    context = {"title": f"{section.title} on {dataset}", "body": body, "headings": headings}
-    write_page(file, "section_page.html.j2", context, settings)
+    context = {"title": f"{section.title} on {dataset}", "body": body, "headings": headings, "settings": settings}
+    write_page(render("section_page.html.j2", context), file)

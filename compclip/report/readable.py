@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from compclip.core.heldout import heldout_note
-from compclip.core.layout import ORACLE, Layout
+from compclip.core.layout import ORACLE
 from compclip.core.tables import TESTS
-from compclip.divergence.results import divergence_lines, divergence_note, read_divergences
-from compclip.io import read_json
+from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
 from compclip.report import verdicts
@@ -20,7 +19,7 @@ from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import MEASURES
 from compclip.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
 from compclip.report.table import SOURCES
-from compclip.score.health import read_health
+from compclip.score.health import Health
 
 NONE = "–"
 # By ``judge.train_on``.
@@ -274,31 +273,45 @@ class Readable:
     error_note: str
 
 
-def read(layout: Layout, shown: Any, table: pd.DataFrame, comparisons: pd.DataFrame) -> Readable:
-    """Return a composition to read. table, comparisons: rows of these CSV files.
+def to_read(
+    title: str,
+    table: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    reference: str | None,
+    *,
+    summaries: Sequence[Mapping[str, Any]],
+    divergence: pd.DataFrame,
+    fids: Mapping[str, Any],
+    health: Health,
+    heldout: Mapping[str, Any],
+) -> Readable:
+    """Return one composition to read.
 
-    ``shown`` is a step that names generators, judges, the reference, generators with a Fréchet distance, least health.
+    Args:
+        title: names of the data set and the composition.
+        table: rows of ``table.csv``; ``comparisons``, of that CSV file.
+        reference: generator against which falls are read.
+        summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
+        divergence: ``tables.DIVERGENCE``.
+        fids: ``splits`` of the ``fid/G.json`` of each generator that has one.
+        heldout: ``heldout.json``.
     """
-    summaries = [read_json(layout.scores(name, shown.judges[0]) / "summary.json") for name in shown.generators]
-    measured, health = read_divergences(layout.place), read_health(layout, shown.judges, shown.health)
-    origin = heldout_note(read_json(layout.place / "heldout.json"))
     main = main_rows(table)
     trained = main[main["judge"] != ORACLE]
     divergences = [
         Line(name, [Cell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
-        for name, cells in divergence_lines(measured, "prompts")
+        for name, cells in divergence_lines(divergence, "prompts")
     ]
-    views = score_views(table, comparisons, {name: read_json(layout.fid(name))["splits"] for name in shown.fid})
     heads = [SPLIT_NAMES[split] for split in TESTS]
-    divergence = View("divergence from train", "part", heads, divergences, divergence_note(measured), "")
-    given = verdicts.verdicts(table, comparisons, shown.reference, health.healthy)
+    view = View("divergence from train", "part", heads, divergences, divergence_note(divergence), "")
+    given = verdicts.verdicts(table, comparisons, reference, health.healthy)
     return Readable(
-        title=f"{layout.dataset}, {layout.composition}",
+        title=title,
         verdicts=given,
-        lines=[verdict.line for verdict in given] or [verdicts.none_line(shown.reference)],
+        lines=[verdict.line for verdict in given] or [verdicts.none_line(reference)],
         few_pairs=list(verdicts.few_pairs(table)),
-        views=views | {"divergence": [divergence] if divergences else []},
-        notes=[*notes(trained, summaries), health.line, *filter(None, [origin])],
+        views=score_views(table, comparisons, fids) | {"divergence": [view] if divergences else []},
+        notes=[*notes(trained, summaries), health.line, *filter(None, [heldout_note(heldout)])],
         error_note=error_note(trained),
     )
 

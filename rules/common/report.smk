@@ -15,12 +15,15 @@ def page_templates(*stages):
 SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
+# Sections of the config that a score or a divergence depends on.
+DECIDING = ("pairs", "split", "divergence", "judge", "generate", "score")
+
+
 def all_generators():
-    """Return what table and page show: generators, those that the oracle scores, those with a distance, the judges."""
-    if captions_alone():
-        return {"generators": []}
-    generators = {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
-    return {**generators, "judges": CONFIG.judges, "reference": CONFIG.reference}
+    """Return what table and page show: generators, those with a distance, the judges and their least health."""
+    names = {"generators": [] if captions_alone() else list(GENERATORS), "fid": fid_generators()}
+    judges = {"judges": CONFIG.judges, "health": CONFIG.score.health}
+    return {"compositions": CONFIG.compositions, **names, "reference": CONFIG.reference, **judges}
 
 
 def layout(composition=""):

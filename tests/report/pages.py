@@ -4,9 +4,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from compclip.report import make_page
-from compclip.report.steps import MakePage
 from tests.project import COMPOSITION, DATASET, GENERATORS
+from tests.scripts import job
+from workflow_scripts.report import make_page
 
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
@@ -55,13 +55,16 @@ def place_of(results: Path) -> Path:
 
 
 def write_page(results: Path, **more: Any) -> str:
-    """Write the page of the small run's results and return it. more: settings of the step that differ."""
-    generators = [{"name": name, "kind": name} for name in GENERATORS]
-    settings: dict[str, Any] = {
-        "compositions": [COMPOSITION], "generators": list(GENERATORS), "oracle": list(GENERATORS), "judges": ["0"],
-        "reference": "faithful", "examples": 12, "split": {"method": "pairs"}, "about": {"faithful": "draws what <b>"},
-        "judge": {"train_on": "half", "model": "</pre><script>"}, "generate": {"generators": generators},
+    """Write the page of the small run's results and return it. more: params that differ, or sections to show."""
+    shown = {
+        "split": {"method": "pairs"}, "judge": {"train_on": "half", "model": "</pre><script>"},
+        "generate": more.pop("generate", {"generators": [{"name": name, "kind": name} for name in GENERATORS]}),
+    }  # fmt: skip
+    params: dict[str, Any] = {
+        "compositions": [COMPOSITION], "generators": list(GENERATORS), "fid": [], "judges": ["0"], "health": 0.9,
+        "reference": "faithful", "examples": 12, "about": {"faithful": "draws what <b>"}, "sections": [],
     } | more  # fmt: skip
-    page = results / "report.html"
-    make_page.main(MakePage(results=results, dataset=DATASET, seed=0, page=page, **settings))
+    tables = {name: results / f"{name}.csv" for name in ("table", "comparisons")} if params["generators"] else {}
+    page, about = results / "report.html", {"dataset": DATASET, "source": "table", "settings": shown, "seed": 0}
+    make_page.main(job(tables, {"page": page}, results=results, **about, **params))
     return page.read_text(encoding="utf-8")

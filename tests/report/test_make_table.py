@@ -12,13 +12,14 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, SCORES, TESTS
 from compclip.io import read_json, write_json, write_table
-from compclip.report import make_table, readable, verdicts
+from compclip.report import readable, verdicts
 from compclip.report.readable import Cell, Line, View
 from compclip.report.rows import main_rows, of_measure
-from compclip.report.steps import MakeTable
 from compclip.report.table import COLUMNS, as_csv
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import place_of
+from tests.scripts import job
+from workflow_scripts.report import make_table
 
 OUTPUTS = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv",
            "pairs": "pairs.csv", "metrics": "metrics.json"}  # fmt: skip
@@ -34,9 +35,9 @@ def copied(results: Path, tmp_path: Path) -> Path:
 def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:
     """Make the tables again as the small run did."""
     given = {"results": results, "dataset": DATASET, "compositions": [COMPOSITION], "generators": list(GENERATORS)}
+    settings = {"oracle": list(GENERATORS), "fid": [], "judges": ["0"], "reference": "faithful", "health": 0.9} | more
     outputs = {name: results / file for name, file in OUTPUTS.items()}
-    settings = {"oracle": list(GENERATORS), "judges": ["0"], "reference": "faithful", "bootstrap": 200} | more
-    make_table.main(MakeTable(**given, **outputs, **settings))
+    make_table.main(job({}, outputs, **given, **settings, chunks=10, bootstrap=200))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
 
@@ -74,7 +75,7 @@ def test_six_decimals(results: Path) -> None:
     for column in [name for name in COLUMNS if name.startswith(("exact", "sampled", "balanced"))]:
         assert all(cell == "" or len(cell.split(".")[1]) == 6 for cell in table[column]), column
     rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
-    assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
+    assert as_csv(pd.DataFrame(rows)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
 def test_comparisons_are_differences_of_means_over_the_same_entries(results: Path) -> None:
