@@ -61,7 +61,7 @@ def write_page(results: Path, **more: Any) -> str:
         "generate": more.pop("generate", {"generators": [{"name": name, "kind": name} for name in GENERATORS]}),
     }  # fmt: skip
     params: dict[str, Any] = {
-        "compositions": [COMPOSITION], "generators": list(GENERATORS), "fid": [], "judges": ["0"], "health": 0.9,
+        "compositions": [COMPOSITION], "generators": list(GENERATORS), "fid": [], "judges": ["0"], "health": 0.5,
         "reference": "faithful", "examples": 12, "about": {"faithful": "draws what <b>"}, "sections": [],
     } | more  # fmt: skip
     tables = {name: results / f"{name}.csv" for name in ("table", "comparisons")} if params["generators"] else {}
