@@ -30,10 +30,8 @@ rule make_table:
     conda:
         "../envs/base.yaml"
     params:
-        **all_generators(),
+        **readable(),
         code=code("report.make_table"),
-        results=RESULTS,
-        dataset=DATASET,
         oracle=oracle_generators(),
         chunks=CONFIG.score.chunks,
         bootstrap=CONFIG.score.bootstrap,
@@ -81,16 +79,14 @@ rule make_page:
     conda:
         "../envs/base.yaml"
     params:
-        **all_generators(),
+        **readable(),
         code=code("report.make_page", *(f"compclip.{stage}.section" for stage in SECTIONS)),
-        results=RESULTS,
-        dataset=DATASET,
         sections=SECTIONS,
         about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
         examples=CONFIG.report.examples,
         seed=CONFIG.seed,
         source=CONFIG.dataset.source,
-        settings={name: section(getattr(CONFIG, name)) for name in DECIDING},
+        settings=CONFIG.model_dump(mode="json", include=DECIDING),
     script:
         "../workflow_scripts/report/make_page.py"
 
@@ -113,11 +109,8 @@ rule list_entries:
     resources:
         **judging(4000),
     params:
+        **whole_run(),
         code=code("report.list_entries"),
-        results=RESULTS,
-        dataset=DATASET,
-        compositions=CONFIG.compositions,
-        generators=list(GENERATORS),
         judge=CONFIG.judges[0],
         train_on=CONFIG.judge.train_on,
         halves=CONFIG.seeds.halves,

@@ -34,20 +34,13 @@ class Generated(NamedTuple):
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture.
-
-    Attributes:
-        path: below the results folder; None if there is no picture.
-        verdict: the exact score; without a picture, the reason.
-        hit: whether the judge retrieved the caption; None if not scored.
-        right: whether the judge chose the prompt's adjective for the pair; None if it could not.
-    """
+    """A picture of a real image, or of one that a generator made."""
 
     title: str
-    path: str | None
-    verdict: str = ""
-    hit: bool | None = None
-    right: bool | None = None
+    path: str | None  # below the results folder; None if there is no picture
+    verdict: str = ""  # the exact score; without a picture, the reason
+    hit: bool | None = None  # whether the judge retrieved the caption; None if not scored
+    right: bool | None = None  # whether the judge chose the prompt's adjective for the pair; None if it could not
 
 
 @dataclass(frozen=True)
@@ -175,16 +168,9 @@ def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, in
 
 
 def choose_examples(
-    generated: Iterable[Generated],
-    n: int,
-    stream: np.random.Generator,
-    *,
-    captions: pd.DataFrame,
-    images: pd.DataFrame,
-    pairs: pd.DataFrame,
-    prompts: pd.DataFrame,
-    swapped: pd.DataFrame,
-) -> tuple[list[Example], list[Example]]:
+    generated: Iterable[Generated], n: int, stream: np.random.Generator, *, captions: pd.DataFrame,
+    images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
+) -> tuple[list[Example], list[Example]]:  # fmt: skip
     """Return at most ``n`` swapped examples, and unseen ones. The tables are those of ``core.tables``."""
     classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
     prompts = prompts.drop_duplicates(PROMPT)

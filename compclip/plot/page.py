@@ -100,13 +100,11 @@ def write_page(page: str, file: Path) -> None:
 
 def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
     """Return a part as a page of its own: headings of level 3 become level 2 and get ids; and the ids with headings."""
-    headings: list[tuple[str, str]] = []
-
-    def named(heading: re.Match[str]) -> str:
-        headings.append((f"part-{len(headings) + 1}", html_text.unescape(heading[1])))
-        return f'<h2 id="{headings[-1][0]}">{heading[1]}</h2>'
-
-    return Markup(re.sub("<h3>(.*?)</h3>", named, html, flags=re.DOTALL)), headings
+    headings = []
+    for n, text in enumerate(re.findall("<h3>(.*?)</h3>", html, re.DOTALL), 1):
+        html = html.replace(f"<h3>{text}</h3>", f'<h2 id="part-{n}">{text}</h2>', 1)
+        headings.append((f"part-{n}", html_text.unescape(text)))
+    return Markup(html), headings
 
 
 def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:

@@ -95,7 +95,7 @@ def draw_scores(table: pd.DataFrame, reference: str | None, seed: int) -> Figure
 def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int) -> Figure:
     """Draw unseen and swapped against seen, for each generator, and the same beyond the reference's.
 
-    ``falls`` and ``beyond`` are as ``against_seen`` and ``beyond_reference`` return them, of one ``measure``.
+    ``falls`` and ``beyond`` are as ``against_seen`` and ``of_kind`` return them, of one ``measure``.
     """
     if falls.empty:
         return empty("No generator serves seen and another split.")

@@ -57,26 +57,10 @@ def marked(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) ->
     return [[[words, kind] if kind else [words] for words, kind in segments] for segments in by_prompt]
 
 
-class Numbers(dict[str, int]):
-    """Numbers of distinct texts, in the order in which they are asked for."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = len(self)
-        return self[text]
-
-
 def list_entries(
-    generated: Iterable[Generated],
-    embedder: Embedder,
-    *,
-    root: Path,
-    judged: pd.DataFrame,
-    captions: pd.DataFrame,
-    images: pd.DataFrame,
-    pairs: pd.DataFrame,
-    prompts: pd.DataFrame,
-    swapped: pd.DataFrame,
-) -> dict[str, Any]:
+    generated: Iterable[Generated], embedder: Embedder, *, root: Path, judged: pd.DataFrame, captions: pd.DataFrame,
+    images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
+) -> dict[str, Any]:  # fmt: skip
     """Return the data of the page: the prompts, and of each generator columns with a row per judged image.
 
     Args:
@@ -87,7 +71,7 @@ def list_entries(
     """
     tables = {"prompts": prompts, "captions": captions, "judged": judged, "swapped": swapped}
     number = {key: row for row, key in enumerate(prompts[["split", *ENTRY]].itertuples(index=False, name=None))}
-    classes, texts = class_names(captions), Numbers()
+    classes, texts = class_names(captions), dict[str, int]()
     embed_texts = embed_once(embedder, list(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"]))
     generators = {}
     for name, manifest, scores, summary in generated:
@@ -103,7 +87,8 @@ def list_entries(
             columns["hit"] += rows["hit"].astype(int).tolist()
             rank = 1 + (summary["candidates"] - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
             columns["rank"] += rank.round(1).tolist()
-            columns["nearest"] += [texts[text] for text in nearest_wrong(entry_set, classes, embed_texts, embedded)]
+            nearest = nearest_wrong(entry_set, classes, embed_texts, embedded)
+            columns["nearest"] += [texts.setdefault(text, len(texts)) for text in nearest]
         prefix = os.path.commonprefix(columns["path"])
         paths = [path[len(prefix) :] for path in columns["path"]]
         generators[name] = columns | {"prefix": prefix, "path": paths, "candidates": summary["candidates"]}

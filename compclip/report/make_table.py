@@ -1,7 +1,6 @@
 """The table of scores, their differences, and the scores by pair."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -12,22 +11,11 @@ from compclip.report.table import Row, Scored
 from compclip.report.values import add_normalized
 
 
-class Tables(NamedTuple):
-    """The rows of ``table.csv``, ``comparisons.csv`` and ``pairs.csv``, not rounded."""
-
-    scores: pd.DataFrame
-    comparisons: pd.DataFrame
-    pairs: pd.DataFrame
-
-
 def make_table(
-    compositions: Iterable[tuple[Sequence[Scored], pd.DataFrame]],
-    reference: str | None = None,
-    *,
-    chunks: int = 10,
-    bootstrap: int = 2000,
-) -> Tables:
-    """Gather all scores in a table, and compare them.
+    compositions: Iterable[tuple[Sequence[Scored], pd.DataFrame]], reference: str | None = None, *,
+    chunks: int = 10, bootstrap: int = 2000,
+) -> list[pd.DataFrame]:  # fmt: skip
+    """Return the rows of ``table.csv``, ``comparisons.csv`` and ``pairs.csv``, not rounded.
 
     Args:
         compositions: of each, all scores, and its divergences (``tables.DIVERGENCE``).
@@ -42,8 +30,8 @@ def make_table(
         rows += own
         differences += comparisons.comparisons(scores, reference, bootstrap)
         pairs += by_pair.by_pair(scores)
-    columns = table.COLUMNS, comparisons.COLUMNS, by_pair.COLUMNS
-    return Tables(*(pd.DataFrame(of, columns=c) for of, c in zip((rows, differences, pairs), columns, strict=True)))
+    made = (rows, table.COLUMNS), (differences, comparisons.COLUMNS), (pairs, by_pair.COLUMNS)
+    return [pd.DataFrame(of, columns=columns) for of, columns in made]
 
 
 def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:

@@ -92,9 +92,9 @@ class Scored:
         return self.trained and not self.part and all_prompts and self.about["distractors"] == "original"
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Return what the scores of the same entries by two judges share, apart from the generator."""
-        return self.split, self.about["prompts"], self.about["distractors"]
+    def order(self) -> tuple[int, bool, str]:
+        """Return the place among the rows of a generator."""
+        return TESTS.index(self.split), self.about["prompts"] == "swapped", self.about["distractors"]
 
 
 def scores_of(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame) -> list[Scored]:
@@ -143,7 +143,7 @@ def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] 
     if len(judges) > 1:
         scores = [averaged(group) for group in zip(*by_judge, strict=True)]
         scores += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
-    return sorted([*scores, *oracle], key=lambda s: (TESTS.index(s.split), s.about["prompts"] == "swapped", s.place[2]))
+    return sorted([*scores, *oracle], key=lambda score: score.order)
 
 
 def judge_means(scored: Scored, name: str, weights: np.ndarray | None = None) -> np.ndarray | None:

@@ -16,14 +16,19 @@ SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
 # Sections of the config that a score or a divergence depends on.
-DECIDING = ("pairs", "split", "divergence", "judge", "generate", "score")
+DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
 
 
-def all_generators():
-    """Return what table and page show: generators, those with a distance, the judges and their least health."""
-    names = {"generators": [] if captions_alone() else list(GENERATORS), "fid": fid_generators()}
-    judges = {"judges": CONFIG.judges, "health": CONFIG.score.health}
-    return {"compositions": CONFIG.compositions, **names, "reference": CONFIG.reference, **judges}
+def whole_run():
+    """Return where the artifacts of all compositions are, and of which generators."""
+    generators = [] if captions_alone() else list(GENERATORS)
+    return {"results": RESULTS, "dataset": DATASET, "compositions": CONFIG.compositions, "generators": generators}
+
+
+def readable():
+    """Return what table and page show of a whole run."""
+    names = {"judges": CONFIG.judges, "fid": fid_generators(), "reference": CONFIG.reference}
+    return {**whole_run(), **names, "health": CONFIG.score.health}
 
 
 def layout(composition=""):
@@ -54,8 +59,7 @@ def page_reads():
 def entries_read():
     """Return what the page of judged images reads."""
     files = of_compositions("splits.parquet", f"judges/{CONFIG.judges[0]}")
-    for composition in CONFIG.compositions:
-        of = layout(composition)
+    for of in map(layout, CONFIG.compositions):
         files += [*of.examples(GENERATORS, CONFIG.judges[0]), *of.pictures(GENERATORS), str(of.read / "pairs.parquet")]
     return list(dict.fromkeys(files))
 

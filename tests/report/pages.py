@@ -8,6 +8,11 @@ from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.scripts import job
 from workflow_scripts.report import make_page
 
+# What rules tell of the small run.
+RUN = {
+    "dataset": DATASET, "compositions": [COMPOSITION], "generators": list(GENERATORS), "judges": ["0"], "fid": [],
+    "reference": "faithful", "health": 0.5,
+}  # fmt: skip
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
 
@@ -55,16 +60,13 @@ def place_of(results: Path) -> Path:
 
 
 def write_page(results: Path, **more: Any) -> str:
-    """Write the page of the small run's results and return it. more: params that differ, or sections to show."""
-    shown = {
-        "split": {"method": "pairs"}, "judge": {"train_on": "half", "model": "</pre><script>"},
-        "generate": more.pop("generate", {"generators": [{"name": name, "kind": name} for name in GENERATORS]}),
-    }  # fmt: skip
-    params: dict[str, Any] = {
-        "compositions": [COMPOSITION], "generators": list(GENERATORS), "fid": [], "judges": ["0"], "health": 0.5,
-        "reference": "faithful", "examples": 12, "about": {"faithful": "draws what <b>"}, "sections": [],
+    """Write the page of the small run's results and return it. more: params that differ, or ``generate``."""
+    generate = more.pop("generate", {"generators": [{"name": name, "kind": name} for name in GENERATORS]})
+    judge = {"train_on": "half", "model": "</pre><script>"}
+    params: dict[str, Any] = RUN | {
+        "results": results, "seed": 0, "examples": 12, "about": {"faithful": "draws what <b>"}, "sections": [],
+        "source": "table", "settings": {"split": {"method": "pairs"}, "judge": judge, "generate": generate},
     } | more  # fmt: skip
     tables = {name: results / f"{name}.csv" for name in ("table", "comparisons")} if params["generators"] else {}
-    page, about = results / "report.html", {"dataset": DATASET, "source": "table", "settings": shown, "seed": 0}
-    make_page.main(job(tables, {"page": page}, results=results, **about, **params))
-    return page.read_text(encoding="utf-8")
+    make_page.main(job(tables, {"page": results / "report.html"}, **params))
+    return (results / "report.html").read_text(encoding="utf-8")

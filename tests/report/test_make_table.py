@@ -17,7 +17,7 @@ from compclip.report.readable import Cell, Line, View
 from compclip.report.rows import main_rows, of_measure
 from compclip.report.table import COLUMNS, as_csv
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from tests.report.pages import place_of
+from tests.report.pages import RUN, place_of
 from tests.scripts import job
 from workflow_scripts.report import make_table
 
@@ -34,10 +34,8 @@ def copied(results: Path, tmp_path: Path) -> Path:
 
 def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:
     """Make the tables again as the small run did."""
-    given = {"results": results, "dataset": DATASET, "compositions": [COMPOSITION], "generators": list(GENERATORS)}
-    settings = {"oracle": list(GENERATORS), "fid": [], "judges": ["0"], "reference": "faithful", "health": 0.5} | more
-    outputs = {name: results / file for name, file in OUTPUTS.items()}
-    make_table.main(job({}, outputs, **given, **settings, chunks=10, bootstrap=200))
+    params = RUN | {"results": results, "oracle": list(GENERATORS), "chunks": 10, "bootstrap": 200} | more
+    make_table.main(job({}, {name: results / file for name, file in OUTPUTS.items()}, **params))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
 
@@ -229,12 +227,8 @@ def test_latex_has_a_row_a_generator_and_says_what_is_measured(copied: Path) -> 
     body = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]
     assert [line.split(" & ")[0].strip("& ") for line in body][1:] == ["generator", *GENERATORS]
     assert {line.count("&") for line in body[1:]} == {6}
-    for part in (
-        rf"\label{{tab:{DATASET}-{COMPOSITION}}}",
-        r"\toprule",
-        "adjective accuracy: how often",
-        r"\end{table}",
-    ):
+    label = rf"\label{{tab:{DATASET}-{COMPOSITION}}}"
+    for part in (label, r"\toprule", "adjective accuracy: how often", r"\end{table}"):
         assert text.count(part) == 1
 
 

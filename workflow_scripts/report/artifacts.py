@@ -53,21 +53,13 @@ def read_summaries(layout: Layout, params: Any) -> list[dict[str, Any]]:
     return [read_json(layout.scores(name, params.judges[0]) / "summary.json") for name in params.generators]
 
 
-def read_readable(layout: Layout, params: Any, table: pd.DataFrame, comparisons: pd.DataFrame) -> Readable:
-    """Return a composition to read. table, comparisons: rows of these CSV files."""
+def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
+    """Return a composition to read. rows: its rows of table.csv and comparisons.csv."""
     return to_read(
-        f"{layout.dataset}, {layout.composition}",
-        table,
-        comparisons,
-        params.reference,
+        f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.reference,
         summaries=read_summaries(layout, params),
         divergence=read_divergences(layout.place),
         fids={name: read_json(layout.fid(name))["splits"] for name in params.fid},
         health=read_health(layout, params.judges, params.health),
         heldout=read_json(layout.place / "heldout.json"),
-    )
-
-
-def rows_of(layout: Layout, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of one composition."""
-    return table[(table["dataset"] == layout.dataset) & (table["composition"] == layout.composition)]
+    )  # fmt: skip

@@ -32,9 +32,9 @@ def main(job: Job) -> None:
             (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")
             count = sum(len(columns["prompt"]) for columns in data["generators"].values())
             log.info("%s: %s judged images, %.1f MB", name, f"{count:,}", len(text.encode()) / 1e6)
-    splits = [SPLIT_NAMES[split] for split in TESTS]
-    context = {"compositions": params.compositions, "judge": params.judge, "splits": splits}
-    write_page(render("entries.html.j2", {"dataset": params.dataset, **context}), job.output.page)
+    context = {name: getattr(params, name) for name in ("dataset", "compositions", "judge")}
+    context["splits"] = [SPLIT_NAMES[split] for split in TESTS]
+    write_page(render("entries.html.j2", context), job.output.page)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from compclip.plot.labels import WORD_KINDS, swatch
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
 from compclip.report.measures import MEASURES
+from compclip.report.rows import of_composition
 from compclip.report.verdicts import deciding_measure
 from compclip.score.section import section as judge_section
 from compclip.split.section import section as split_section
@@ -26,13 +27,11 @@ from workflow_scripts.job import Job, run
 from workflow_scripts.report import artifacts
 
 SCORE_FIGURES = ("scores", "gaps", "pairs")
-SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
 # Swapped examples on the first screen, and in a part that opens.
 STRIP, TOGETHER = 3, 6
-Tables = dict[str, pd.DataFrame]
 
 
-def skipped_lines(layout: Layout, tables: Tables, params: Any) -> Iterator[skipped.Skipped]:
+def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame], params: Any) -> Iterator[skipped.Skipped]:
     """Yield what of the data is in no split, not prompted for or not scored."""
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
     yield from skipped.in_pairs(tables["captions"], tables["pairs"], tables["ranking"])
@@ -55,29 +54,30 @@ def ignored_line(params: Any) -> str:
     return f"The data set has no images, so {ignored}; to score images, name their folder in {folder}."
 
 
-def with_splits(layout: Layout, tables: Tables, params: Any) -> dict[str, Any]:
+def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
     """Return what the page shows of a composition without scores."""
+    tables = artifacts.read_tables(layout, "captions", "pairs", "ranking", "splits", "swapped")
+    figures = [layout.figure(name) for name in ("swapped_pairs", *WORD_KINDS.values())]
     divided = params.settings["split"].get("method") == "divergence"
     splits = split_section(layout, params.seed, alone=not params.generators)
     return {
         "name": layout.composition,
         "sections": [splits, divergence_section(layout, divided=divided)],
-        "of_section": {"splits": show_figures(map(layout.figure, SPLIT_FIGURES))},
+        "of_section": {"splits": show_figures(figures)},
         # A swatch shows a color as it is, also on a dark page.
         "swatches": any(map(swatch, tables["ranking"]["adjective"])),
         "skipped": [line for line in skipped_lines(layout, tables, params) if line.count],
     }
 
 
-def with_scores(layout: Layout, tables: Tables, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
+def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
     """Return what the page shows of a composition with scores. rows: those of table.csv and comparisons.csv."""
-    context = with_splits(layout, tables, params)
-    table, comparisons = (artifacts.rows_of(layout, each) for each in rows)
-    named = {name: tables[name] for name in ("captions", "pairs", "prompts", "swapped")}
+    context = with_splits(layout, params)
+    table, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
+    tables = artifacts.read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
     generated = artifacts.read_generated(layout, params.generators, params.judges[0])
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
-    images = artifacts.read_tables(layout, "images")
-    swapped, unseen = choose_examples(generated, params.examples, stream, **named, **images)
+    swapped, unseen = choose_examples(generated, params.examples, stream, **tables)
     # The first figure is part of the page, so that the page alone has the result.
     first, *others = map(layout.figure, SCORE_FIGURES)
     figures = show_figures([first], embed=True) + show_figures(others)
@@ -85,7 +85,7 @@ def with_scores(layout: Layout, tables: Tables, rows: Sequence[pd.DataFrame], pa
     splits, divergence = context["sections"]
     return context | {
         "trained": judges[0].get("epochs") != 0,
-        "of": artifacts.read_readable(layout, params, table, comparisons),
+        "of": artifacts.read_readable(layout, (table, comparisons), params),
         "candidates": int(table["candidates"].iloc[0]),
         "deciding": MEASURES[deciding_measure(comparisons)].title,
         "sections": [divergence, judge_section(layout, params.generators, params.judges, params.health), splits],
@@ -99,13 +99,11 @@ def with_scores(layout: Layout, tables: Tables, rows: Sequence[pd.DataFrame], pa
 
 
 def main(job: Job) -> None:
-    params, compositions = job.params, []
+    params, layouts = job.params, artifacts.layouts(job)
     rows = [pd.read_csv(path) for path in (job.input.table, job.input.comparisons) if path]
-    for layout in artifacts.layouts(job):
-        tables = artifacts.read_tables(layout, "captions", "pairs", "prompts", "ranking", "splits", "swapped")
-        shown = with_scores(layout, tables, rows, params) if rows else with_splits(layout, tables, params)
-        compositions.append(shown)
-    sections = [import_module(f"compclip.{name}.section").section(layout.of("")) for name in params.sections]
+    compositions = [with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts]
+    whole = layouts[0].of("")
+    sections = [import_module(f"compclip.{name}.section").section(whole) for name in params.sections]
     if not rows:
         log.info(ignored_line(params))
     context = {name: getattr(params, name) for name in ("dataset", "reference", "about", "seed", "settings")}

@@ -9,9 +9,10 @@ from compclip.divergence.results import read_divergences
 from compclip.io import read_frame, write_json, write_text
 from compclip.report.make_table import make_table, metrics
 from compclip.report.readable import latex, markdown
+from compclip.report.rows import of_composition
 from compclip.report.table import Scored, all_scores, as_csv, scores_of
 from workflow_scripts.job import Job, run
-from workflow_scripts.report.artifacts import layouts, read_readable, read_scores, rows_of
+from workflow_scripts.report.artifacts import layouts, read_readable, read_scores
 
 
 def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
@@ -30,12 +31,16 @@ def main(job: Job) -> None:
     tables = make_table(compositions, params.reference, chunks=params.chunks, bootstrap=params.bootstrap)
     for path, table in zip((job.output.csv, job.output.comparisons, job.output.pairs), tables, strict=True):
         write_text(as_csv(table), path)
-    rows = {place.composition: [rows_of(place, table) for table in tables[:2]] for place in places}
-    to_read = {place.composition: read_readable(place, params, *rows[place.composition]) for place in places}
-    write_json({params.dataset: {name: metrics(scores) for name, (scores, _) in rows.items()}}, job.output.metrics)
+    to_read, compared = {}, {}
+    for place in places:
+        rows = [of_composition(table, place.dataset, place.composition) for table in tables[:2]]
+        to_read[place.composition] = read_readable(place, rows, params)
+        compared[place.composition] = metrics(rows[0])
+    write_json({params.dataset: compared}, job.output.metrics)
     write_text(latex(to_read.values()), job.output.tex)
-    write_text(markdown(params.dataset, to_read), job.output.md)
-    show(markdown(params.dataset, to_read))
+    text = markdown(params.dataset, to_read)
+    write_text(text, job.output.md)
+    show(text)
 
 
 if __name__ == "__main__":
