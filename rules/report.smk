@@ -30,9 +30,13 @@ rule make_table:
     conda:
         "../envs/base.yaml"
     params:
-        **step("report.make_table", **all_generators()),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **readable(),
+        code=code("report.make_table"),
+        oracle=oracle_generators(),
+        chunks=CONFIG.score.chunks,
+        bootstrap=CONFIG.score.bootstrap,
+    script:
+        "../workflow_scripts/report/make_table.py"
 
 
 rule draw_scores:
@@ -51,9 +55,11 @@ rule draw_scores:
     conda:
         "../envs/base.yaml"
     params:
-        **step("report.draw_scores"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("report.draw_scores"),
+        dataset=DATASET,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/report/draw_scores.py"
 
 
 rule make_page:
@@ -73,15 +79,16 @@ rule make_page:
     conda:
         "../envs/base.yaml"
     params:
-        **step(
-            "report.make_page",
-            *(f"compclip.{stage}.section" for stage in SECTIONS),
-            sections=SECTIONS,
-            **all_generators(),
-            about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
-        ),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **readable(),
+        code=code("report.make_page", *(f"compclip.{stage}.section" for stage in SECTIONS)),
+        sections=SECTIONS,
+        about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
+        examples=CONFIG.report.examples,
+        seed=CONFIG.seed,
+        source=CONFIG.dataset.source,
+        settings=CONFIG.model_dump(mode="json", include=DECIDING),
+    script:
+        "../workflow_scripts/report/make_page.py"
 
 
 rule list_entries:
@@ -102,6 +109,14 @@ rule list_entries:
     resources:
         **judging(4000),
     params:
-        **step("report.list_entries", generators=list(GENERATORS), judge=CONFIG.judges[0]),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **whole_run(),
+        code=code("report.list_entries"),
+        judge=CONFIG.judges[0],
+        train_on=CONFIG.judge.train_on,
+        halves=CONFIG.seeds.halves,
+        batch=CONFIG.score.batch,
+        threads=CONFIG.threads,
+        device=CONFIG.judge.device,
+        cache=undecisive(CONFIG.cache),
+    script:
+        "../workflow_scripts/report/list_entries.py"

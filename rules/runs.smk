@@ -58,15 +58,6 @@ def final_outputs(wildcards):
     return own + [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
 
 
-def join_command(wildcards, input, output):
-    """Return the arguments of ``python -m`` that join the tables."""
-    given = {"runs": list(SCORED), "code": JOIN_CODE}
-    return command("report.join_tables", CONFIG, dict(input.items()), dict(output.items()), given)
-
-
-JOIN_CODE = code_hash("compclip.report.join_tables")
-
-
 rule join_tables:
     """Join the tables of all runs."""
     input:
@@ -80,7 +71,7 @@ rule join_tables:
     conda:
         "../envs/base.yaml"
     params:
-        code=JOIN_CODE,
-        step=join_command,
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code_hash("workflow_scripts.runs.join_tables"),
+        runs=list(SCORED),
+    script:
+        "../workflow_scripts/runs/join_tables.py"

@@ -3,15 +3,12 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from compclip.core.layout import Layout
-from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SWAPPED, TESTS
-from compclip.io import read_table
+from compclip.core.tables import TESTS
 from compclip.plot.labels import pair_words, percent
 
 # Swapped examples for each unseen example.
@@ -26,22 +23,24 @@ PROMPT = ["split", *CAPTION]
 Made = Mapping[tuple[str, str, int], "Picture"]
 
 
+class Generated(NamedTuple):
+    """What a generator made (``tables.MANIFEST``), its scores by split (``tables.SCORES``), and their summary."""
+
+    name: str
+    manifest: pd.DataFrame
+    scores: Mapping[str, pd.DataFrame]
+    summary: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Picture:
-    """A picture.
-
-    Attributes:
-        path: below the results folder; None if there is no picture.
-        verdict: the exact score; without a picture, the reason.
-        hit: whether the judge retrieved the caption; None if not scored.
-        right: whether the judge chose the prompt's adjective for the pair; None if it could not.
-    """
+    """A picture of a real image, or of one that a generator made."""
 
     title: str
-    path: str | None
-    verdict: str = ""
-    hit: bool | None = None
-    right: bool | None = None
+    path: str | None  # below the results folder; None if there is no picture
+    verdict: str = ""  # the exact score; without a picture, the reason
+    hit: bool | None = None  # whether the judge retrieved the caption; None if not scored
+    right: bool | None = None  # whether the judge chose the prompt's adjective for the pair; None if it could not
 
 
 @dataclass(frozen=True)
@@ -99,19 +98,18 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
 
 
-def read_made(layout: Layout, generator: str, judge: str, images: Collection[str]) -> Made:
+def made_of(generated: Generated, images: Collection[str]) -> Made:
     """Return what a generator made of the captions of ``images``: the first draw of each prompt."""
-    manifest = read_table(layout.generated(generator) / "manifest.parquet", MANIFEST)
-    manifest = manifest[manifest["image_id"].isin(images)].sort_values("draw").drop_duplicates(PROMPT)
-    files = {split: layout.scores(generator, judge) / f"{split}.parquet" for split in TESTS}
-    scores = [read_table(file, SCORES).assign(split=split) for split, file in files.items() if file.is_file()]
+    manifest = generated.manifest[generated.manifest["image_id"].isin(images)]
+    manifest = manifest.sort_values("draw").drop_duplicates(PROMPT)
+    scores = [table.assign(split=split) for split, table in generated.scores.items()]
     columns = [*PROMPT, "draw", "hit", "expected_top1", "adjective_first"]
     scored = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
     made = {}
     for row in manifest.merge(scored, on=[*PROMPT, "draw"], how="left").itertuples():
         known = not pd.isna(row.hit)
         made[row.split, row.image_id, row.caption_id] = Picture(
-            generator,
+            generated.name,
             row.path if row.status == "ok" else None,
             row.status if row.status != "ok" else f"{percent(row.expected_top1, 0)} %" if known else "not scored",
             bool(row.hit) if known else None,
@@ -169,36 +167,32 @@ def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, in
     return spans
 
 
-def read_examples(
-    layout: Layout, generators: Sequence[str], judge: str, n: int, seed: int
-) -> tuple[list[Example], list[Example]]:
-    """Return at most ``n`` swapped examples, and unseen ones."""
-    captions = read_table(layout.data / "captions.parquet", CAPTIONS)
+def choose_examples(
+    generated: Iterable[Generated], n: int, stream: np.random.Generator, *, captions: pd.DataFrame,
+    images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
+) -> tuple[list[Example], list[Example]]:  # fmt: skip
+    """Return at most ``n`` swapped examples, and unseen ones. The tables are those of ``core.tables``."""
     classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
-    prompts = read_table(layout.place / "prompts.parquet", PROMPTS).drop_duplicates(PROMPT)
+    prompts = prompts.drop_duplicates(PROMPT)
     drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
-    swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
-    swapped = swapped.merge(drawn["test_swapped"][CAPTION], on=CAPTION)
-    draw = rng(seed, "examples", layout.dataset, layout.composition)
-    chosen = choose(swapped, classes, n, draw)
+    chosen = choose(swapped.merge(drawn["test_swapped"][CAPTION], on=CAPTION), classes, n, stream)
     unseen = drawn["test_unseen"].dropna(subset="pair")
-    others = choose(unseen, classes, n // SWAPPED_TO_UNSEEN, draw)
+    others = choose(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
     shown = {row.image_id for row in [*chosen, *others]}
-    pairs = read_table(layout.read / "pairs.parquet", PAIRS)
     pairs = pairs[pairs["image_id"].isin(shown)]
-    images = read_table(layout.data / "images.parquet", IMAGES).set_index("image_id")["path"].dropna()
+    paths = images.set_index("image_id")["path"].dropna()
     # Generators of all splits come first, so that each generator's pictures are in one column.
-    made = [read_made(layout, name, judge, shown) for name in generators]
+    made = [made_of(each, shown) for each in generated]
     made.sort(key=lambda of_generator: -len({split for split, _, _ in of_generator}))
 
     def example(row: Any, texts: Mapping[str, list[Segment]]) -> Example:
-        path = images.get(row.image_id)
-        real, captions = Picture("real image", path, "" if path else "no file"), []
+        path = paths.get(row.image_id)
+        real, written = Picture("real image", path, "" if path else "no file"), list[Caption]()
         for split, segments in texts.items():
             prompt = (split, row.image_id, row.caption_id)
             pictures = [of_generator[prompt] for of_generator in made if prompt in of_generator]
-            captions.append(Caption(split.removeprefix("test_"), segments, pictures))
-        return Example(row.image_id, pair_words(row.pair), real, captions)
+            written.append(Caption(split.removeprefix("test_"), segments, pictures))
+        return Example(row.image_id, pair_words(row.pair), real, written)
 
     spans = pair_spans(unseen, pairs)
     return [example(row, swapped_segments(row, pairs)) for row in chosen], [

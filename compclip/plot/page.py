@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -61,7 +62,8 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     def body(section: PageSection) -> Markup:
         return Markup(environment.get_template(section.template).render(section.context))
 
-    environment.filters.update(percent=percent, data_uri=data_uri, url=quote, body=body)
+    indented = partial(json.dumps, indent=2, ensure_ascii=False)
+    environment.filters.update(percent=percent, data_uri=data_uri, url=quote, body=body, json=indented)
     environment.globals["interval"] = interval
     return environment.get_template(template).render(context)
 
@@ -91,25 +93,21 @@ def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str
     return shown
 
 
-def write_page(file: Path, template: str, context: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Write a page; its template finds ``settings`` as indented JSON beside ``context``."""
-    page = render(template, {**context, "settings": json.dumps(settings, indent=2, ensure_ascii=False)})
+def write_page(page: str, file: Path) -> None:
     write_text(page, file)
     log.info("%s: %.1f MB", file, len(page.encode()) / 1e6)
 
 
 def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
     """Return a part as a page of its own: headings of level 3 become level 2 and get ids; and the ids with headings."""
-    headings: list[tuple[str, str]] = []
-
-    def named(heading: re.Match[str]) -> str:
-        headings.append((f"part-{len(headings) + 1}", html_text.unescape(heading[1])))
-        return f'<h2 id="{headings[-1][0]}">{heading[1]}</h2>'
-
-    return Markup(re.sub("<h3>(.*?)</h3>", named, html, flags=re.DOTALL)), headings
+    headings = []
+    for n, text in enumerate(re.findall("<h3>(.*?)</h3>", html, re.DOTALL), 1):
+        html = html.replace(f"<h3>{text}</h3>", f'<h2 id="part-{n}">{text}</h2>', 1)
+        headings.append((f"part-{n}", html_text.unescape(text)))
+    return Markup(html), headings
 
 
 def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:
     body, headings = outlined(render(section.template, section.context))
-    context = {"title": f"{section.title} on {dataset}", "body": body, "headings": headings}
-    write_page(file, "section_page.html.j2", context, settings)
+    context = {"title": f"{section.title} on {dataset}", "body": body, "headings": headings, "settings": settings}
+    write_page(render("section_page.html.j2", context), file)

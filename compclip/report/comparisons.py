@@ -86,13 +86,8 @@ def _of_measure(values: Mapping[Name, Values], reference: str | None, resamples:
         base = falls.get((reference or "", split))
         if of and base and name != reference:
             both = of[0] - base[0], None if of[1] is None or base[1] is None else of[1] - base[1]
-            yield {
-                "kind": "beyond",
-                "a": name,
-                "b": reference,
-                "split": split,
-                **compare(*both, resamples, stream(split), 2),
-            }
+            row = compare(*both, resamples, stream(split), 2)
+            yield {"kind": "beyond", "a": name, "b": reference, "split": split, **row}
 
 
 def _primary(row: Row) -> bool:

@@ -1,7 +1,4 @@
-"""Draw the scores, the falls from seen, also by pair, and the judges' training of one data set and composition.
-
-Every figure is an SVG that states its definition, its n and its seed; its bytes depend on its data alone.
-"""
+"""The figures of scores, falls from seen, also by pair, and the judges' training; each states its n and its seed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,18 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from compclip.core import cli
 from compclip.core.layout import ORACLE
-from compclip.core.log import log
 from compclip.core.tables import TESTS
-from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, save, size, style
+from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, size
 from compclip.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs
 from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import MEASURES
-from compclip.report.rows import against_seen, beyond_reference, main_rows, of_measure
-from compclip.report.steps import DrawScores
-from compclip.report.verdicts import MARGIN, deciding_measure
+from compclip.report.rows import main_rows
+from compclip.report.verdicts import MARGIN
 
 Place = tuple[str, str]  # generator and split
 # Colors of Okabe and Ito with a mark each; more generators are in pairs.csv alone.
@@ -101,7 +95,7 @@ def draw_scores(table: pd.DataFrame, reference: str | None, seed: int) -> Figure
 def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int) -> Figure:
     """Draw unseen and swapped against seen, for each generator, and the same beyond the reference's.
 
-    ``falls`` and ``beyond`` are as ``against_seen`` and ``beyond_reference`` return them, of one ``measure``.
+    ``falls`` and ``beyond`` are as ``against_seen`` and ``of_kind`` return them, of one ``measure``.
     """
     if falls.empty:
         return empty("No generator serves seen and another split.")
@@ -195,28 +189,3 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
     steps = f"{int(training['step'].max()):,} steps in {len(training)} epochs"
     note(figure, f"n = {steps}; {len(trainings)} judges; seed {seed}")
     return figure
-
-
-def main(step: DrawScores) -> None:
-    table, differences, pairs = (
-        rows[(rows["dataset"] == step.dataset) & (rows["composition"] == step.composition)]
-        for rows in map(pd.read_csv, (step.table, step.differences, step.by_pair))
-    )
-    measure, seed = deciding_measure(differences), step.seed
-    falls, beyond = (of_measure(rows(differences), measure) for rows in (against_seen, beyond_reference))
-    reference = next(iter(beyond_reference(differences)["b"]), None)
-    trainings = [pd.read_csv(judge / "log.csv") for judge in step.judges]
-    with style():
-        drawn_gaps = draw_gaps(falls, beyond, measure, seed)
-        for path, title, figure in (
-            (step.scores, "Both scores of each generator on each split", draw_scores(table, reference, seed)),
-            (step.gaps, "How far each generator falls from seen, also beyond the reference", drawn_gaps),
-            (step.pairs, "How far each generator falls from seen, by held-out pair", draw_pairs(pairs, seed)),
-            (step.loss, "The judges' training", draw_loss(trainings, seed)),
-        ):
-            save(figure, path, f"{title} ({step.dataset}, {step.composition})")
-    log.info("%s, %s: figures drawn", step.dataset, step.composition)
-
-
-if __name__ == "__main__":
-    cli.run(main)

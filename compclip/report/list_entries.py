@@ -1,29 +1,18 @@
-"""Write entries.html: every judged image with its prompt, its rank, and the wrong caption that the judge finds nearest.
+"""Every judged image with its prompt, its rank, and the wrong caption that the judge finds nearest."""
 
-The page reads a file of data for each composition when it is chosen: a script, because a page on disk may read no JSON.
-The ranks are those of the scores of the first judge; its embeddings, from the cache, give the nearest captions.
-"""
-
-import json
 import os.path
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.clip.embed import items_of, open_embedder
-from compclip.core import cli
-from compclip.core.layout import Layout
-from compclip.core.log import log
-from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SCORES, SPLIT, SWAPPED, TESTS
-from compclip.io import atomic_folder, read_json, read_table
-from compclip.plot.examples import mark, pair_spans
+from compclip.clip.embed import Embedder, items_of
+from compclip.plot.examples import Generated, mark, pair_spans
 from compclip.plot.labels import SPLIT_NAMES, pair_words
-from compclip.plot.page import write_page
-from compclip.report.steps import ListEntries
 from compclip.score.entries import ENTRY, EntrySet, entry_sets
 from compclip.score.score_images import Embed, embed_once
-from compclip.split.judged import judged_images
 from compclip.split.pools import class_names
 
 # Rows whose similarities are held at once.
@@ -68,52 +57,41 @@ def marked(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) ->
     return [[[words, kind] if kind else [words] for words, kind in segments] for segments in by_prompt]
 
 
-class Numbers(dict[str, int]):
-    """Numbers of distinct texts, in the order in which they are asked for."""
+def list_entries(
+    generated: Iterable[Generated], embedder: Embedder, *, root: Path, judged: pd.DataFrame, captions: pd.DataFrame,
+    images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the data of the page: the prompts, and of each generator columns with a row per judged image.
 
-    def __missing__(self, text: str) -> int:
-        self[text] = len(self)
-        return self[text]
-
-
-def of_composition(layout: Layout, step: ListEntries) -> dict[str, Any]:
-    """Return the data of one composition: its prompts, and of each generator columns with a row per judged image."""
-    captions = read_table(layout.data / "captions.parquet", CAPTIONS)
-    images = read_table(layout.data / "images.parquet", IMAGES)
-    swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
-    prompts = read_table(layout.place / "prompts.parquet", PROMPTS)
-    judged = judged_images(read_table(layout.place / "splits.parquet", SPLIT), images, step.train_on, step.halves)
+    Args:
+        generated: images and scores, whose ranks are listed.
+        embedder: of the judge that scored; its embeddings give the nearest captions.
+        root: folder to which paths of images are relative.
+        judged: the judged images (``split.judged.judged_images``); the other tables are those of ``core.tables``.
+    """
     tables = {"prompts": prompts, "captions": captions, "judged": judged, "swapped": swapped}
     number = {key: row for row, key in enumerate(prompts[["split", *ENTRY]].itertuples(index=False, name=None))}
-    classes, texts = class_names(captions), Numbers()
-    of_judged = captions.loc[captions["image_id"].isin(judged["image_id"]), "text"]
+    classes, texts = class_names(captions), dict[str, int]()
+    embed_texts = embed_once(embedder, list(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"]))
     generators = {}
-    judge = layout.judge(step.judge)
-    with open_embedder(judge, step.batch, step.threads, step.device, step.cache) as embedder:
-        embed_texts = embed_once(embedder, list(of_judged))
-        for name in step.generators:
-            manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)
-            folder = layout.scores(name, step.judge)
-            candidates = read_json(folder / "summary.json")["candidates"]
-            columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "path", "hit", "rank", "nearest")}
-            served = list(dict.fromkeys(manifest["split"]))
-            for entry_set in entry_sets(served, ["original"], manifest=manifest, **tables):
-                scores = read_table(folder / f"{entry_set.name}.parquet", SCORES)
-                if scores.empty:
-                    continue
-                rows = entry_set.entries[[*ENTRY, "path"]].merge(scores, on=ENTRY, validate="one_to_one")
-                embedded = embedder.images(items_of(entry_set.entries["path"].tolist(), images, step.results))
-                columns["prompt"] += [number[entry_set.split, *key] for key in rows[ENTRY].itertuples(index=False)]
-                columns["path"] += list(rows["path"])
-                columns["hit"] += rows["hit"].astype(int).tolist()
-                rank = 1 + (candidates - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
-                columns["rank"] += rank.round(1).tolist()
-                columns["nearest"] += [texts[text] for text in nearest_wrong(entry_set, classes, embed_texts, embedded)]
-            prefix = os.path.commonprefix(columns["path"])
-            generators[name] = columns | {
-                "prefix": prefix, "path": [path[len(prefix) :] for path in columns["path"]], "candidates": candidates
-            }  # fmt: skip
-    pairs = read_table(layout.read / "pairs.parquet", PAIRS)
+    for name, manifest, scores, summary in generated:
+        columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "path", "hit", "rank", "nearest")}
+        served = list(dict.fromkeys(manifest["split"]))
+        for entry_set in entry_sets(served, ["original"], manifest=manifest, **tables):
+            if scores[entry_set.name].empty:
+                continue
+            rows = entry_set.entries[[*ENTRY, "path"]].merge(scores[entry_set.name], on=ENTRY, validate="one_to_one")
+            embedded = embedder.images(items_of(entry_set.entries["path"].tolist(), images, root))
+            columns["prompt"] += [number[entry_set.split, *key] for key in rows[ENTRY].itertuples(index=False)]
+            columns["path"] += list(rows["path"])
+            columns["hit"] += rows["hit"].astype(int).tolist()
+            rank = 1 + (summary["candidates"] - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
+            columns["rank"] += rank.round(1).tolist()
+            nearest = nearest_wrong(entry_set, classes, embed_texts, embedded)
+            columns["nearest"] += [texts.setdefault(text, len(texts)) for text in nearest]
+        prefix = os.path.commonprefix(columns["path"])
+        paths = [path[len(prefix) :] for path in columns["path"]]
+        generators[name] = columns | {"prefix": prefix, "path": paths, "candidates": summary["candidates"]}
     return {
         "prompts": {
             "image": prompts["image_id"].tolist(),
@@ -124,24 +102,3 @@ def of_composition(layout: Layout, step: ListEntries) -> dict[str, Any]:
         "generators": generators,
         "texts": list(texts),
     }
-
-
-def main(step: ListEntries) -> None:
-    with atomic_folder(step.data) as folder:
-        for name in step.compositions:
-            data = of_composition(step.layout.of(name), step)
-            text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-            (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")
-            judged = sum(len(columns["prompt"]) for columns in data["generators"].values())
-            log.info("%s: %s judged images, %.1f MB", name, f"{judged:,}", len(text.encode()) / 1e6)
-    context = {
-        "dataset": step.dataset,
-        "compositions": step.compositions,
-        "judge": step.judge,
-        "splits": [SPLIT_NAMES[s] for s in TESTS],
-    }
-    write_page(step.page, "entries.html.j2", context, {})
-
-
-if __name__ == "__main__":
-    cli.run(main)

@@ -1,41 +1,43 @@
-"""Write the table of scores, the comparisons and the metrics, and print the table."""
+"""The table of scores, their differences, and the scores by pair."""
+
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from compclip.core import cli
-from compclip.divergence.results import read_divergences
-from compclip.io import write_json, write_text
-from compclip.report import by_pair, comparisons, readable, table
-from compclip.report.steps import MakeTable
-from compclip.report.table import Row
+from compclip.core.layout import ORACLE
+from compclip.report import by_pair, comparisons, table
+from compclip.report.rows import main_rows
+from compclip.report.table import Row, Scored
 from compclip.report.values import add_normalized
 
 
-def main(step: MakeTable) -> None:
-    all_rows, all_differences, all_pairs = list[Row](), list[Row](), list[Row]()
-    metrics: dict[str, dict[str, dict[str, float]]] = {}
-    to_read: dict[str, readable.Readable] = {}
-    for composition in step.compositions:
-        layout = step.layout.of(composition)
-        scores = table.load_all_scores(layout, step.generators, step.oracle, step.judges)
-        measured = read_divergences(layout.place)
-        rows = [table.table_row(score, measured, step.chunks, step.bootstrap) for score in scores]
-        add_normalized(scores, rows, step.reference)
-        differences = comparisons.comparisons(scores, step.reference, step.bootstrap)
-        to_read[composition] = readable.read(layout, step, pd.DataFrame(rows), pd.DataFrame(differences))
-        metrics[composition] = table.metrics(scores, rows)
-        all_pairs += by_pair.by_pair(scores)
-        all_rows += rows
-        all_differences += differences
-    write_text(table.as_csv(all_rows, table.COLUMNS), step.csv)
-    write_text(table.as_csv(all_differences, comparisons.COLUMNS), step.comparisons)
-    write_text(table.as_csv(all_pairs, by_pair.COLUMNS), step.pairs)
-    write_json({step.dataset: metrics}, step.metrics)
-    write_text(readable.latex(to_read.values()), step.tex)
-    markdown = readable.markdown(step.dataset, to_read)
-    write_text(markdown, step.md)
-    cli.show(markdown)
+def make_table(
+    compositions: Iterable[tuple[Sequence[Scored], pd.DataFrame]], reference: str | None = None, *,
+    chunks: int = 10, bootstrap: int = 2000,
+) -> list[pd.DataFrame]:  # fmt: skip
+    """Return the rows of ``table.csv``, ``comparisons.csv`` and ``pairs.csv``, not rounded.
+
+    Args:
+        compositions: of each, all scores, and its divergences (``tables.DIVERGENCE``).
+        reference: generator against which falls are read.
+        chunks: parts whose sampled R-precision is averaged.
+        bootstrap: resamples of each interval for fixed pairs and judges.
+    """
+    rows, differences, pairs = list[Row](), list[Row](), list[Row]()
+    for scores, divergence in compositions:
+        own = [table.table_row(score, divergence, chunks, bootstrap) for score in scores]
+        add_normalized(scores, own, reference)
+        rows += own
+        differences += comparisons.comparisons(scores, reference, bootstrap)
+        pairs += by_pair.by_pair(scores)
+    made = (rows, table.COLUMNS), (differences, comparisons.COLUMNS), (pairs, by_pair.COLUMNS)
+    return [pd.DataFrame(of, columns=columns) for of, columns in made]
 
 
-if __name__ == "__main__":
-    cli.run(main)
+def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the exact scores that are compared, by generator and split, in percent with two decimals."""
+    values: dict[str, dict[str, float]] = {}
+    rows = main_rows(scores)
+    for row in rows[(rows["judge"] != ORACLE) & rows["exact"].notna()].itertuples():
+        values.setdefault(row.generator, {})[row.split.removeprefix("test_")] = round(100 * row.exact, 2)
+    return values

@@ -5,22 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measure:
-    """A score in percent, with one digit.
+    """A score in percent, with one digit."""
 
-    Attributes:
-        name: its column of ``table.csv``, and what the columns of its intervals and errors begin with.
-        entries: the column of ``tables.SCORES`` that it is the mean of.
-        blind: what a summary calls the score of text alone.
-        title: its name for readers; ``short``, on the screen.
-        note: what it is; ``{chance}`` and ``{blind}`` are replaced by texts in percent.
-    """
-
-    name: str
-    entries: str
-    blind: str
-    title: str
-    short: str
-    note: str
+    name: str  # its column of ``table.csv``, and what the columns of its intervals and errors begin with
+    entries: str  # the column of ``tables.SCORES`` that it is the mean of
+    blind: str  # what a summary calls the score of text alone
+    title: str  # its name for readers
+    short: str  # on the screen
+    note: str  # what it is; ``{chance}`` and ``{blind}`` are replaced by texts in percent
 
 
 MEASURES = {

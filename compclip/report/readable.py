@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from compclip.core.heldout import heldout_note
-from compclip.core.layout import ORACLE, Layout
+from compclip.core.layout import ORACLE
 from compclip.core.tables import TESTS
-from compclip.divergence.results import divergence_lines, divergence_note, read_divergences
-from compclip.io import read_json
+from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import MEASURES
-from compclip.report.rows import against_seen, between_generators, beyond_reference, main_rows, of_measure
+from compclip.report.rows import against_seen, main_rows, of_kind, of_measure
 from compclip.report.table import SOURCES
-from compclip.score.health import read_health
+from compclip.score.health import Health
 
 NONE = "–"
+COMPARED = "comparisons.csv"
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
     "train": "has seen train alone",
@@ -83,9 +83,9 @@ class View:
         return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
 
 
-def _cell(row: Any, column: str, kind: str = "") -> Cell | None:
+def _cell(row: Mapping[Any, Any] | None, column: str, kind: str = "") -> Cell | None:
     """Return the value in ``column`` with its interval. kind: ``_fixed`` for these pairs and judges alone."""
-    if pd.isna(row[column]):
+    if row is None or pd.isna(row[column]):
         return None
     if column == "sampled_mean":
         return Cell(percent(row[column]), f"± {percent(row['sampled_std'])}")
@@ -99,9 +99,7 @@ def _by_split(
     """Return a view with a line a generator. columns: split and column of ``rows``, by their heads."""
     by_place = {(row["generator"], row["split"]): row for row in rows.to_dict("records")}
     lines = [
-        Line(
-            name, [_cell(by_place[name, s], of, kind) if (name, s) in by_place else None for s, of in columns.values()]
-        )
+        Line(name, [_cell(by_place.get((name, split)), of, kind) for split, of in columns.values()])
         for name in rows["generator"].drop_duplicates()
     ]
     return View(title, "generator", list(columns), lines, **more)
@@ -127,16 +125,14 @@ def score_views(table: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[st
         normalized = {head: (split, f"{name}_normalized") for head, (split, _) in scores.items()}
         differences = {SPLIT_NAMES[split]: (split, "difference") for split in HELDOUT}
         of = of_measure(comparisons, name)
-        beyond = beyond_reference(of).assign(generator=lambda rows: rows["a"])
+        beyond = of_kind(of, "beyond").assign(generator=lambda rows: rows["a"])
         for kind, view in {
             "scores": _by_split(title, trained, scores | balanced, note=note),
             "oracle": _by_split(f"{title} by the oracle", oracle, scores | balanced),
             "fixed": _by_split(f"{title} for these pairs and judges", trained, scores, "_fixed"),
             "normalized": _by_split(f"{title} normalized", trained, normalized),
-            "falls": _by_split(f"{title} minus seen", against_seen(of), differences, csv="comparisons.csv"),
-            "beyond": _by_split(
-                f"{title} minus seen, beyond the reference", beyond, differences, csv="comparisons.csv"
-            ),
+            "falls": _by_split(f"{title} minus seen", against_seen(of), differences, csv=COMPARED),
+            "beyond": _by_split(f"{title} minus seen, beyond the reference", beyond, differences, csv=COMPARED),
         }.items():
             views.setdefault(kind, []).extend([view] if view.lines else [])
     other = main_rows(table.assign(distractors=table["distractors"].replace({"swapped": "original", "original": ""})))
@@ -155,8 +151,8 @@ def _fid_view(fids: Mapping[str, Any]) -> View:
     for name, of in fids.items():
         values = [of.get(split, {}).get(key) for _, split, key in heads]
         lines.append(Line(name, [None if value is None else Cell(f"{value:.2f}") for value in values]))
-    about = [(split, of[split]["about"]) for split in TESTS for of in fids.values() if split in of]
-    notes = "; ".join(dict.fromkeys(f"{SPLIT_NAMES[split]}: {text}" for split, text in about))
+    about = [f"{SPLIT_NAMES[split]}: {of[split]['about']}" for split in TESTS for of in fids.values() if split in of]
+    notes = "; ".join(dict.fromkeys(about))
     note = f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
     return View("Fréchet distance", "generator", [head for head, _, _ in heads], lines, note, "")
 
@@ -171,12 +167,10 @@ def _between(comparisons: pd.DataFrame) -> View:
                 Cell(p_value(row["p_holm"]) if row["family"] == "primary" else row["family"]), Cell(f"{row['n']:,}"),
             ],
         )
-        for rows in (beyond_reference(comparisons), between_generators(comparisons))
+        for rows in (of_kind(comparisons, "beyond"), of_kind(comparisons, "generators"))
         for row in rows.to_dict("records")
     ]  # fmt: skip
-    return View(
-        "differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", "comparisons.csv"
-    )
+    return View("differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", COMPARED)
 
 
 def percent_range(values: Iterable[float | None]) -> str:
@@ -191,8 +185,8 @@ def error_note(trained: pd.DataFrame) -> str:
     if not (total := sum(variances.values())):
         return ""
     largest = max(variances, key=variances.__getitem__)
-    part = f"{100 * variances[largest] / total:.0f} %"
-    line = f"Over these scores, {part} of the variance of R-precision is from {REMEDIES[largest]}."
+    percentage = 100 * variances[largest] / total
+    line = f"Over these scores, {percentage:.0f} % of the variance of R-precision is from {REMEDIES[largest]}."
     return line if trained["judges"].max() > 1 else f"{line} One judge cannot show what judges add; list judge.seeds."
 
 
@@ -255,50 +249,46 @@ def _count(counts: pd.Series) -> str:
 
 @dataclass(frozen=True)
 class Readable:
-    """One composition to read.
-
-    Attributes:
-        lines: the verdicts as text, or why there are none.
-        few_pairs: a warning if held-out splits have few pairs.
-        views: tables by kind.
-        notes: what a reader must know; the first is about the judge.
-        error_note: what contributes most to the error.
-    """
+    """One composition to read."""
 
     title: str
     verdicts: Sequence[verdicts.Verdict]
-    lines: Sequence[str]
-    few_pairs: Sequence[str]
-    views: Mapping[str, Sequence[View]]
-    notes: Sequence[str]
-    error_note: str
+    lines: Sequence[str]  # the verdicts as text, or why there are none
+    few_pairs: Sequence[str]  # a warning if held-out splits have few pairs
+    views: Mapping[str, Sequence[View]]  # by kind
+    notes: Sequence[str]  # what a reader must know; the first is about the judge
+    error_note: str  # what contributes most to the error
 
 
-def read(layout: Layout, shown: Any, table: pd.DataFrame, comparisons: pd.DataFrame) -> Readable:
-    """Return a composition to read. table, comparisons: rows of these CSV files.
+def to_read(
+    title: str, table: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, *, fids: Mapping[str, Any],
+    summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
+) -> Readable:  # fmt: skip
+    """Return one composition to read.
 
-    ``shown`` is a step that names generators, judges, the reference, generators with a Fréchet distance, least health.
+    Args:
+        table: rows of ``table.csv``; ``comparisons``, of that CSV file.
+        reference: generator against which falls are read.
+        fids: Fréchet distances by split of the generators that have them (``splits`` of ``fid/G.json``).
+        summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
+        divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
     """
-    summaries = [read_json(layout.scores(name, shown.judges[0]) / "summary.json") for name in shown.generators]
-    measured, health = read_divergences(layout.place), read_health(layout, shown.judges, shown.health)
-    origin = heldout_note(read_json(layout.place / "heldout.json"))
     main = main_rows(table)
     trained = main[main["judge"] != ORACLE]
     divergences = [
         Line(name, [Cell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
-        for name, cells in divergence_lines(measured, "prompts")
+        for name, cells in divergence_lines(divergence, "prompts")
     ]
-    views = score_views(table, comparisons, {name: read_json(layout.fid(name))["splits"] for name in shown.fid})
     heads = [SPLIT_NAMES[split] for split in TESTS]
-    divergence = View("divergence from train", "part", heads, divergences, divergence_note(measured), "")
-    given = verdicts.verdicts(table, comparisons, shown.reference, health.healthy)
+    view = View("divergence from train", "part", heads, divergences, divergence_note(divergence), "")
+    given = verdicts.verdicts(table, comparisons, reference, health.healthy)
     return Readable(
-        title=f"{layout.dataset}, {layout.composition}",
+        title=title,
         verdicts=given,
-        lines=[verdict.line for verdict in given] or [verdicts.none_line(shown.reference)],
+        lines=[verdict.line for verdict in given] or [verdicts.none_line(reference)],
         few_pairs=list(verdicts.few_pairs(table)),
-        views=views | {"divergence": [divergence] if divergences else []},
-        notes=[*notes(trained, summaries), health.line, *filter(None, [origin])],
+        views=score_views(table, comparisons, fids) | {"divergence": [view] if divergences else []},
+        notes=[*notes(trained, summaries), health.line, *filter(None, [heldout_note(heldout)])],
         error_note=error_note(trained),
     )
 

@@ -23,7 +23,7 @@ def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
 
     Generators keep their order; unseen comes before swapped.
     """
-    own = comparisons[(comparisons["kind"] == "fall") & comparisons["difference"].notna()]
+    own = of_kind(comparisons, "fall")
     own = own.assign(generator=own["a"].str.split(" ").str[0])
     first = {name: i for i, name in enumerate(own["generator"].drop_duplicates())}
     order = list(SPLIT_NAMES)
@@ -31,11 +31,10 @@ def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
     return own.iloc[sorted(range(len(own)), key=place.__getitem__)]
 
 
-def between_generators(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare two generators."""
-    return comparisons[(comparisons["kind"] == "generators") & comparisons["difference"].notna()]
+def of_kind(comparisons: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the rows of comparisons.csv of one kind that have a difference: generators, fall or beyond."""
+    return comparisons[(comparisons["kind"] == kind) & comparisons["difference"].notna()]
 
 
-def beyond_reference(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare a generator's fall, a, with that of the reference, b."""
-    return comparisons[(comparisons["kind"] == "beyond") & comparisons["difference"].notna()]
+def of_composition(rows: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:
+    return rows[(rows["dataset"] == dataset) & (rows["composition"] == composition)]

@@ -16,21 +16,19 @@ readable tables say so. ``atom_divergence``, ``compound_divergence`` (of pairs) 
 train with the split's prompts; they depend on neither generator nor judge.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.core.layout import ORACLE, Layout
+from compclip.core.layout import ORACLE
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import SCORES, TESTS
+from compclip.core.tables import TESTS
 from compclip.divergence import results as divergences
-from compclip.io import read_frame, read_json, read_table
 from compclip.report.measures import BY_OTHERS, MEASURES
 from compclip.stats import crossed, interval
 from compclip.stats.interval import Estimate
@@ -94,23 +92,28 @@ class Scored:
         return self.trained and not self.part and all_prompts and self.about["distractors"] == "original"
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Return what the scores of the same entries by two judges share, apart from the generator."""
-        return self.split, self.about["prompts"], self.about["distractors"]
+    def order(self) -> tuple[int, bool, str]:
+        """Return the place among the rows of a generator."""
+        return TESTS.index(self.split), self.about["prompts"] == "swapped", self.about["distractors"]
 
 
-def load_scores(folder: Path, swapped: pd.DataFrame) -> list[Scored]:
-    """Return the scores in a folder of stage score; ``swapped``: image_id and caption_id of swapped captions."""
-    summary = read_json(folder / "summary.json")
+def scores_of(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame) -> list[Scored]:
+    """Return a generator's scores by one judge.
+
+    Args:
+        summary: ``scores/J/G/summary.json``.
+        tables: the entries (``tables.SCORES``) of each set that ``summary`` names.
+        swapped: image_id and caption_id of the swapped captions.
+    """
     scores = []
     for about in summary["scores"]:
-        file = folder / f"{about['set']}.parquet"
-        entries = read_table(file, SCORES)
+        entries = tables[about["set"]]
         if about["split"] == "test_seen" and about["prompts"] == "swapped":
             names = pd.MultiIndex.from_frame(swapped)
             entries = entries[pd.MultiIndex.from_frame(entries[["image_id", "caption_id"]]).isin(names)]
         if len(entries) != about["judged"]:
-            raise UserError(f"{file}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
+            where = f"{summary['generator']}, {about['set']}"
+            raise UserError(f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
         entries = entries.reset_index(drop=True)
         scores.append(Scored(about, summary, entries, (entries,)))
     return scores
@@ -133,25 +136,14 @@ def averaged(scores: Sequence[Scored]) -> Scored:
     return Scored({**first.about, **about}, summary, first.entries.assign(**means), tables)
 
 
-def load_all_scores(
-    layout: Layout, generators: Sequence[str], oracle: Sequence[str], judges: Sequence[str]
-) -> list[Scored]:
-    """Return the scores of a composition by generator, then by split: of all judges, of each, of the oracle."""
-    swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
-    scores: list[Scored] = []
-    for generator in generators:
-        by_judge = [
-            [replace(score, judge_seed=judge) for score in load_scores(layout.scores(generator, judge), swapped)]
-            for judge in judges
-        ]
-        own = by_judge[0]
-        if len(judges) > 1:
-            own = [averaged(group) for group in zip(*by_judge, strict=True)]
-            own += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
-        if generator in oracle:
-            own += load_scores(layout.scores(generator, ORACLE), swapped)
-        scores += sorted(own, key=lambda s: (TESTS.index(s.split), s.about["prompts"] == "swapped", s.place[2]))
-    return scores
+def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] = ()) -> list[Scored]:
+    """Return a generator's scores by split: of all judges, of each, of the oracle. judges: scores by each, by name."""
+    by_judge = [[replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()]
+    scores = by_judge[0]
+    if len(judges) > 1:
+        scores = [averaged(group) for group in zip(*by_judge, strict=True)]
+        scores += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
+    return sorted([*scores, *oracle], key=lambda score: score.order)
 
 
 def judge_means(scored: Scored, name: str, weights: np.ndarray | None = None) -> np.ndarray | None:
@@ -245,19 +237,10 @@ def table_row(scored: Scored, measured: pd.DataFrame, chunks: int, resamples: in
     }
 
 
-def metrics(scores: Iterable[Scored], rows: Iterable[Row]) -> dict[str, dict[str, float]]:
-    """Return the exact scores that are compared, by generator and split, in percent with two decimals."""
-    values: dict[str, dict[str, float]] = {}
-    for score, row in zip(scores, rows, strict=True):
-        if score.main and row["exact"] is not None:
-            values.setdefault(score.generator, {})[score.split.removeprefix("test_")] = round(100 * row["exact"], 2)
-    return values
-
-
-def as_csv(rows: Sequence[Row], columns: list[str]) -> str:
-    """Return rows as CSV: floats with six decimals, None as an empty cell."""
-    table = pd.DataFrame(rows, columns=columns)
-    for name in columns:
+def as_csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV: floats with six decimals, None as an empty cell."""
+    table = table.copy()
+    for name in table:
         if table[name].map(lambda value: isinstance(value, float) or value is None).all():
             # Adding 0 turns -0.0 into 0.0.
             table[name] = table[name].astype(float).round(DECIMALS) + 0.0

@@ -94,20 +94,13 @@ def normalized(own: Values, reference: Values, blind: float) -> Estimate | None:
     return crossed.difference(ratio, error, np.inf)
 
 
-def normalized_columns(scored: Scored, reference: Scored | None) -> Row:
-    """Return the columns of a score; ``reference`` is that of the same prompts."""
-    row: Row = {}
-    for measure, of in MEASURES.items():
-        blind = reference.about.get(of.blind) if reference else None
-        value = None
-        if reference and blind is not None:
-            value = normalized(values_of(scored, measure), values_of(reference, measure), blind)
-        row |= columns_of(f"{measure}_normalized", value)
-    return row
-
-
 def add_normalized(scores: Sequence[Scored], rows: Sequence[Row], reference: str | None) -> None:
     """Add the columns to rows of ``table.csv``, of the scores that are compared."""
     of_reference = {score.split: score for score in scores if score.main and score.generator == reference}
     for score, row in zip(scores, rows, strict=True):
-        row |= normalized_columns(score, of_reference.get(score.split) if score.main else None)
+        base = of_reference.get(score.split) if score.main else None
+        for measure, of in MEASURES.items():
+            value = None
+            if base and (blind := base.about.get(of.blind)) is not None:
+                value = normalized(values_of(score, measure), values_of(base, measure), blind)
+            row |= columns_of(f"{measure}_normalized", value)

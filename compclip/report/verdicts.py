@@ -16,7 +16,7 @@ from compclip.core.layout import ORACLE
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import MEASURES
-from compclip.report.rows import against_seen, beyond_reference, main_rows, of_measure
+from compclip.report.rows import against_seen, main_rows, of_kind, of_measure
 
 # A generator composes if the interval excludes a loss of this much more than the reference's. It does not follow
 # prompts if the interval excludes this fraction of the reference's R-precision on seen captions.
@@ -103,12 +103,10 @@ def verdicts(
     ``table`` and ``comparisons`` are rows of these CSV files; ``healthy``: whether the judge is fit to tell, if known.
     """
     measure = deciding_measure(comparisons)
-    falls = against_seen(of_measure(comparisons, measure))
-    falls = falls[falls["low"].notna()]
+    falls = against_seen(of_measure(comparisons, measure)).dropna(subset="low")
     if reference not in set(falls["generator"]):
         return []
-    beyond = beyond_reference(of_measure(comparisons, measure))
-    beyond = beyond[beyond["low"].notna()]
+    beyond = of_kind(of_measure(comparisons, measure), "beyond").dropna(subset="low")
     main = main_rows(table)
     main = main[(main["split"] == "test_seen") & (main["judge"] != ORACLE)]
     seen = {row.generator: row for row in main.itertuples()}

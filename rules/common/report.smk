@@ -15,12 +15,20 @@ def page_templates(*stages):
 SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 
-def all_generators():
-    """Return what table and page show: generators, those that the oracle scores, those with a distance, the judges."""
-    if captions_alone():
-        return {"generators": []}
-    generators = {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
-    return {**generators, "judges": CONFIG.judges, "reference": CONFIG.reference}
+# Sections of the config that a score or a divergence depends on.
+DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
+
+
+def whole_run():
+    """Return where the artifacts of all compositions are, and of which generators."""
+    generators = [] if captions_alone() else list(GENERATORS)
+    return {"results": RESULTS, "dataset": DATASET, "compositions": CONFIG.compositions, "generators": generators}
+
+
+def readable():
+    """Return what table and page show of a whole run."""
+    names = {"judges": CONFIG.judges, "fid": fid_generators(), "reference": CONFIG.reference}
+    return {**whole_run(), **names, "health": CONFIG.score.health}
 
 
 def layout(composition=""):
@@ -51,8 +59,7 @@ def page_reads():
 def entries_read():
     """Return what the page of judged images reads."""
     files = of_compositions("splits.parquet", f"judges/{CONFIG.judges[0]}")
-    for composition in CONFIG.compositions:
-        of = layout(composition)
+    for of in map(layout, CONFIG.compositions):
         files += [*of.examples(GENERATORS, CONFIG.judges[0]), *of.pictures(GENERATORS), str(of.read / "pairs.parquet")]
     return list(dict.fromkeys(files))
 

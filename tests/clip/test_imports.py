@@ -42,10 +42,11 @@ LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than panda
     [
         *((name, LITTLE) for name in ("split.accept_split", "generate.generate_images", "score.score_oracle")),
         *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.steps")),
-        ("report.steps report.make_table report.join_tables", {*LEARNING, "matplotlib", "PIL"}),
-        ("report.make_page", {*LEARNING, "matplotlib"}),
-        ("report.draw_scores", LEARNING),
+        ("workflow_scripts.report.make_table workflow_scripts.runs.join_tables", {*LEARNING, "matplotlib", "PIL"}),
+        ("workflow_scripts.report.make_page", {*LEARNING, "matplotlib"}),
+        ("workflow_scripts.report.draw_scores", LEARNING),
     ],
 )
 def test_steps_import_only_what_they_need(modules: str, unwanted: set[str]) -> None:
-    assert not unwanted & loaded("\n".join(f"import compclip.{name}" for name in modules.split()))
+    names = [name if name.startswith("workflow_scripts.") else f"compclip.{name}" for name in modules.split()]
+    assert not unwanted & loaded(f"import {', '.join(names)}")

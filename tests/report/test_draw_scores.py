@@ -13,7 +13,7 @@ from compclip.plot.drawing import save, style
 from compclip.plot.labels import SPLIT_MARKS, pair_words
 from compclip.plot.page import described
 from compclip.report.draw_scores import COLORS, draw_gaps, draw_loss, draw_pairs, draw_scores
-from compclip.report.rows import against_seen, beyond_reference, main_rows, of_measure
+from compclip.report.rows import against_seen, main_rows, of_kind, of_measure
 from tests.plot.overlapping import overlapping
 from tests.project import COMPOSITION, DATASET, GENERATORS
 
@@ -42,7 +42,7 @@ def tables(results: Path) -> Tables:
 
 def gaps(tables: Tables, rows: int | None = None) -> Figure:
     exact = of_measure(tables["comparisons"], "exact").head(rows)
-    return draw_gaps(against_seen(exact), beyond_reference(exact), "exact", 0)
+    return draw_gaps(against_seen(exact), of_kind(exact, "beyond"), "exact", 0)
 
 
 # Each figure, and the same without anything to draw.
@@ -110,7 +110,7 @@ def test_falls_are_beside_those_beyond_the_reference(tables: Tables) -> None:
     exact = of_measure(tables["comparisons"], "exact")
     with style():
         figure = gaps(tables)
-    for axes, rows in zip(figure.axes, (against_seen(exact), beyond_reference(exact)), strict=True):
+    for axes, rows in zip(figure.axes, (against_seen(exact), of_kind(exact, "beyond")), strict=True):
         drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
         assert sorted(drawn) == pytest.approx(sorted(100 * rows["difference"])) and drawn
     assert len(draw_gaps(against_seen(exact), exact.head(0), "exact", 0).axes) == 1

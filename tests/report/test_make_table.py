@@ -12,13 +12,14 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, SCORES, TESTS
 from compclip.io import read_json, write_json, write_table
-from compclip.report import make_table, readable, verdicts
+from compclip.report import readable, verdicts
 from compclip.report.readable import Cell, Line, View
 from compclip.report.rows import main_rows, of_measure
-from compclip.report.steps import MakeTable
 from compclip.report.table import COLUMNS, as_csv
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from tests.report.pages import place_of
+from tests.report.pages import RUN, place_of
+from tests.scripts import job
+from workflow_scripts.report import make_table
 
 OUTPUTS = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv",
            "pairs": "pairs.csv", "metrics": "metrics.json"}  # fmt: skip
@@ -33,10 +34,8 @@ def copied(results: Path, tmp_path: Path) -> Path:
 
 def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:
     """Make the tables again as the small run did."""
-    given = {"results": results, "dataset": DATASET, "compositions": [COMPOSITION], "generators": list(GENERATORS)}
-    outputs = {name: results / file for name, file in OUTPUTS.items()}
-    settings = {"oracle": list(GENERATORS), "judges": ["0"], "reference": "faithful", "bootstrap": 200} | more
-    make_table.main(MakeTable(**given, **outputs, **settings))
+    params = RUN | {"results": results, "oracle": list(GENERATORS), "chunks": 10, "bootstrap": 200} | more
+    make_table.main(job({}, {name: results / file for name, file in OUTPUTS.items()}, **params))
     return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
 
 
@@ -73,7 +72,7 @@ def test_six_decimals(results: Path) -> None:
     for column in [name for name in COLUMNS if name.startswith(("exact", "sampled", "balanced"))]:
         assert all(cell == "" or len(cell.split(".")[1]) == 6 for cell in table[column]), column
     rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
-    assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
+    assert as_csv(pd.DataFrame(rows)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
 def test_comparisons_are_differences_of_means_over_the_same_entries(results: Path) -> None:
@@ -227,12 +226,8 @@ def test_latex_has_a_row_a_generator_and_says_what_is_measured(copied: Path) -> 
     body = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]
     assert [line.split(" & ")[0].strip("& ") for line in body][1:] == ["generator", *GENERATORS]
     assert {line.count("&") for line in body[1:]} == {6}
-    for part in (
-        rf"\label{{tab:{DATASET}-{COMPOSITION}}}",
-        r"\toprule",
-        "adjective accuracy: how often",
-        r"\end{table}",
-    ):
+    label = rf"\label{{tab:{DATASET}-{COMPOSITION}}}"
+    for part in (label, r"\toprule", "adjective accuracy: how often", r"\end{table}"):
         assert text.count(part) == 1
 
 

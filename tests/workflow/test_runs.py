@@ -11,9 +11,9 @@ import yaml
 
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.report.join_tables import join_data
 from tests.graph import Job, jobs
 from tests.project import Project
+from workflow_scripts.runs.join_tables import join_rows
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"
@@ -125,12 +125,11 @@ def test_a_run_that_the_rules_refuse_is_named(copy: Project) -> None:
 
 
 def test_joined_data_are_the_rows_by_run() -> None:
-    one, other = "dataset,n,exact\nbirds,3,0.500000\n", "dataset,n,exact\nbirds,4,\nNA,5,1.000000\n"
-    assert join_data({"a": one, "b": other}) == (
-        "run,dataset,n,exact\na,birds,3,0.500000\nb,birds,4,\nb,NA,5,1.000000\n"
-    )
+    one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
+    joined = join_rows({"a": one, "b": one.assign(n="")})
+    assert joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]] and joined.columns[0] == "run"
     with pytest.raises(UserError, match="different columns"):
-        join_data({"a": one, "b": "dataset,n\nbirds,4\n"})
+        join_rows({"a": one, "b": one[["dataset"]]})
 
 
 @pytest.mark.slow

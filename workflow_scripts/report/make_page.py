@@ -1,0 +1,116 @@
+"""Write the page that shows everything, with examples; it loads figures and images from its folder.
+
+A run of captions alone, or without generators, has no scores and no judge: its page shows the splits.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.layout import Layout
+from compclip.core.log import log
+from compclip.core.seeds import rng
+from compclip.divergence.section import section as divergence_section
+from compclip.io import read_json
+from compclip.plot.examples import choose_examples
+from compclip.plot.labels import WORD_KINDS, swatch
+from compclip.plot.page import render, show_figures, write_page
+from compclip.report import skipped
+from compclip.report.measures import MEASURES
+from compclip.report.rows import of_composition
+from compclip.report.verdicts import deciding_measure
+from compclip.score.section import section as judge_section
+from compclip.split.section import section as split_section
+from workflow_scripts.job import Job, run
+from workflow_scripts.report import artifacts
+
+SCORE_FIGURES = ("scores", "gaps", "pairs")
+# Swapped examples on the first screen, and in a part that opens.
+STRIP, TOGETHER = 3, 6
+
+
+def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame], params: Any) -> Iterator[skipped.Skipped]:
+    """Yield what of the data is in no split, not prompted for or not scored."""
+    yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
+    yield from skipped.in_pairs(tables["captions"], tables["pairs"], tables["ranking"])
+    yield from skipped.in_splits(tables["captions"], tables["splits"], tables["swapped"])
+    yield from skipped.in_prompts(read_json(layout.place / "prompts.json"))
+    if params.generators:
+        yield from skipped.in_generated({name: artifacts.read_manifest(layout, name) for name in params.generators})
+        # What is skipped, and how, is equal for all judges.
+        yield from skipped.in_scores(artifacts.read_summaries(layout, params))
+        yield from skipped.by_judge(read_json(layout.judge(params.judges[0]) / "manifest.json"))
+
+
+def ignored_line(params: Any) -> str:
+    """Return one line on why there are no scores, which names the judge and the generators."""
+    judge, generators = params.settings["judge"].get("model"), params.settings["generate"].get("generators")
+    if not generators:
+        return f"No generators are configured (generate.generators), so the judge ({judge}) is ignored."
+    ignored = f"the judge ({judge}) and the generators ({', '.join(each['name'] for each in generators)}) are ignored"
+    folder = f"dataset.{params.source}.images"
+    return f"The data set has no images, so {ignored}; to score images, name their folder in {folder}."
+
+
+def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
+    """Return what the page shows of a composition without scores."""
+    tables = artifacts.read_tables(layout, "captions", "pairs", "ranking", "splits", "swapped")
+    figures = [layout.figure(name) for name in ("swapped_pairs", *WORD_KINDS.values())]
+    divided = params.settings["split"].get("method") == "divergence"
+    splits = split_section(layout, params.seed, alone=not params.generators)
+    return {
+        "name": layout.composition,
+        "sections": [splits, divergence_section(layout, divided=divided)],
+        "of_section": {"splits": show_figures(figures)},
+        # A swatch shows a color as it is, also on a dark page.
+        "swatches": any(map(swatch, tables["ranking"]["adjective"])),
+        "skipped": [line for line in skipped_lines(layout, tables, params) if line.count],
+    }
+
+
+def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
+    """Return what the page shows of a composition with scores. rows: those of table.csv and comparisons.csv."""
+    context = with_splits(layout, params)
+    table, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
+    tables = artifacts.read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
+    generated = artifacts.read_generated(layout, params.generators, params.judges[0])
+    stream = rng(params.seed, "examples", layout.dataset, layout.composition)
+    swapped, unseen = choose_examples(generated, params.examples, stream, **tables)
+    # The first figure is part of the page, so that the page alone has the result.
+    first, *others = map(layout.figure, SCORE_FIGURES)
+    figures = show_figures([first], embed=True) + show_figures(others)
+    judges = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]
+    splits, divergence = context["sections"]
+    return context | {
+        "trained": judges[0].get("epochs") != 0,
+        "of": artifacts.read_readable(layout, (table, comparisons), params),
+        "candidates": int(table["candidates"].iloc[0]),
+        "deciding": MEASURES[deciding_measure(comparisons)].title,
+        "sections": [divergence, judge_section(layout, params.generators, params.judges, params.health), splits],
+        "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
+        "of_section": context["of_section"] | {"the-judge": show_figures([layout.figure("loss")])},
+        "strip": swapped[:STRIP],
+        "swapped": [swapped[n : n + TOGETHER] for n in range(0, len(swapped), TOGETHER)],
+        "unseen": unseen,
+        "judge_hashes": [manifest["judge_hash"] for manifest in judges],
+    }
+
+
+def main(job: Job) -> None:
+    params, layouts = job.params, artifacts.layouts(job)
+    rows = [pd.read_csv(path) for path in (job.input.table, job.input.comparisons) if path]
+    compositions = [with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts]
+    whole = layouts[0].of("")
+    sections = [import_module(f"compclip.{name}.section").section(whole) for name in params.sections]
+    if not rows:
+        log.info(ignored_line(params))
+    context = {name: getattr(params, name) for name in ("dataset", "reference", "about", "seed", "settings")}
+    context |= {"scored": bool(rows), "ignored": ignored_line(params), "compositions": compositions}
+    page = render("report.html.j2", {**context, "sections": [section for section in sections if section]})
+    write_page(page, job.output.page)
+
+
+if __name__ == "__main__":
+    run(main)
