@@ -8,24 +8,22 @@ An image in which a held-out pair was not extracted, but is stated by the order 
 split is published.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.errors import require
-from compclip.core.heldout import pair_names, read_heldout, split_pair
+from compclip.core.heldout import pair_names, split_pair
 from compclip.core.log import log
 from compclip.core.published import PublishedSplit, read_split
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
-from compclip.io import atomic, read_table, spreadsheet_safe, write_json, write_table
+from compclip.core.tables import SPLITS
 from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, words_of
-from compclip.split.steps import MakeSplits
-from compclip.text.lexicon import load_lexicon
+from compclip.text.lexicon import Lexicon
 
 # Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
 MAX_SEEN_PERCENT = 12
@@ -122,7 +120,7 @@ def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
     return cost.sort_values(["images", "pair"], ascending=[False, True], ignore_index=True).to_dict("records")
 
 
-def make_splits(
+def drawn_splits(
     image_ids: Collection[str],
     pairs: pd.DataFrame,
     heldout: Collection[str],
@@ -260,27 +258,55 @@ def divided_splits(
     }
 
 
-def main(step: MakeSplits) -> None:
-    captions, heldout = read_table(step.captions, CAPTIONS), read_heldout(step.heldout)
-    images = captions["image_id"].unique()
-    occurrences = read_table(step.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"])
-    pairs = pairs_of_images(occurrences, read_table(step.ranking, RANKING), heldout)
+def make_splits(
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    ranking: pd.DataFrame,
+    heldout: Collection[str],
+    adjectives: Mapping[str, str],
+    nouns: Mapping[str, str] | None = None,
+    compounds: Lexicon | None = None,
+    *,
+    test_seen: str | int = "auto",
+    published: str | Path | None = None,
+    division: pd.DataFrame | None = None,
+    seed: int = 0,
+    dataset: str = "dataset",
+    composition: str = "composition",
+) -> Result:
+    """Divide images into train, test_seen and test_unseen.
+
+    Args:
+        captions: image_id, caption_id and text of all captions.
+        pairs: image_id, adjective, noun and relation of all occurrences.
+        ranking: ``tables.RANKING``.
+        heldout: the held-out pairs.
+        adjectives: surface forms of the composition's adjectives to canonical words.
+        nouns: likewise; None: only held-out nouns are known.
+        compounds: lexicon of compound nouns; None: ``lexicons/compounds/common.yaml``.
+        test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
+        published: take the images of this split.pkl.
+        division: ``tables.DIVISION``; take its sides.
+        dataset, composition: names for the random stream and for messages.
+
+    Returns:
+        image_id and split, sorted, and the content of splits.json.
+    """
+    where, images = f"{dataset}/{composition}", captions["image_id"].unique()
+    pairs = pairs_of_images(pairs, ranking, heldout)
     contested: list[dict[str, Any]] = []
-    if not step.published:
-        nouns = load_lexicon(step.nouns).forms if step.nouns else None
-        reader = reader_of(heldout, load_lexicon(step.adjectives).forms, nouns, load_lexicon(step.compounds))
+    if not published:
+        reader = reader_of(heldout, adjectives, nouns, compounds)
         contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
-    out = [record["image_id"] for record in contested]
-    common = pairs, heldout, step.test_seen, step.seed, step.dataset, step.composition, out
-    if step.published:
-        splits, summary = published_splits(read_split(step.published), images, pairs, heldout, str(step.published))
-    elif step.division:
-        division = read_table(step.division, DIVISION)
-        same_images = set(division["image_id"]) == set(images)
-        require(same_images, step.division, f"has other images than {step.captions}", "rerun divide_images")
+    common = pairs, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in contested]
+    if published:
+        splits, summary = published_splits(read_split(published), images, pairs, heldout, str(published))
+    elif division is not None:
+        fault = "division.parquet has other images than captions.parquet"
+        require(set(division["image_id"]) == set(images), where, fault, "rerun divide_images")
         splits, summary = divided_splits(division, *common)
     else:
-        splits, summary = make_splits(images, *common)
+        splits, summary = drawn_splits(images, *common)
     summary["contested"] = contested
     if contested:
         first = contested[0]
@@ -290,15 +316,8 @@ def main(step: MakeSplits) -> None:
         )
     captions_in = captions.merge(splits, on="image_id")["split"].value_counts()
     summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
-    write_table(splits, step.splits, SPLIT)
-    with atomic(step.csv) as temporary:
-        spreadsheet_safe(splits).to_csv(temporary, index=False, lineterminator="\n")
-    write_json(summary, step.summary)
     for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", step.where, warning)
+        log.warning("warning: %s: %s", where, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    log.info("%s: %s images; %d kept in train for their pairs", step.where, sizes, len(summary["moved_to_train"]))
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    log.info("%s: %s images; %d kept in train for their pairs", where, sizes, len(summary["moved_to_train"]))
+    return splits, summary

@@ -1,21 +1,23 @@
 # split: listed and published pairs, divisions by divergence.
+from compclip.split.config import Draw
+
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 
 
-def published_split(wildcards):
-    """Return the published split.pkl of this composition, or None."""
-    return CONFIG.split.published and CONFIG.split.published.file("split", wildcards.composition)
+def published(kind):
+    """Return, as a param, the published split.pkl or data.pkl of a composition, or None."""
 
+    def file(wildcards):
+        path = CONFIG.split.published and CONFIG.split.published.file(kind, wildcards.composition)
+        return path and str(path)
 
-def published_data(wildcards):
-    """Return the published data.pkl of this composition, or None."""
-    return CONFIG.split.published and CONFIG.split.published.file("data", wildcards.composition)
+    return file
 
 
 def published_contents(wildcards):
     """Return a fingerprint of the published files."""
-    return contents_of(published_split(wildcards), published_data(wildcards))
+    return contents_of(published("split")(wildcards), published("data")(wildcards))
 
 
 def by_divergence():
