@@ -52,7 +52,7 @@ rule sample_heldout:
         code=code("split.sample_heldout"),
         draw=section(CONFIG.split.heldout, Draw),
         listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
-        published=published("split"),
+        published=published_split,
         contents=published_contents,
         seed=CONFIG.seeds.split,
         dataset=DATASET,
@@ -86,7 +86,7 @@ rule make_splits:
     params:
         code=code("split.make_splits"),
         test_seen=CONFIG.split.test_seen,
-        published=published("split"),
+        published=published_split,
         contents=published_contents,
         seed=CONFIG.seeds.split,
         dataset=DATASET,
@@ -117,7 +117,7 @@ rule swap_adjectives:
         "../envs/base.yaml"
     params:
         code=code("split.swap_adjectives"),
-        published=published("data"),
+        published=published_data,
         contents=published_contents,
         seed=CONFIG.seeds.split,
         dataset=DATASET,

@@ -19,8 +19,7 @@ def accept_split(
 
     Args:
         audit: what ``audit`` returns.
-        file: where its violations are listed, for the message.
-        where: what was audited, for the message.
+        file, where: where its violations are listed, and what was audited, for the message.
         is_published: the split is published, so its faults cannot be fixed here.
     """
     violations, count = audit["violations"], int(audit["counts"]["violations"])

@@ -136,28 +136,16 @@ def audit_swapped(
 
 
 def audit(
-    captions: pd.DataFrame,
-    splits: pd.DataFrame,
-    swapped: pd.DataFrame,
-    heldout: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Mapping[str, str] | None = None,
-    compounds: Lexicon | None = None,
-    *,
-    reported: Sequence[dict[str, Any]] = (),
-    unused: Collection[str] = (),
-    tolerance: str = "refuse",
-) -> dict[str, Any]:
+    captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, heldout: Collection[str],
+    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    reported: Sequence[dict[str, Any]] = (), unused: Collection[str] = (), tolerance: str = "refuse",
+) -> dict[str, Any]:  # fmt: skip
     """Check a split and its swapped captions by the order of words alone.
 
     Args:
-        captions: image_id, caption_id and text of all captions.
-        splits: image_id and split.
-        swapped: ``tables.SWAPPED``.
-        heldout: the held-out pairs.
-        adjectives: surface forms to canonical words.
-        nouns: likewise; None for the held-out nouns and their regular plurals.
-        compounds: lexicon of compound nouns; None: ``lexicons/compounds/common.yaml``.
+        captions, splits, swapped: as in ``tables``; all captions.
+        adjectives, nouns: surface forms to canonical words; nouns None: the held-out ones and their regular plurals.
+        compounds: None: ``lexicons/compounds/common.yaml``.
         reported: violations that were found in a published split, some of which stand for several (``count``).
         unused: images that may be in no split.
         tolerance: whether ``accept_split`` is to refuse violations, or to count them.

@@ -32,21 +32,14 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
 
 
 def divide_images(
-    image_ids: Collection[str],
-    pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
-    target: Divergence | None = None,
-    *,
-    seed: int = 0,
-    dataset: str = "dataset",
-    composition: str = "composition",
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+    image_ids: Collection[str], pairs: pd.DataFrame, ranking: pd.DataFrame, target: Divergence | None = None, *,
+    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Divide images by divergence.
 
     Args:
         image_ids: all images.
-        pairs: image_id, adjective and noun of all occurrences.
-        ranking: ``tables.RANKING``; its pairs count.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
         target: divergences and sizes of the sides; None: the defaults.
         dataset, composition: names for the random stream and for messages.
 

@@ -115,28 +115,19 @@ def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
 
 
 def draw_splits(
-    pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
-    splits: pd.DataFrame,
-    swapped: pd.DataFrame,
-    prompts: pd.DataFrame,
-    *,
-    dominant: int = 1,
-    ratio: float = 1.25,
-    seed: int = 0,
-) -> dict[str, tuple[Figure, str]]:
+    pairs: pd.DataFrame, ranking: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame, *,
+    dominant: int = 1, ratio: float = 1.25, seed: int = 0,
+) -> dict[str, tuple[Figure, str]]:  # fmt: skip
     """Return the figures ``adjectives``, ``nouns`` and ``swapped_pairs``, each with its title.
 
     Args:
-        pairs, ranking, splits, swapped, prompts: as in ``tables``.
-        dominant, ratio: of ``cut_dominant``.
+        pairs, ranking, splits, swapped, prompts: as in ``tables``; dominant, ratio: as in ``cut_dominant``.
         seed: of the split, which the figures state.
     """
     occurrences = occurrences_by_split(pairs, ranking, splits, swapped)
     asked = prompts.loc[prompts["split"] == "test_swapped", "pair"].tolist()
-    title = "How often each swapped pair is prompted, before and after balancing"
-    figures = {"swapped_pairs": (draw_swapped_pairs(asked, cut_dominant(asked, dominant, ratio), seed), title)}
-    for kind in ("adjective", "noun"):
-        title = f"{WORD_KINDS[kind].capitalize()} in each split"
-        figures[f"{kind}s"] = draw_words(occurrences, kind, seed), title
-    return figures
+    figure = draw_swapped_pairs(asked, cut_dominant(asked, dominant, ratio), seed)
+    return {
+        f"{kind}s": (draw_words(occurrences, kind, seed), f"{WORD_KINDS[kind].capitalize()} in each split")
+        for kind in ("adjective", "noun")
+    } | {"swapped_pairs": (figure, "How often each swapped pair is prompted, before and after balancing")}

@@ -49,10 +49,7 @@ def export(
     """Return the content of each file by its name.
 
     Args:
-        captions: image_id, caption_id and text.
-        images: image_id and path, which is relative to the results folder, or null.
-        splits: image_id and split.
-        swapped: ``tables.SWAPPED``.
+        captions, images, splits, swapped: as in ``tables``; all captions.
         heldout: the held-out pairs.
     """
     pickles = {"split.pkl": split_dict(splits, heldout), "data.pkl": data_dict(captions, swapped)}

@@ -65,20 +65,10 @@ def sample_per_image(
 
 
 def make_prompts(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    swapped: pd.DataFrame,
-    ranking: pd.DataFrame,
-    heldout: Collection[str],
-    judged: pd.DataFrame,
-    *,
-    every_caption: bool = False,
-    draws: int = 1,
-    per_image: int | None = None,
-    seed: int = 0,
-    dataset: str = "dataset",
-    composition: str = "composition",
-) -> pd.DataFrame:
+    captions: pd.DataFrame, pairs: pd.DataFrame, swapped: pd.DataFrame, ranking: pd.DataFrame,
+    heldout: Collection[str], judged: pd.DataFrame, *, every_caption: bool = False, draws: int = 1,
+    per_image: int | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> pd.DataFrame:  # fmt: skip
     """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
     Of a caption that was swapped, test_seen prompts for the pair that was changed, so that both prompts test the same
@@ -92,9 +82,6 @@ def make_prompts(
         draws: images to be made for each prompt.
         per_image: most captions per image and split; None for all.
         dataset, composition: names for the random stream and for the file names.
-
-    Raises:
-        UserError: no caption of the test images can be prompted.
     """
     for image in judged["image_id"]:
         safe_id(image)

@@ -121,15 +121,9 @@ def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def drawn_splits(
-    image_ids: Collection[str],
-    pairs: pd.DataFrame,
-    heldout: Collection[str],
-    test_seen: str | int,
-    seed: int,
-    dataset: str,
-    composition: str,
-    contested: Collection[str] = (),
-) -> Result:
+    image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
+    dataset: str, composition: str, contested: Collection[str] = (),
+) -> Result:  # fmt: skip
     """Return the splits, sorted by image_id, and counts for people; images of ``contested`` are in none.
 
     Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair goes to train
@@ -162,12 +156,9 @@ def drawn_splits(
     fraction = summary["sizes"]["train"] / len(images)
     costly = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
     kept = f"train keeps {fraction:.1%} of the images"
-    require(
-        fraction >= MIN_TRAIN,
-        where,
-        f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})",
-        "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, or move split.heldout.window up",
-    )
+    fault = f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})"
+    remedy = "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, move split.heldout.window up"
+    require(fraction >= MIN_TRAIN, where, fault, remedy)
     require(seen, where, f"{len(images)} images are too few for test_seen", "add captions or set split.test_seen")
     if fraction < LOW_TRAIN:
         warnings.append(f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}")
@@ -200,15 +191,9 @@ def published_splits(
 
 
 def divided_splits(
-    division: pd.DataFrame,
-    pairs: pd.DataFrame,
-    heldout: Collection[str],
-    test_seen: str | int,
-    seed: int,
-    dataset: str,
-    composition: str,
-    contested: Collection[str] = (),
-) -> Result:
+    division: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
+    dataset: str, composition: str, contested: Collection[str] = (),
+) -> Result:  # fmt: skip
     """Return the splits of a division by divergence, sorted by image_id, and counts for people.
 
     At a high divergence hardly an image of test is without a held-out pair: if test_seen has fewer images than it
@@ -259,34 +244,21 @@ def divided_splits(
 
 
 def make_splits(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
-    heldout: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Mapping[str, str] | None = None,
-    compounds: Lexicon | None = None,
-    *,
-    test_seen: str | int = "auto",
-    published: str | Path | None = None,
-    division: pd.DataFrame | None = None,
-    seed: int = 0,
-    dataset: str = "dataset",
-    composition: str = "composition",
-) -> Result:
+    captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str],
+    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    test_seen: str | int = "auto", published: str | Path | None = None, division: pd.DataFrame | None = None,
+    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> Result:  # fmt: skip
     """Divide images into train, test_seen and test_unseen.
 
     Args:
-        captions: image_id, caption_id and text of all captions.
-        pairs: image_id, adjective, noun and relation of all occurrences.
-        ranking: ``tables.RANKING``.
+        captions, pairs, ranking: as in ``tables``: all captions, and all occurrences in them.
         heldout: the held-out pairs.
-        adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: likewise; None: only held-out nouns are known.
-        compounds: lexicon of compound nouns; None: ``lexicons/compounds/common.yaml``.
+        adjectives, nouns: surface forms to canonical words; nouns None: only the held-out ones are known.
+        compounds: None: ``lexicons/compounds/common.yaml``.
         test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
         published: take the images of this split.pkl.
-        division: ``tables.DIVISION``; take its sides.
+        division: take the sides of ``divide_images``.
         dataset, composition: names for the random stream and for messages.
 
     Returns:

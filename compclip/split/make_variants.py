@@ -21,15 +21,9 @@ PROMPT = ["split", "image_id", "caption_id"]
 
 
 def variants_of(
-    text: str,
-    pair: str,
-    mentions: Sequence[Mention],
-    changes: Sequence[Mapping[str, Any]],
-    ranked: Sequence[str],
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-    reasons: Counter[str],
-) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    text: str, pair: str, mentions: Sequence[Mention], changes: Sequence[Mapping[str, Any]], ranked: Sequence[str],
+    adjectives: Mapping[str, str], nouns: Collection[str], reasons: Counter[str],
+) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:  # fmt: skip
     """Yield each other adjective that fits a prompt, the prompt with it, and its changes of the original caption.
 
     Args:
@@ -68,24 +62,15 @@ def variants_of(
 
 
 def make_variants(
-    prompts: pd.DataFrame,
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    swapped: pd.DataFrame,
-    ranking: pd.DataFrame,
-    adjectives: Mapping[str, str],
-    nouns: Collection[str] = (),
-) -> pd.DataFrame:
-    """Make the variants of prompts (``tables.VARIANTS``), and log why prompts or adjectives have none.
+    prompts: pd.DataFrame, captions: pd.DataFrame, pairs: pd.DataFrame, swapped: pd.DataFrame, ranking: pd.DataFrame,
+    adjectives: Mapping[str, str], nouns: Collection[str] = (),
+) -> pd.DataFrame:  # fmt: skip
+    """Return the variants of prompts (``tables.VARIANTS``), and log why prompts or adjectives have none.
 
     Args:
-        prompts: split, image_id, caption_id and pair, of which a draw may be repeated.
-        captions: image_id, caption_id and text, at least of the prompts' images.
-        pairs: ``tables.PAIRS``: the occurrences in these captions.
-        swapped: ``tables.SWAPPED``.
-        ranking: ``tables.RANKING``.
+        prompts, captions, pairs, swapped, ranking: as in ``tables``; further draws of a prompt are ignored.
         adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: surface forms of nouns, apart from those of ``pairs``.
+        nouns: surface forms, apart from those of ``pairs``.
     """
     nouns = nouns_of(captions, pairs).union(nouns)
     texts = captions.set_index(["image_id", "caption_id"])["text"]

@@ -283,10 +283,7 @@ def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
 def reader_of(
     heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon | None
 ) -> Reader:
-    """Return a reader of these adjectives and nouns; without nouns, of the held-out ones and their regular plurals.
-
-    compounds: lexicon of compound nouns; None: ``lexicons/compounds/common.yaml``.
-    """
+    """Return a reader of these adjectives and nouns; without nouns, of the held-out ones and their regular plurals."""
     compounds = compounds or load_lexicon(COMPOUNDS)
     if nouns is None:
         known = plain_forms(split_pair(pair)[1] for pair in heldout)

@@ -35,21 +35,14 @@ def draw_pairs(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, compo
     """Return pairs drawn without replacement from those inside the window (ends included), sorted."""
     where, (low, high) = f"{dataset}/{composition}", draw.window
     n = n_heldout(len(ranking), draw.fraction)
-    require(
-        n,
-        where,
-        f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair",
-        "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in split.heldout.pairs",
-    )
+    fault = f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair"
+    remedy = "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in split.heldout.pairs"
+    require(n, where, fault, remedy)
     ordered = ranking.sort_values("rank")
     window = ordered[ordered["percentile"].between(low, high)]
-    require(
-        len(window) >= n,
-        where,
-        f"{n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs are between the percentiles"
-        f" {low:g} and {high:g}",
-        "widen split.heldout.window or lower split.heldout.fraction",
-    )
+    fault = f"{n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs are between the"
+    remedy = "widen split.heldout.window or lower split.heldout.fraction"
+    require(len(window) >= n, where, f"{fault} percentiles {low:g} and {high:g}", remedy)
     names = pair_names(window).to_numpy()
     preferred = swappable(window, ranking).to_numpy() if draw.prefer == "swappable" else np.ones(len(names), bool)
     generator = rng(seed, "sample_heldout", dataset, composition)
@@ -70,13 +63,9 @@ def swappable(window: pd.DataFrame, ranking: pd.DataFrame) -> pd.Series:
 
 
 def check_listed(
-    ranking: pd.DataFrame,
-    counts: pd.DataFrame,
-    listed: Sequence[str],
-    adjectives: Lexicon,
-    nouns: Lexicon | None,
+    ranking: pd.DataFrame, counts: pd.DataFrame, listed: Sequence[str], adjectives: Lexicon, nouns: Lexicon | None,
     where: str,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
 
     A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
@@ -116,37 +105,26 @@ def missing_pairs(
 
 
 def sample_heldout(
-    ranking: pd.DataFrame,
-    draw: Draw | None = None,
-    *,
-    pairs: pd.DataFrame | None = None,
-    listed: Sequence[str] = (),
-    published: str | Path | None = None,
-    division: pd.DataFrame | None = None,
-    adjectives: Lexicon | None = None,
-    nouns: Lexicon | None = None,
-    seed: int = 0,
-    dataset: str = "dataset",
-    composition: str = "composition",
-) -> dict[str, Any]:
+    ranking: pd.DataFrame, draw: Draw | None = None, *, pairs: pd.DataFrame | None = None, listed: Sequence[str] = (),
+    published: str | Path | None = None, division: pd.DataFrame | None = None, adjectives: Lexicon | None = None,
+    nouns: Lexicon | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> dict[str, Any]:  # fmt: skip
     """Choose the pairs that are held out: draw them, or take those listed, published, or missing from train.
 
     Args:
-        ranking: ``tables.RANKING``.
+        ranking: as in ``tables``.
         draw: how pairs are drawn; None: as in the paper.
-        pairs: image_id, adjective, noun and relation of all occurrences; needed for ``listed`` and ``division``.
+        pairs: all occurrences, as in ``tables``; needed for ``division`` and for listed pairs that are not ranked.
         listed: hold out these pairs (``adjective_noun``).
         published: hold out the pairs of this split.pkl.
-        division: ``tables.DIVISION``; hold out the ranked pairs of its test that its train does not have.
-        adjectives: the composition's lexicon; needed for ``listed`` and ``published``.
-        nouns: likewise, the noun lexicon, if there is one.
+        division: hold out the ranked pairs of its test that its train does not have.
+        adjectives, nouns: lexicons, needed for ``listed`` and ``published``; nouns None: any noun.
         dataset, composition: names for the random stream and for messages.
 
     Returns:
         The content of heldout.json: the pairs, sorted, their source, how they were drawn, and their counts.
     """
-    draw, where = draw or Draw(), f"{dataset}/{composition}"
-    adjectives = adjectives or Lexicon("none", {})
+    draw, where, adjectives = draw or Draw(), f"{dataset}/{composition}", adjectives or Lexicon("none", {})
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
         require("_" not in word, where, f"{word!r} contains _, which separates adjective and noun", "rename it")
     ranked = set(pair_names(ranking))
@@ -158,7 +136,8 @@ def sample_heldout(
         heldout, faults = take_pairs(names, adjectives.forms, nouns.forms if nouns else None, published)
         chosen = {"published": len(set(names)), "not_ranked": sorted(set(heldout) - ranked), "violations": faults}
         source = "published"
-    elif division is not None and pairs is not None:
+    elif division is not None:
+        assert pairs is not None, "a division needs pairs"
         source, heldout, chosen = "divergence", missing_pairs(pairs, ranking, division, dataset, composition), {}
     elif listed:
         heldout = check_listed(ranking, counts, listed, adjectives, nouns, where)

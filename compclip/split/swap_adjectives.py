@@ -59,13 +59,9 @@ def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
 
 
 def candidates_of(
-    text: str,
-    mentions: Sequence[Mention],
-    partners: Mapping[str, Sequence[str]],
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-    reasons: Counter[str],
-) -> list[Candidate]:
+    text: str, mentions: Sequence[Mention], partners: Mapping[str, Sequence[str]], adjectives: Mapping[str, str],
+    nouns: Collection[str], reasons: Counter[str],
+) -> list[Candidate]:  # fmt: skip
     """Return the possible changes of a caption, in the order of the text.
 
     Args:
@@ -183,23 +179,13 @@ def _offered(
 
 
 def make_swaps(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    heldout: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-    seed: int,
-    dataset: str,
-    composition: str,
-    reader: Reader | None = None,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+    captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], adjectives: Mapping[str, str],
+    nouns: Collection[str], seed: int, dataset: str, composition: str, reader: Reader | None = None,
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Return the swapped captions (``tables.SWAPPED``), sorted by image and caption, and counts for people.
 
     Args:
-        captions: of test_seen.
-        pairs: the occurrences of all adjectives; those of other captions are ignored.
-        adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: surface forms.
+        captions: of test_seen; pairs of other captions are ignored.
         reader: a swap is not made if, by the order of words, it states another pair.
     """
     held = set(map(split_pair, heldout))
@@ -267,29 +253,17 @@ def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
 
 
 def swap_adjectives(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    splits: pd.DataFrame,
-    heldout: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Mapping[str, str] | None = None,
-    compounds: Lexicon | None = None,
-    *,
-    published: str | Path | None = None,
-    seed: int = 0,
-    dataset: str = "dataset",
-    composition: str = "composition",
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+    captions: pd.DataFrame, pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
+    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    published: str | Path | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
     Args:
-        captions: image_id, caption_id and text of all captions.
-        pairs: ``tables.PAIRS``: all occurrences.
-        splits: image_id and split.
+        captions, pairs, splits: as in ``tables``: all captions, and all occurrences in them.
         heldout: the held-out pairs.
-        adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: likewise; None: only nouns of pairs are known.
-        compounds: lexicon of compound nouns; None: ``lexicons/compounds/common.yaml``.
+        adjectives, nouns: surface forms to canonical words; nouns None: only those of pairs are known.
+        compounds: None: ``lexicons/compounds/common.yaml``.
         published: take the swapped captions of this data.pkl.
         dataset, composition: names for the random stream and for messages.
 

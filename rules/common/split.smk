@@ -5,19 +5,19 @@ from compclip.split.config import Draw
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 
 
-def published(kind):
-    """Return, as a param, the published split.pkl or data.pkl of a composition, or None."""
+def published_split(wildcards):
+    """Return the published split.pkl of this composition, or None."""
+    return CONFIG.split.published and CONFIG.split.published.file("split", wildcards.composition)
 
-    def file(wildcards):
-        path = CONFIG.split.published and CONFIG.split.published.file(kind, wildcards.composition)
-        return path and str(path)
 
-    return file
+def published_data(wildcards):
+    """Return the published data.pkl of this composition, or None."""
+    return CONFIG.split.published and CONFIG.split.published.file("data", wildcards.composition)
 
 
 def published_contents(wildcards):
     """Return a fingerprint of the published files."""
-    return contents_of(published("split")(wildcards), published("data")(wildcards))
+    return contents_of(published_split(wildcards), published_data(wildcards))
 
 
 def by_divergence():

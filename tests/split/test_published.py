@@ -50,7 +50,7 @@ def test_our_own_files_come_back(tmp_path: Path) -> None:
 def test_the_files_of_a_composition() -> None:
     published = load_config({"split": {"published": {"split": "x/{composition}/split.pkl"}}}).split.published
     assert published.file("data", "color") is None
-    assert published.file("split", "color") == Path("x/color/split.pkl")
+    assert published.file("split", "color") == "x/color/split.pkl"
 
 
 def spoil(folder: Path, **changed: Any) -> None:

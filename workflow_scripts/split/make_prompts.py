@@ -16,19 +16,10 @@ def main(job: Job) -> None:
     captions, swapped = read_table(job.input.captions, CAPTIONS), read_table(job.input.swapped, SWAPPED)
     judged = judged_images(splits, images, params.train_on, params.halves)
     prompts = make_prompts(
-        captions,
-        read_table(job.input.pairs, PAIRS),
-        swapped,
-        read_table(job.input.ranking, RANKING),
-        heldout["pairs"],
-        judged,
-        every_caption=params.prompts == "all",
-        draws=params.draws,
-        per_image=params.per_image,
-        seed=params.seed,
-        dataset=params.dataset,
-        composition=job.wildcards.composition,
-    )
+        captions, read_table(job.input.pairs, PAIRS), swapped, read_table(job.input.ranking, RANKING),
+        heldout["pairs"], judged, every_caption=params.prompts == "all", draws=params.draws,
+        per_image=params.per_image, seed=params.seed, dataset=params.dataset, composition=job.wildcards.composition,
+    )  # fmt: skip
     distractors = least_distractors(captions, judged, swapped, prompts)
     if images["path"].notna().any():  # otherwise nothing is scored
         bounded(params.candidates, distractors, job.where)

@@ -12,18 +12,12 @@ def main(job: Job) -> None:
     splits, summary = make_splits(
         read_table(job.input.captions, CAPTIONS),
         read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"]),
-        read_table(job.input.ranking, RANKING),
-        read_heldout(job.input.heldout),
-        load_lexicon(job.input.adjectives).forms,
-        load_lexicon(job.input.nouns).forms if job.input.nouns else None,
-        load_lexicon(job.input.compounds),
-        test_seen=job.params.test_seen,
-        published=job.params.published,
-        division=read_table(job.input.division, DIVISION) if job.input.division else None,
-        seed=job.params.seed,
-        dataset=job.params.dataset,
-        composition=job.wildcards.composition,
-    )
+        read_table(job.input.ranking, RANKING), read_heldout(job.input.heldout),
+        load_lexicon(job.input.adjectives).forms, load_lexicon(job.input.nouns).forms if job.input.nouns else None,
+        load_lexicon(job.input.compounds), test_seen=job.params.test_seen, published=job.params.published,
+        division=read_table(job.input.division, DIVISION) if job.input.division else None, seed=job.params.seed,
+        dataset=job.params.dataset, composition=job.wildcards.composition,
+    )  # fmt: skip
     write_table(splits, job.output.splits, SPLIT)
     with atomic(job.output.csv) as temporary:
         spreadsheet_safe(splits).to_csv(temporary, index=False, lineterminator="\n")

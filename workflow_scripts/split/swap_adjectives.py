@@ -10,18 +10,12 @@ from workflow_scripts.job import Job, run
 
 def main(job: Job) -> None:
     swapped, summary = swap_adjectives(
-        read_table(job.input.captions, CAPTIONS),
-        read_table(job.input.pairs, PAIRS),
-        read_table(job.input.splits, SPLIT),
-        read_heldout(job.input.heldout),
-        load_lexicon(job.input.adjectives).forms,
-        load_lexicon(job.input.nouns).forms if job.input.nouns else None,
-        load_lexicon(job.input.compounds),
-        published=job.params.published,
-        seed=job.params.seed,
-        dataset=job.params.dataset,
-        composition=job.wildcards.composition,
-    )
+        read_table(job.input.captions, CAPTIONS), read_table(job.input.pairs, PAIRS),
+        read_table(job.input.splits, SPLIT), read_heldout(job.input.heldout),
+        load_lexicon(job.input.adjectives).forms, load_lexicon(job.input.nouns).forms if job.input.nouns else None,
+        load_lexicon(job.input.compounds), published=job.params.published, seed=job.params.seed,
+        dataset=job.params.dataset, composition=job.wildcards.composition,
+    )  # fmt: skip
     write_table(swapped, job.output.swapped, SWAPPED)
     write_json(summary, job.output.summary)
 
