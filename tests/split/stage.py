@@ -13,8 +13,8 @@ from tests.scripts import job
 from tests.split.split_worlds import COLORS, NOUNS, world
 
 TABLES = ("captions", "images", "pairs", "ranking", "splits", "swapped", "prompts")
-SUMMARIES = {"divide_images": "division", "make_splits": "splits", "swap_adjectives": "swapped",
-             "make_prompts": "prompts"}  # fmt: skip
+# The names of summaries that differ from the end of the rule's name.
+SUMMARIES = {"divide_images": "division", "swap_adjectives": "swapped"}
 DEFAULTS = {
     "divergence": {}, "draw": {}, "listed": (), "published": None, "test_seen": "auto", "prompts": "pairs", "draws": 1,
     "per_image": None, "train_on": "train", "candidates": None, "halves": 0, "violations": "refuse",
@@ -44,18 +44,16 @@ def run(rule: str, folder: Path, /, **given: Any) -> None:
     """Run the script of a rule on the artifacts in ``folder``; ``given`` has further inputs and params."""
     tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
     files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
-    inputs = {name: tables[name] for name in TABLES} | files | {
-        "adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMPOUNDS,
-        "unused": folder / "splits.json",
-    }  # fmt: skip
-    outputs = tables | files | {
-        "csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl", "folder": folder / "export",
-        "summary": folder / f"{SUMMARIES.get(rule)}.json",
-    }  # fmt: skip
+    inputs = {name: tables[name] for name in TABLES} | files | {"unused": folder / "splits.json"}
+    inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMPOUNDS}
+    outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
+    summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"
+    outputs |= {"folder": folder / "export", "summary": summary}
     params = DEFAULTS | {name: value for name, value in given.items() if name in DEFAULTS}
     inputs |= {name: value for name, value in given.items() if name not in DEFAULTS}
-    script = import_module(f"workflow_scripts.split.{rule}")
-    script.main(job(inputs, outputs, wildcards={"composition": "color"}, **params))
+    import_module(f"workflow_scripts.split.{rule}").main(
+        job(inputs, outputs, wildcards={"composition": "color"}, **params)
+    )
 
 
 def run_all(folder: Path, **division: Any) -> Path:
