@@ -22,9 +22,12 @@ rule divide_images:
     resources:
         runtime=growing(120),
     params:
-        **step("split.divide_images"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.divide_images"),
+        divergence=section(CONFIG.split.divergence),
+        seed=CONFIG.seeds.split,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/divide_images.py"
 
 
 rule sample_heldout:
@@ -46,14 +49,15 @@ rule sample_heldout:
     conda:
         "../envs/base.yaml"
     params:
-        **step(
-            "split.sample_heldout",
-            listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
-            published=published_split,
-            also={"contents": published_contents},
-        ),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.sample_heldout"),
+        draw=section(CONFIG.split.heldout, Draw),
+        listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
+        published=published_split,
+        contents=published_contents,
+        seed=CONFIG.seeds.split,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/sample_heldout.py"
 
 
 rule make_splits:
@@ -80,9 +84,14 @@ rule make_splits:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.make_splits", published=published_split, also={"contents": published_contents}),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.make_splits"),
+        test_seen=CONFIG.split.test_seen,
+        published=published_split,
+        contents=published_contents,
+        seed=CONFIG.seeds.split,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/make_splits.py"
 
 
 rule swap_adjectives:
@@ -107,9 +116,13 @@ rule swap_adjectives:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.swap_adjectives", published=published_data, also={"contents": published_contents}),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.swap_adjectives"),
+        published=published_data,
+        contents=published_contents,
+        seed=CONFIG.seeds.split,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/swap_adjectives.py"
 
 
 rule make_prompts:
@@ -137,9 +150,17 @@ rule make_prompts:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.make_prompts"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.make_prompts"),
+        prompts=CONFIG.split.prompts,
+        draws=CONFIG.split.draws,
+        per_image=CONFIG.split.per_image,
+        train_on=CONFIG.judge.train_on,
+        candidates=undecisive(CONFIG.score.candidates),
+        seed=CONFIG.seeds.split,
+        halves=CONFIG.seeds.halves,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/make_prompts.py"
 
 
 rule make_variants:
@@ -163,9 +184,9 @@ rule make_variants:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.make_variants"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.make_variants"),
+    script:
+        "../workflow_scripts/split/make_variants.py"
 
 
 rule audit:
@@ -191,9 +212,10 @@ rule audit:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.audit"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.audit"),
+        violations=CONFIG.split.violations,
+    script:
+        "../workflow_scripts/split/audit.py"
 
 
 rule accept_split:
@@ -211,9 +233,11 @@ rule accept_split:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.accept_split", is_published=CONFIG.split.published is not None),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.accept_split"),
+        is_published=CONFIG.split.published is not None,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/accept_split.py"
 
 
 rule export:
@@ -236,9 +260,9 @@ rule export:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.export"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.export"),
+    script:
+        "../workflow_scripts/split/export.py"
 
 
 rule draw_splits:
@@ -258,6 +282,10 @@ rule draw_splits:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.draw_splits", dominant=lambda wildcards: CONFIG.score.balance.dominant_of(wildcards.composition)),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.draw_splits"),
+        dominant=lambda wildcards: CONFIG.score.balance.dominant_of(wildcards.composition),
+        ratio=CONFIG.score.balance.ratio,
+        seed=CONFIG.seeds.split,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/draw_splits.py"

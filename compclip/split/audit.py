@@ -2,7 +2,7 @@
 
 Two guarantees: (1) no caption of train or test_seen has a held-out pair; (2) in a swapped caption only adjectives (and
 a/an before them) changed, and each changed pair is held out. Nothing of the pair extraction is imported, so that a
-fault there is found here. A violation ends the step with an error; suspicions are listed for people to read.
+fault there is found here. ``accept_split`` refuses a split with violations; suspicions are listed for people to read.
 
 What ``reading`` misses is a suspicion, like every held-out adjective within three words of its noun; most of those are
 between two nouns (`a black bill and white wings`: black near wings). Where the pair extraction disagrees with
@@ -19,19 +19,15 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core import cli
-from compclip.core.heldout import read_heldout, split_pair
+from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.core.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
-from compclip.io import read_json, read_table, write_json
+from compclip.core.tables import SPLITS
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, words_of
-from compclip.split.steps import Audit
-from compclip.text.lexicon import Lexicon, load_lexicon
+from compclip.text.lexicon import Lexicon
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
-NO_COMPOUNDS = Lexicon("compounds", {})
 
 
 def audit_captions(
@@ -140,23 +136,22 @@ def audit_swapped(
 
 
 def audit(
-    captions: pd.DataFrame,
-    splits: pd.DataFrame,
-    swapped: pd.DataFrame,
-    heldout: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Mapping[str, str] | None,
-    reported: Sequence[dict[str, Any]] = (),
-    unused: Collection[str] = (),
-    compounds: Lexicon = NO_COMPOUNDS,
-) -> dict[str, Any]:
-    """Return the content of audit.json.
+    captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, heldout: Collection[str],
+    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    reported: Sequence[dict[str, Any]] = (), unused: Collection[str] = (), tolerance: str = "refuse",
+) -> dict[str, Any]:  # fmt: skip
+    """Check a split and its swapped captions by the order of words alone.
 
     Args:
-        adjectives: surface forms to canonical words.
-        nouns: likewise; None for the held-out nouns and their regular plurals.
-        reported: violations that the steps have found, some of which stand for several (``count``).
+        captions, splits, swapped: as in ``tables``; all captions.
+        adjectives, nouns: surface forms to canonical words; nouns None: the held-out ones and their regular plurals.
+        compounds: None: ``lexicons/compounds/common.yaml``.
+        reported: violations that were found in a published split, some of which stand for several (``count``).
         unused: images that may be in no split.
+        tolerance: whether ``accept_split`` is to refuse violations, or to count them.
+
+    Returns:
+        The content of audit.json: violations, counts, and suspicions by pair.
     """
     held = {split_pair(pair) for pair in heldout}
     reader = reader_of(heldout, adjectives, nouns, compounds)
@@ -172,22 +167,24 @@ def audit(
     swap_violations, swap_counts = audit_swapped(swapped, captions, held, reader)
     violations += caption_violations + swap_violations
     sizes, images = captions["split"].value_counts(), splits["split"].value_counts()
-    return {
-        "violations": violations,
-        "counts": {
-            "violations": sum(violation.get("count", 1) for violation in violations),
-            "suspicions": sum(s["captions"] for s in suspicions.values()),
-            "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
-            "heldout_pairs": len(held),
-            "images": {name: int(images.get(name, 0)) for name in SPLITS},
-            "images_unused": len(without_split.intersection(unused)),
-            "captions": {name: int(sizes.get(name, 0)) for name in SPLITS},
-            "captions_read": len(clean),
-            "swapped": len(swapped),
-            **swap_counts,
-        },
-        "suspicions": suspicions,
+    counts = {
+        "violations": sum(violation.get("count", 1) for violation in violations),
+        "suspicions": sum(s["captions"] for s in suspicions.values()),
+        "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
+        "heldout_pairs": len(held),
+        "images": {name: int(images.get(name, 0)) for name in SPLITS},
+        "images_unused": len(without_split.intersection(unused)),
+        "captions": {name: int(sizes.get(name, 0)) for name in SPLITS},
+        "captions_read": len(clean),
+        "swapped": len(swapped),
+        **swap_counts,
     }
+    for violation in violations[:MAX_LOGGED]:
+        log.warning("violation: %s", in_words(violation))
+    log.info(
+        "%(violations)d violations; %(suspicions)d suspicions, %(suspicions_unexplained)d of them unexplained", counts
+    )
+    return {"violations": violations, "counts": counts, "suspicions": suspicions, "tolerance": tolerance}
 
 
 def in_words(violation: dict[str, Any]) -> str:
@@ -200,26 +197,3 @@ def unused_images(summary: dict[str, Any]) -> list[str]:
     """Return the images that splits.json reports in no split."""
     contested = [record["image_id"] for record in summary.get("contested", ())]
     return [*summary.get("unused", ()), *summary.get("left_out", ()), *contested]
-
-
-def main(step: Audit) -> None:
-    result = audit(
-        read_table(step.captions, CAPTIONS),
-        read_table(step.splits, SPLIT),
-        read_table(step.swapped, SWAPPED),
-        read_heldout(step.heldout),
-        load_lexicon(step.adjectives).forms,
-        load_lexicon(step.nouns).forms if step.nouns else None,
-        [violation for summary in step.reports for violation in read_json(summary).get("violations", [])],
-        unused_images(read_json(step.unused)),
-        load_lexicon(step.compounds),
-    )
-    write_json(result | {"tolerance": step.violations}, step.audit)
-    for violation in result["violations"][:MAX_LOGGED]:
-        log.warning("violation: %s", in_words(violation))
-    counts = [result["counts"][name] for name in ("violations", "suspicions", "suspicions_unexplained")]
-    log.info("%s: %d violations; %d suspicions, %d of them unexplained", step.where, *counts)
-
-
-if __name__ == "__main__":
-    cli.run(main)

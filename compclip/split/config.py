@@ -1,24 +1,13 @@
 """The config's ``split``."""
 
 import re
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
 from compclip.core.section import COMPOSITION_FIELD, Section
 
-TestSeen = Annotated[
-    Literal["auto"] | PositiveInt,
-    Field("auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"),
-]
 PromptRule = Annotated[Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")]
-Draws = Annotated[int, Field(1, ge=1, description="images to be made for each prompt")]
-PerImage = Annotated[int | None, Field(None, ge=1, description="most prompts per image and split; null: all")]
-Violations = Annotated[
-    Literal["refuse", "count"],
-    Field("refuse", description="count: continue despite audit violations, which are listed in audit.json"),
-]
 TrainOn = Annotated[
     Literal["train", "half", "all"],
     Field("train", description="images used for training; half: train and the test images that are not judged"),
@@ -74,10 +63,10 @@ class Published(Section):
     split: str = Field(min_length=1, description="split.pkl: the held-out pairs, and the images of each split")
     data: str | None = Field(None, min_length=1, description="data.pkl: its swapped captions; null: they are made here")
 
-    def file(self, kind: Literal["split", "data"], composition: str) -> Path | None:
+    def file(self, kind: Literal["split", "data"], composition: str) -> str | None:
         """Return the split.pkl or data.pkl of a composition; None if swapped captions are made here."""
         path = self.split if kind == "split" else self.data
-        return Path(path.replace(COMPOSITION_FIELD, composition)) if path else None
+        return path and path.replace(COMPOSITION_FIELD, composition)
 
 
 class Divergence(Section):
@@ -114,11 +103,15 @@ class SplitConfig(Section):
     divergence: Divergence = Field(default_factory=Divergence, description="of method divergence")
     heldout: Heldout = Field(default_factory=Heldout)
     published: Published | None = Field(None, description="null: drawn as configured here")
-    violations: Violations
-    test_seen: TestSeen
+    violations: Literal["refuse", "count"] = Field(
+        "refuse", description="count: continue despite audit violations, which are listed in audit.json"
+    )
+    test_seen: Literal["auto"] | PositiveInt = Field(
+        "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
+    )
     prompts: PromptRule
-    draws: Draws
-    per_image: PerImage
+    draws: int = Field(1, ge=1, description="images to be made for each prompt")
+    per_image: int | None = Field(None, ge=1, description="most prompts per image and split; null: all")
 
     @model_validator(mode="after")
     def _check_sources(self) -> Self:

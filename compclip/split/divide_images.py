@@ -1,4 +1,8 @@
-"""Divide the images by divergence (DBCA), from which held-out pairs and splits follow (``split.steps``)."""
+"""Divide the images so that train and test diverge in their pairs, and hardly in their adjectives and nouns.
+
+Follows DBCA (Keysers et al. 2020), with images as samples: an image goes with all its captions. Held-out pairs and
+splits follow from the division.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -6,16 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
-from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
+from compclip.core.tables import SIDES
 from compclip.divergence.divide import RESTARTS, ROUNDING, divide, path
 from compclip.divergence.pair_samples import pair_samples
-from compclip.io import read_table, write_json, write_table
 from compclip.split.config import Divergence
-from compclip.split.steps import DivideImages
 
 
 def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
@@ -31,18 +32,21 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
 
 
 def divide_images(
-    image_ids: Collection[str],
-    pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
-    target: Divergence,
-    seed: int,
-    dataset: str,
-    composition: str,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the division, sorted by image_id, and a summary of target and result.
+    image_ids: Collection[str], pairs: pd.DataFrame, ranking: pd.DataFrame, target: Divergence | None = None, *,
+    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Divide images by divergence.
 
-    ``pairs`` has image_id, adjective and noun of all occurrences.
+    Args:
+        image_ids: all images.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        target: divergences and sizes of the sides; None: the defaults.
+        dataset, composition: names for the random stream and for messages.
+
+    Returns:
+        The division (``tables.DIVISION``), sorted by image_id, and a summary of target and result.
     """
+    target = target or Divergence()
     images = sorted(set(image_ids))
     n_train, n_test = side_sizes(len(images), target.train, target.test)
     samples = pair_samples(pairs, ranking, images)
@@ -54,8 +58,8 @@ def divide_images(
     # The path of the greedy algorithm, without the exchanges after it.
     greedy_path = path(best.greedy)
     exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
-    warning = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
-    return division, {
+    fault = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
+    summary: dict[str, Any] = {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
         "restarts": RESTARTS,
         "seed": seed,
@@ -64,29 +68,12 @@ def divide_images(
         "images": len(images),
         "images_without_pair": int((samples.compounds.sum(axis=1) == 0).sum()),
         "sizes": {name: int((side == name).sum()) for name in SIDES},
-        "warnings": [warning] if exceeded else [],
+        "warnings": [fault] if exceeded else [],
         "path": {"images": greedy_path.pop("samples"), **greedy_path},
     }
-
-
-def main(step: DivideImages) -> None:
-    division, summary = divide_images(
-        read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id"])["image_id"].unique(),
-        read_table(step.pairs, PAIRS, columns=["image_id", "adjective", "noun"]),
-        read_table(step.ranking, RANKING),
-        step.divergence,
-        step.seed,
-        step.dataset,
-        step.composition,
-    )
-    write_table(division, step.division, DIVISION)
-    write_json(summary, step.summary)
+    where = f"{dataset}/{composition}"
     for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", step.where, warning)
+        log.warning("warning: %s: %s", where, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    divergences = summary["atom_divergence"], summary["compound_divergence"]
-    log.info("%s: %s images; atom divergence %.3f, compound divergence %.3f", step.where, sizes, *divergences)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    log.info("%s: %s images; atom divergence %.3f, compound divergence %.3f", where, sizes, best.atom, best.compound)
+    return division, summary

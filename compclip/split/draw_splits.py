@@ -1,4 +1,7 @@
-"""Draw what the splits of a composition hold: their adjectives and nouns, and the swapped pairs."""
+"""Draw what the splits of a composition hold: their adjectives and nouns, and the swapped pairs.
+
+The figures replace the paper's figures 8 to 23; each states its definition, its n and its seed.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from compclip.core import cli
-from compclip.core.log import log
-from compclip.core.tables import PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
-from compclip.io import read_table
-from compclip.plot.drawing import empty, name_rows, note, save, size, style
+from compclip.plot.drawing import empty, name_rows, note, size
 from compclip.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, WORD_KINDS, pair_words, swatch
-from compclip.split.steps import DrawSplits
 from compclip.stats.balance import Cut, cut_dominant
 
 # Rows of one figure; further ones are counted in a line.
@@ -116,25 +114,20 @@ def draw_swapped_pairs(pairs: Sequence[str], cut: Cut, seed: int) -> Figure:
     return figure
 
 
-def main(step: DrawSplits) -> None:
-    occurrences = occurrences_by_split(
-        read_table(step.pairs, PAIRS),
-        read_table(step.ranking, RANKING),
-        read_table(step.splits, SPLIT),
-        read_table(step.swapped, SWAPPED),
-    )
-    prompts = read_table(step.prompts, PROMPTS)
-    swapped = prompts.loc[prompts["split"] == "test_swapped", "pair"].tolist()
-    where = f"{step.dataset}, {step.composition}"
-    with style():
-        figure = draw_swapped_pairs(swapped, cut_dominant(swapped, step.dominant, step.ratio), step.seed)
-        title = f"How often each swapped pair is prompted, before and after balancing ({where})"
-        save(figure, step.swapped_pairs, title)
-        for kind, path in (("adjective", step.adjectives), ("noun", step.nouns)):
-            figure = draw_words(occurrences, kind, step.seed)
-            save(figure, path, f"{WORD_KINDS[kind].capitalize()} in each split ({where})")
-    log.info("%s: figures of words and swapped pairs in %s", where, step.swapped_pairs.parent)
+def draw_splits(
+    pairs: pd.DataFrame, ranking: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame, *,
+    dominant: int = 1, ratio: float = 1.25, seed: int = 0,
+) -> dict[str, tuple[Figure, str]]:  # fmt: skip
+    """Return the figures ``adjectives``, ``nouns`` and ``swapped_pairs``, each with its title.
 
-
-if __name__ == "__main__":
-    cli.run(main)
+    Args:
+        pairs, ranking, splits, swapped, prompts: as in ``tables``; dominant, ratio: as in ``cut_dominant``.
+        seed: of the split, which the figures state.
+    """
+    occurrences = occurrences_by_split(pairs, ranking, splits, swapped)
+    asked = prompts.loc[prompts["split"] == "test_swapped", "pair"].tolist()
+    figure = draw_swapped_pairs(asked, cut_dominant(asked, dominant, ratio), seed)
+    return {
+        f"{kind}s": (draw_words(occurrences, kind, seed), f"{WORD_KINDS[kind].capitalize()} in each split")
+        for kind in ("adjective", "noun")
+    } | {"swapped_pairs": (figure, "How often each swapped pair is prompted, before and after balancing")}

@@ -1,17 +1,19 @@
-"""Write the splits in the published formats, and the train list for people who train generators."""
+"""The splits in the published formats, and the train list for people who train generators.
+
+split.pkl: ``{"train": [...], "test_seen": [...], "test_unseen": [...], "heldout_pairs": [...]}``.
+data.pkl: ``{image_id: {caption_id: {"text", "swapped_text", "changes_made": {"noun", "original_adj", "new_adj"}}}}``,
+the last two only for a swapped caption; changes_made is the first change that makes its pair.
+"""
 
 import pickle
 from typing import Any
 
 import pandas as pd
 
-from compclip.core import cli
-from compclip.core.heldout import read_heldout
 from compclip.core.log import log
 from compclip.core.published import CHANGE
-from compclip.core.tables import CAPTIONS, IMAGES, SPLIT, SPLITS, SWAPPED
-from compclip.io import atomic_folder, json_lines, read_table, spreadsheet_safe, write_text
-from compclip.split.steps import Export
+from compclip.core.tables import SPLITS
+from compclip.io import json_lines, spreadsheet_safe
 
 
 def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]:
@@ -41,29 +43,24 @@ def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[i
     return content
 
 
-def train_list(captions: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
-    """Return image_id, caption_id, path (relative to the results folder, or null) and text of captions of train."""
-    train = captions.merge(images[["image_id", "path"]], on="image_id", how="left")
+def export(
+    captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, heldout: list[str]
+) -> dict[str, bytes]:
+    """Return the content of each file by its name.
+
+    Args:
+        captions, images, splits, swapped: as in ``tables``; all captions.
+        heldout: the held-out pairs.
+    """
+    pickles = {"split.pkl": split_dict(splits, heldout), "data.pkl": data_dict(captions, swapped)}
+    train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
+    train = train.merge(images[["image_id", "path"]], on="image_id", how="left")
     train = train.sort_values(["image_id", "caption_id"], ignore_index=True)
-    return train[["image_id", "caption_id", "path", "text"]]
-
-
-def main(step: Export) -> None:
-    splits, captions = read_table(step.splits, SPLIT), read_table(step.captions, CAPTIONS)
-    content = {
-        "split.pkl": split_dict(splits, read_heldout(step.heldout)),
-        "data.pkl": data_dict(captions, read_table(step.swapped, SWAPPED)),
+    train = train[["image_id", "caption_id", "path", "text"]]
+    log.info("%d captions of train", len(train))
+    return {
+        # Protocol 2, which Python 2 reads, too.
+        **{name: pickle.dumps(content, protocol=2) for name, content in pickles.items()},
+        "train.csv": spreadsheet_safe(train).to_csv(index=False, lineterminator="\n").encode(),
+        "train.jsonl": "".join(json_lines(train)).encode(),
     }
-    of_train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
-    train = train_list(of_train, read_table(step.images, IMAGES, ["image_id", "path"]))
-    with atomic_folder(step.folder) as folder:
-        for name, value in content.items():
-            # Protocol 2, which Python 2 reads, too.
-            (folder / name).write_bytes(pickle.dumps(value, protocol=2))
-        spreadsheet_safe(train).to_csv(folder / "train.csv", index=False, lineterminator="\n")
-        write_text(json_lines(train), folder / "train.jsonl")
-    log.info("%s: %d captions of train", step.folder, len(train))
-
-
-if __name__ == "__main__":
-    cli.run(main)

@@ -1,4 +1,8 @@
-"""List the images that every generator is asked to make: a caption, and the file that its image goes to."""
+"""List the images that every generator is asked to make: a caption, and the file name of its image.
+
+prompts.jsonl is for people with their own model: for each line, draw ``text`` and save the image as ``file_name`` in a
+folder, which the generator kind ``folder`` reads.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -6,17 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
-from compclip.core.errors import UserError
+from compclip.core.errors import require
 from compclip.core.heldout import pair_names
-from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
-from compclip.io import json_lines, read_json, read_table, safe_id, write_json, write_table, write_text
-from compclip.split.judged import judged_images
-from compclip.split.pools import bounded, least_distractors
-from compclip.split.steps import MakePrompts
-from compclip.split.widths import estimate_all, points
+from compclip.core.tables import PROMPTS, TESTS
+from compclip.io import safe_id
 
 CAPTION_KEY = ["image_id", "caption_id"]
 
@@ -67,20 +65,10 @@ def sample_per_image(
 
 
 def make_prompts(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    swapped: pd.DataFrame,
-    ranking: pd.DataFrame,
-    heldout: Collection[str],
-    judged: pd.DataFrame,
-    *,
-    every_caption: bool,
-    draws: int,
-    per_image: int | None,
-    seed: int,
-    dataset: str,
-    composition: str,
-) -> pd.DataFrame:
+    captions: pd.DataFrame, pairs: pd.DataFrame, swapped: pd.DataFrame, ranking: pd.DataFrame,
+    heldout: Collection[str], judged: pd.DataFrame, *, every_caption: bool = False, draws: int = 1,
+    per_image: int | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> pd.DataFrame:  # fmt: skip
     """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
     Of a caption that was swapped, test_seen prompts for the pair that was changed, so that both prompts test the same
@@ -91,8 +79,12 @@ def make_prompts(
         judged: image_id and split of the images that may be prompted for.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
+        draws: images to be made for each prompt.
         per_image: most captions per image and split; None for all.
+        dataset, composition: names for the random stream and for the file names.
     """
+    for image in judged["image_id"]:
+        safe_id(image)
     captions = captions.merge(judged, on="image_id")
     pairs, swapped = pairs.merge(judged, on="image_id"), swapped[swapped["image_id"].isin(judged["image_id"])]
     in_seen = pairs["split"] == "test_seen"
@@ -110,6 +102,8 @@ def make_prompts(
         first = of_split.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
         prompts.append(asked.merge(first, on=CAPTION_KEY, how="left" if every_caption else "inner"))
     table = sample_per_image(pd.concat(prompts, ignore_index=True), per_image, seed, dataset, composition)
+    fault = "no caption of the test images can be prompted"
+    require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
     table = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))
     names = table["caption_id"].astype("str")
     names = names + "_" + table["draw"].astype("str") if draws > 1 else names
@@ -138,52 +132,3 @@ def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame)
             "images_without_prompt": int(allowed.get(origin, 0) - images),
         }
     return result
-
-
-def main(step: MakePrompts) -> None:
-    splits, images = read_table(step.splits, SPLIT), read_table(step.images, IMAGES, ["image_id", "path"])
-    judged = judged_images(splits, images, step.train_on, step.halves)
-    for image in judged["image_id"]:
-        safe_id(image)
-    captions, swapped = read_table(step.captions, CAPTIONS), read_table(step.swapped, SWAPPED)
-    heldout = read_json(step.heldout)
-    prompts = make_prompts(
-        captions,
-        read_table(step.pairs, PAIRS),
-        swapped,
-        read_table(step.ranking, RANKING),
-        heldout["pairs"],
-        judged,
-        every_caption=step.prompt_rule == "all",
-        draws=step.draws,
-        per_image=step.per_image,
-        seed=step.seed,
-        dataset=step.dataset,
-        composition=step.composition,
-    )
-    if prompts.empty:
-        raise UserError(
-            f"{step.where}: no caption of the test images can be prompted; hold out more pairs or add captions"
-        )
-    counts = counts_of(prompts, judged, splits)
-    distractors = least_distractors(captions, judged, swapped, prompts)
-    if images["path"].notna().any():  # otherwise nothing is scored
-        bounded(step.candidates, distractors, step.where)
-    write_table(prompts, step.prompts, PROMPTS)
-    write_text(json_lines(prompts), step.jsonl)
-    settings = {"prompts": step.prompt_rule, "draws": step.draws, "train_on": step.train_on}
-    write_json({**settings, "distractors_at_least": distractors, "splits": counts}, step.summary)
-    widths = estimate_all(prompts, heldout)
-    write_json(widths, step.widths)
-    for split, count in counts.items():
-        expected = points(widths["splits"][split]["half_width"])
-        numbers = count["prompts"], count["images"], expected
-        log.info("%s: %s: %d prompts, %d images, expected 95 %% interval %s", step.where, split, *numbers)
-        if not count["prompts"]:
-            log.warning("warning: %s: no prompt in %s", step.where, split)
-    for warning in widths["warnings"]:
-        log.warning("warning: %s: %s", step.where, warning)
-
-
-if __name__ == "__main__":
-    cli.run(main)

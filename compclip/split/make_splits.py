@@ -8,24 +8,22 @@ An image in which a held-out pair was not extracted, but is stated by the order 
 split is published.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.errors import require
-from compclip.core.heldout import pair_names, read_heldout, split_pair
+from compclip.core.heldout import pair_names, split_pair
 from compclip.core.log import log
 from compclip.core.published import PublishedSplit, read_split
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT, SPLITS
-from compclip.io import atomic, read_table, spreadsheet_safe, write_json, write_table
+from compclip.core.tables import SPLITS
 from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, words_of
-from compclip.split.steps import MakeSplits
-from compclip.text.lexicon import load_lexicon
+from compclip.text.lexicon import Lexicon
 
 # Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
 MAX_SEEN_PERCENT = 12
@@ -122,16 +120,10 @@ def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
     return cost.sort_values(["images", "pair"], ascending=[False, True], ignore_index=True).to_dict("records")
 
 
-def make_splits(
-    image_ids: Collection[str],
-    pairs: pd.DataFrame,
-    heldout: Collection[str],
-    test_seen: str | int,
-    seed: int,
-    dataset: str,
-    composition: str,
-    contested: Collection[str] = (),
-) -> Result:
+def drawn_splits(
+    image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
+    dataset: str, composition: str, contested: Collection[str] = (),
+) -> Result:  # fmt: skip
     """Return the splits, sorted by image_id, and counts for people; images of ``contested`` are in none.
 
     Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair goes to train
@@ -164,12 +156,9 @@ def make_splits(
     fraction = summary["sizes"]["train"] / len(images)
     costly = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
     kept = f"train keeps {fraction:.1%} of the images"
-    require(
-        fraction >= MIN_TRAIN,
-        where,
-        f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})",
-        "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, or move split.heldout.window up",
-    )
+    fault = f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})"
+    remedy = "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, move split.heldout.window up"
+    require(fraction >= MIN_TRAIN, where, fault, remedy)
     require(seen, where, f"{len(images)} images are too few for test_seen", "add captions or set split.test_seen")
     if fraction < LOW_TRAIN:
         warnings.append(f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}")
@@ -202,15 +191,9 @@ def published_splits(
 
 
 def divided_splits(
-    division: pd.DataFrame,
-    pairs: pd.DataFrame,
-    heldout: Collection[str],
-    test_seen: str | int,
-    seed: int,
-    dataset: str,
-    composition: str,
-    contested: Collection[str] = (),
-) -> Result:
+    division: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
+    dataset: str, composition: str, contested: Collection[str] = (),
+) -> Result:  # fmt: skip
     """Return the splits of a division by divergence, sorted by image_id, and counts for people.
 
     At a high divergence hardly an image of test is without a held-out pair: if test_seen has fewer images than it
@@ -260,27 +243,42 @@ def divided_splits(
     }
 
 
-def main(step: MakeSplits) -> None:
-    captions, heldout = read_table(step.captions, CAPTIONS), read_heldout(step.heldout)
-    images = captions["image_id"].unique()
-    occurrences = read_table(step.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"])
-    pairs = pairs_of_images(occurrences, read_table(step.ranking, RANKING), heldout)
+def make_splits(
+    captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str],
+    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    test_seen: str | int = "auto", published: str | Path | None = None, division: pd.DataFrame | None = None,
+    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> Result:  # fmt: skip
+    """Divide images into train, test_seen and test_unseen.
+
+    Args:
+        captions, pairs, ranking: as in ``tables``: all captions, and all occurrences in them.
+        heldout: the held-out pairs.
+        adjectives, nouns: surface forms to canonical words; nouns None: only the held-out ones are known.
+        compounds: None: ``lexicons/compounds/common.yaml``.
+        test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
+        published: take the images of this split.pkl.
+        division: take the sides of ``divide_images``.
+        dataset, composition: names for the random stream and for messages.
+
+    Returns:
+        image_id and split, sorted, and the content of splits.json.
+    """
+    where, images = f"{dataset}/{composition}", captions["image_id"].unique()
+    pairs = pairs_of_images(pairs, ranking, heldout)
     contested: list[dict[str, Any]] = []
-    if not step.published:
-        nouns = load_lexicon(step.nouns).forms if step.nouns else None
-        reader = reader_of(heldout, load_lexicon(step.adjectives).forms, nouns, load_lexicon(step.compounds))
+    if not published:
+        reader = reader_of(heldout, adjectives, nouns, compounds)
         contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
-    out = [record["image_id"] for record in contested]
-    common = pairs, heldout, step.test_seen, step.seed, step.dataset, step.composition, out
-    if step.published:
-        splits, summary = published_splits(read_split(step.published), images, pairs, heldout, str(step.published))
-    elif step.division:
-        division = read_table(step.division, DIVISION)
-        same_images = set(division["image_id"]) == set(images)
-        require(same_images, step.division, f"has other images than {step.captions}", "rerun divide_images")
+    common = pairs, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in contested]
+    if published:
+        splits, summary = published_splits(read_split(published), images, pairs, heldout, str(published))
+    elif division is not None:
+        fault = "division.parquet has other images than captions.parquet"
+        require(set(division["image_id"]) == set(images), where, fault, "rerun divide_images")
         splits, summary = divided_splits(division, *common)
     else:
-        splits, summary = make_splits(images, *common)
+        splits, summary = drawn_splits(images, *common)
     summary["contested"] = contested
     if contested:
         first = contested[0]
@@ -290,15 +288,8 @@ def main(step: MakeSplits) -> None:
         )
     captions_in = captions.merge(splits, on="image_id")["split"].value_counts()
     summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
-    write_table(splits, step.splits, SPLIT)
-    with atomic(step.csv) as temporary:
-        spreadsheet_safe(splits).to_csv(temporary, index=False, lineterminator="\n")
-    write_json(summary, step.summary)
     for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", step.where, warning)
+        log.warning("warning: %s: %s", where, warning)
     sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    log.info("%s: %s images; %d kept in train for their pairs", step.where, sizes, len(summary["moved_to_train"]))
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    log.info("%s: %s images; %d kept in train for their pairs", where, sizes, len(summary["moved_to_train"]))
+    return splits, summary

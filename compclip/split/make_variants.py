@@ -10,29 +10,20 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.heldout import split_pair
 from compclip.core.log import log
-from compclip.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
-from compclip.io import empty_table, read_table, write_table
-from compclip.split.steps import MakeVariants
+from compclip.core.tables import VARIANTS
+from compclip.io import empty_table
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of, of_one_noun
 from compclip.split.wording import Caption, Mention, contradiction, objection
-from compclip.text.lexicon import load_lexicon
 
 PROMPT = ["split", "image_id", "caption_id"]
 
 
 def variants_of(
-    text: str,
-    pair: str,
-    mentions: Sequence[Mention],
-    changes: Sequence[Mapping[str, Any]],
-    ranked: Sequence[str],
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-    reasons: Counter[str],
-) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    text: str, pair: str, mentions: Sequence[Mention], changes: Sequence[Mapping[str, Any]], ranked: Sequence[str],
+    adjectives: Mapping[str, str], nouns: Collection[str], reasons: Counter[str],
+) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:  # fmt: skip
     """Yield each other adjective that fits a prompt, the prompt with it, and its changes of the original caption.
 
     Args:
@@ -71,50 +62,32 @@ def variants_of(
 
 
 def make_variants(
-    prompts: pd.DataFrame,
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    swapped: pd.DataFrame,
-    ranking: pd.DataFrame,
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return the variants (``tables.VARIANTS``), and how often a prompt or an adjective has none and why.
+    prompts: pd.DataFrame, captions: pd.DataFrame, pairs: pd.DataFrame, swapped: pd.DataFrame, ranking: pd.DataFrame,
+    adjectives: Mapping[str, str], nouns: Collection[str] = (),
+) -> pd.DataFrame:  # fmt: skip
+    """Return the variants of prompts (``tables.VARIANTS``), and log why prompts or adjectives have none.
 
     Args:
-        prompts: of a split, each once; captions, pairs, swapped: at least those of their images.
+        prompts, captions, pairs, swapped, ranking: as in ``tables``; further draws of a prompt are ignored.
+        adjectives: surface forms of the composition's adjectives to canonical words.
+        nouns: surface forms, apart from those of ``pairs``.
     """
+    nouns = nouns_of(captions, pairs).union(nouns)
     texts = captions.set_index(["image_id", "caption_id"])["text"]
-    mentions = mentions_by_caption(pairs)
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(prompts["image_id"])])
     changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
     ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
-    reasons: Counter[str] = Counter()
     rows = []
-    asked = prompts[prompts["pair"].notna()]
-    for split, image, caption, pair in asked[[*PROMPT, "pair"]].itertuples(index=False):
-        key = image, int(caption)
-        swap = changes.get(key, []) if split == "test_swapped" else []
-        noun = split_pair(pair)[1]
-        of_prompt = variants_of(texts[key], pair, mentions[key], swap, ranked.get(noun, []), adjectives, nouns, reasons)
-        rows += [(split, *key, *variant) for variant in of_prompt]
-    return pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS), reasons
-
-
-def main(step: MakeVariants) -> None:
-    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
-    swapped = read_table(step.swapped, SWAPPED)
-    nouns = nouns_of(captions, pairs).union(load_lexicon(step.nouns).forms if step.nouns else ())
-    words = read_table(step.ranking, RANKING), load_lexicon(step.adjectives).forms, nouns
-    prompts = read_table(step.prompts, PROMPTS, [*PROMPT, "pair"]).drop_duplicates(PROMPT)
-    pairs = pairs[pairs["image_id"].isin(prompts["image_id"])]
-    tables = [empty_table(VARIANTS)]
-    for split, of_split in prompts.groupby("split", sort=False):
-        variants, reasons = make_variants(of_split, captions, pairs, swapped, *words)
-        tables.append(variants)
-        tested, why = len(variants.drop_duplicates(PROMPT)), ", ".join(f"{r}: {n}" for r, n in sorted(reasons.items()))
-        log.info("%s: %s: %d of %d prompts have variants (%s)", step.where, split, tested, len(of_split), why or "all")
-    write_table(pd.concat(tables, ignore_index=True), step.variants, VARIANTS)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    for name, of_split in prompts.drop_duplicates(PROMPT).groupby("split", sort=False):
+        reasons, tested = Counter[str](), 0
+        asked = of_split[of_split["pair"].notna()]
+        for split, image, caption, pair in asked[[*PROMPT, "pair"]].itertuples(index=False):
+            key = image, int(caption)
+            swap = changes.get(key, []) if split == "test_swapped" else []
+            words = ranked.get(split_pair(pair)[1], []), adjectives, nouns
+            variants = [*variants_of(texts[key], pair, mentions[key], swap, *words, reasons)]
+            rows += [(split, *key, *variant) for variant in variants]
+            tested += bool(variants)
+        why = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "all"
+        log.info("%s: %d of %d prompts have variants (%s)", name, tested, len(of_split), why)
+    return pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS)

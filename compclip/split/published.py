@@ -94,12 +94,9 @@ def _replacements(old: list[Word], new: list[Word]) -> Iterator[tuple[list[Word]
 
 
 def changes_of(
-    text: str,
-    swapped_text: str,
-    stated: tuple[str, str, str],
-    bearers: Mapping[int, list[str]],
+    text: str, swapped_text: str, stated: tuple[str, str, str], bearers: Mapping[int, list[str]],
     adjectives: Mapping[str, str],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]]:  # fmt: skip
     """Return the changes of a swapped caption, as in ``tables.SWAPPED``, by comparing it with the caption.
 
     Args:
@@ -142,13 +139,9 @@ def _usable_rows(
 
 
 def take_swaps(
-    published: pd.DataFrame,
-    captions: pd.DataFrame,
-    splits: pd.DataFrame,
-    pairs: pd.DataFrame,
-    adjectives: Mapping[str, str],
-    nouns: Mapping[str, str] | None,
-) -> tuple[pd.DataFrame, list[Fault]]:
+    published: pd.DataFrame, captions: pd.DataFrame, splits: pd.DataFrame, pairs: pd.DataFrame,
+    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None,
+) -> tuple[pd.DataFrame, list[Fault]]:  # fmt: skip
     """Return the swapped captions that fit the data set, sorted by image and caption, and the faults.
 
     ``published`` is what ``core.published.read_data`` returns; the other tables are those of the whole data set.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from compclip.core.heldout import split_pair
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import Lexicon, plural, surface_forms
+from compclip.text.lexicon import COMPOUNDS, Lexicon, load_lexicon, plural, surface_forms
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
@@ -281,9 +281,10 @@ def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
 
 
 def reader_of(
-    heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon
+    heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon | None
 ) -> Reader:
     """Return a reader of these adjectives and nouns; without nouns, of the held-out ones and their regular plurals."""
+    compounds = compounds or load_lexicon(COMPOUNDS)
     if nouns is None:
         known = plain_forms(split_pair(pair)[1] for pair in heldout)
         return Reader(adjectives, {**compounds.forms, **known}, has_compounds=True)

@@ -1,25 +1,26 @@
-"""Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
+"""Draw the pairs that are held out, or take those that are listed, published, or missing from train.
+
+Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the 75th
+percentile of the list sorted by frequency. With a division by divergence: the pairs missing from train.
+"""
 
 import difflib
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names, split_pair
 from compclip.core.log import log
 from compclip.core.published import read_split
 from compclip.core.seeds import rng
-from compclip.core.tables import DIVISION, PAIRS, RANKING
-from compclip.io import read_table, write_json
 from compclip.split.config import Draw
 from compclip.split.published import take_pairs
-from compclip.split.steps import SampleHeldout
-from compclip.text.lexicon import Lexicon, load_lexicon
+from compclip.text.lexicon import Lexicon
 
 # A noun that occurs so many times as often as the median one attracts most swaps: bill, for shapes of birds.
 DOMINATES = 10
@@ -30,25 +31,18 @@ def n_heldout(ranked: int, fraction: float) -> int:
     return int((Decimal(str(fraction)) * ranked).to_integral_value(ROUND_HALF_UP))
 
 
-def sample_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
+def draw_pairs(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
     """Return pairs drawn without replacement from those inside the window (ends included), sorted."""
     where, (low, high) = f"{dataset}/{composition}", draw.window
     n = n_heldout(len(ranking), draw.fraction)
-    require(
-        n,
-        where,
-        f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair",
-        "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in split.heldout.pairs",
-    )
+    fault = f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair"
+    remedy = "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in split.heldout.pairs"
+    require(n, where, fault, remedy)
     ordered = ranking.sort_values("rank")
     window = ordered[ordered["percentile"].between(low, high)]
-    require(
-        len(window) >= n,
-        where,
-        f"{n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs are between the percentiles"
-        f" {low:g} and {high:g}",
-        "widen split.heldout.window or lower split.heldout.fraction",
-    )
+    fault = f"{n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs are between the"
+    remedy = "widen split.heldout.window or lower split.heldout.fraction"
+    require(len(window) >= n, where, f"{fault} percentiles {low:g} and {high:g}", remedy)
     names = pair_names(window).to_numpy()
     preferred = swappable(window, ranking).to_numpy() if draw.prefer == "swappable" else np.ones(len(names), bool)
     generator = rng(seed, "sample_heldout", dataset, composition)
@@ -69,13 +63,9 @@ def swappable(window: pd.DataFrame, ranking: pd.DataFrame) -> pd.Series:
 
 
 def check_listed(
-    ranking: pd.DataFrame,
-    counts: pd.DataFrame,
-    listed: Sequence[str],
-    adjectives: Lexicon,
-    nouns: Lexicon | None,
+    ranking: pd.DataFrame, counts: pd.DataFrame, listed: Sequence[str], adjectives: Lexicon, nouns: Lexicon | None,
     where: str,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
 
     A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
@@ -114,57 +104,61 @@ def missing_pairs(
     return missing
 
 
-def choose_pairs(step: SampleHeldout, ranking: pd.DataFrame, occurrences: pd.DataFrame | None) -> dict[str, Any]:
-    """Return the pairs and their source, for the summary; only listed pairs and a division need ``occurrences``."""
-    ranked = set(pair_names(ranking))
-    adjectives = load_lexicon(step.adjectives) if step.adjectives else Lexicon("none", {})
-    nouns = load_lexicon(step.nouns) if step.nouns else None
-    if step.published:
-        published = read_split(step.published).pairs
-        pairs, faults = take_pairs(published, adjectives.forms, nouns.forms if nouns else None, step.published)
-        counts = {"published": len(set(published)), "not_ranked": sorted(set(pairs) - ranked)}
-        return {"source": "published", "pairs": pairs, **counts, "violations": faults}
-    if step.division and occurrences is not None:
-        pairs = missing_pairs(occurrences, ranking, read_table(step.division, DIVISION), step.dataset, step.composition)
-        return {"source": "divergence", "pairs": pairs}
-    if step.listed and occurrences is not None:
-        pairs = check_listed(ranking, counts_of(occurrences), step.listed, adjectives, nouns, step.where)
-        return {"source": "config", "pairs": pairs, "not_ranked": sorted(set(pairs) - ranked)}
-    return {"source": "drawn", "pairs": sample_heldout(ranking, step.draw, step.seed, step.dataset, step.composition)}
+def sample_heldout(
+    ranking: pd.DataFrame, draw: Draw | None = None, *, pairs: pd.DataFrame | None = None, listed: Sequence[str] = (),
+    published: str | Path | None = None, division: pd.DataFrame | None = None, adjectives: Lexicon | None = None,
+    nouns: Lexicon | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> dict[str, Any]:  # fmt: skip
+    """Choose the pairs that are held out: draw them, or take those listed, published, or missing from train.
 
+    Args:
+        ranking: as in ``tables``.
+        draw: how pairs are drawn; None: as in the paper.
+        pairs: all occurrences, as in ``tables``; needed for ``division`` and for listed pairs that are not ranked.
+        listed: hold out these pairs (``adjective_noun``).
+        published: hold out the pairs of this split.pkl.
+        division: hold out the ranked pairs of its test that its train does not have.
+        adjectives, nouns: lexicons, needed for ``listed`` and ``published``; nouns None: any noun.
+        dataset, composition: names for the random stream and for messages.
 
-def main(step: SampleHeldout) -> None:
-    ranking = read_table(step.ranking, RANKING)
+    Returns:
+        The content of heldout.json: the pairs, sorted, their source, how they were drawn, and their counts.
+    """
+    draw, where, adjectives = draw or Draw(), f"{dataset}/{composition}", adjectives or Lexicon("none", {})
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
-        require("_" not in word, step.ranking, f"{word!r} contains _, which separates adjective and noun", "rename it")
-    columns = ["image_id", "adjective", "noun", "relation"]
-    occurrences = read_table(step.pairs, PAIRS, columns=columns) if step.pairs else None
-    chosen = choose_pairs(step, ranking, occurrences)
-    pairs = chosen["pairs"]
+        require("_" not in word, where, f"{word!r} contains _, which separates adjective and noun", "rename it")
+    ranked = set(pair_names(ranking))
     # The ranking has the same counts, but a listed or published pair may be unranked.
-    counts = ranking.set_index(pair_names(ranking)) if occurrences is None else counts_of(occurrences)
-    counts = counts[["count", "images"]].reindex(pairs, fill_value=0)
-    write_json(
-        {
-            "pairs": pairs,
-            "source": chosen["source"],
-            "window": list(step.draw.window),
-            "fraction": step.draw.fraction,
-            "prefer": step.draw.prefer,
-            "seed": step.seed,
-            "ranked": len(ranking),
-            "eligible": int(ranking["percentile"].between(*step.draw.window).sum()),
-            "occurrences": {pair: int(counts.at[pair, "count"]) for pair in pairs},
-            "images": {pair: int(counts.at[pair, "images"]) for pair in pairs},
-            **chosen,
-        },
-        step.heldout,
-    )
-    log.info("%s: held-out pairs: %d (%s); ranked: %d", step.where, len(pairs), chosen["source"], len(ranking))
+    counts = ranking.set_index(pair_names(ranking)) if pairs is None else counts_of(pairs)
+    chosen: dict[str, Any]
+    if published:
+        names = read_split(published).pairs
+        heldout, faults = take_pairs(names, adjectives.forms, nouns.forms if nouns else None, published)
+        chosen = {"published": len(set(names)), "not_ranked": sorted(set(heldout) - ranked), "violations": faults}
+        source = "published"
+    elif division is not None:
+        assert pairs is not None, "a division needs pairs"
+        source, heldout, chosen = "divergence", missing_pairs(pairs, ranking, division, dataset, composition), {}
+    elif listed:
+        heldout = check_listed(ranking, counts, listed, adjectives, nouns, where)
+        source, chosen = "config", {"not_ranked": sorted(set(heldout) - ranked)}
+    else:
+        source, heldout, chosen = "drawn", draw_pairs(ranking, draw, seed, dataset, composition), {}
+    counts = counts[["count", "images"]].reindex(heldout, fill_value=0)
+    log.info("%s: held-out pairs: %d (%s); ranked: %d", where, len(heldout), source, len(ranking))
     if unranked := chosen.get("not_ranked"):
         shown = ", ".join(f"{pair} ({counts.at[pair, 'count']} occurrences)" for pair in unranked)
-        log.info("%s: notice: %d held-out pairs are not ranked: %s", step.where, len(unranked), shown)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+        log.info("%s: notice: %d held-out pairs are not ranked: %s", where, len(unranked), shown)
+    return {
+        "pairs": heldout,
+        "source": source,
+        "window": list(draw.window),
+        "fraction": draw.fraction,
+        "prefer": draw.prefer,
+        "seed": seed,
+        "ranked": len(ranking),
+        "eligible": int(ranking["percentile"].between(*draw.window).sum()),
+        "occurrences": {pair: int(counts.at[pair, "count"]) for pair in heldout},
+        "images": {pair: int(counts.at[pair, "images"]) for pair in heldout},
+        **chosen,
+    }

@@ -8,24 +8,23 @@ reports what is wrong with them.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
-from compclip.core.heldout import read_heldout, split_pair
+from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.published import read_data
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
-from compclip.io import empty_table, read_table, write_json, write_table
+from compclip.core.tables import PAIRS, SWAPPED
+from compclip.io import empty_table
 from compclip.split.published import take_swaps
 from compclip.split.reading import Reader, reader_of, swap_faults
-from compclip.split.steps import SwapAdjectives
 from compclip.split.wording import Caption, Mention, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import load_lexicon
+from compclip.text.lexicon import Lexicon
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,9 @@ def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
 
 
 def candidates_of(
-    text: str,
-    mentions: Sequence[Mention],
-    partners: Mapping[str, Sequence[str]],
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-    reasons: Counter[str],
-) -> list[Candidate]:
+    text: str, mentions: Sequence[Mention], partners: Mapping[str, Sequence[str]], adjectives: Mapping[str, str],
+    nouns: Collection[str], reasons: Counter[str],
+) -> list[Candidate]:  # fmt: skip
     """Return the possible changes of a caption, in the order of the text.
 
     Args:
@@ -183,24 +178,14 @@ def _offered(
     return offered
 
 
-def swap_adjectives(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    heldout: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-    seed: int,
-    dataset: str,
-    composition: str,
-    reader: Reader | None = None,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+def make_swaps(
+    captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], adjectives: Mapping[str, str],
+    nouns: Collection[str], seed: int, dataset: str, composition: str, reader: Reader | None = None,
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Return the swapped captions (``tables.SWAPPED``), sorted by image and caption, and counts for people.
 
     Args:
-        captions: of test_seen.
-        pairs: the occurrences of all adjectives; those of other captions are ignored.
-        adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: surface forms.
+        captions: of test_seen; pairs of other captions are ignored.
         reader: a swap is not made if, by the order of words, it states another pair.
     """
     held = set(map(split_pair, heldout))
@@ -267,34 +252,38 @@ def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
     return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
 
 
-def main(step: SwapAdjectives) -> None:
-    splits = read_table(step.splits, SPLIT)
-    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
-    of_seen, pairs_of_seen = (
-        table[table["image_id"].isin(splits.loc[splits["split"] == "test_seen", "image_id"])]
-        for table in (captions, pairs)
-    )
-    heldout = read_heldout(step.heldout)
-    adjectives = load_lexicon(step.adjectives).forms
-    nouns = load_lexicon(step.nouns).forms if step.nouns else None
-    if step.published:
-        published, _ = read_data(step.published)
-        swapped, faults = take_swaps(published, captions, splits, pairs_of_seen, adjectives, nouns)
+def swap_adjectives(
+    captions: pd.DataFrame, pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
+    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    published: str | Path | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Swap adjectives in the captions of test_seen so that each changed pair is held out.
+
+    Args:
+        captions, pairs, splits: as in ``tables``: all captions, and all occurrences in them.
+        heldout: the held-out pairs.
+        adjectives, nouns: surface forms to canonical words; nouns None: only those of pairs are known.
+        compounds: None: ``lexicons/compounds/common.yaml``.
+        published: take the swapped captions of this data.pkl.
+        dataset, composition: names for the random stream and for messages.
+
+    Returns:
+        The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
+    """
+    where, images = f"{dataset}/{composition}", splits.loc[splits["split"] == "test_seen", "image_id"]
+    of_seen, pairs_of_seen = (table[table["image_id"].isin(images)] for table in (captions, pairs))
+    if published:
+        swapped, faults = take_swaps(read_data(published)[0], captions, splits, pairs_of_seen, adjectives, nouns)
         made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
         counts = Counter(pair for of_caption in made for pair in of_caption)
         summary = counts_of(swapped, counts, of_seen["image_id"], heldout)
         summary |= {"source": "published", "violations": faults}
     else:
-        reader = reader_of(heldout, adjectives, nouns, load_lexicon(step.compounds))
+        reader = reader_of(heldout, adjectives, nouns, compounds)
         known_nouns = nouns_of(of_seen, pairs_of_seen).union(nouns or ())
-        seeds = step.seed, step.dataset, step.composition
-        swapped, summary = swap_adjectives(of_seen, pairs_of_seen, heldout, adjectives, known_nouns, *seeds, reader)
-    write_table(swapped, step.swapped, SWAPPED)
-    write_json(summary, step.summary)
+        seeds = seed, dataset, composition
+        swapped, summary = make_swaps(of_seen, pairs_of_seen, heldout, adjectives, known_nouns, *seeds, reader)
     if swapped.empty:
-        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", step.where)
-    log.info("%s: %d of %d captions of test_seen are swapped", step.where, summary["swapped"], summary["captions"])
-
-
-if __name__ == "__main__":
-    cli.run(main)
+        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
+    log.info("%s: %d of %d captions of test_seen are swapped", where, summary["swapped"], summary["captions"])
+    return swapped, summary

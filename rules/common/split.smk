@@ -1,4 +1,6 @@
 # split: listed and published pairs, divisions by divergence.
+from compclip.split.config import Draw
+
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 

@@ -49,7 +49,7 @@ def divided(seed: int, images: int, **changed):
     data = world(seed, images=images, captions=2)
     target = Divergence(**{"train": 0.5, "test": 0.3} | changed)
     ids = data.captions["image_id"]
-    return data, *divide_images.divide_images(ids, data.pairs, data.ranking, target, 0, "d", "color")
+    return data, *divide_images.divide_images(ids, data.pairs, data.ranking, target, dataset="d", composition="color")
 
 
 @settings(max_examples=6)

@@ -13,7 +13,7 @@ from compclip.io import check_table
 from compclip.split.audit import audit, unused_images
 from compclip.split.make_splits import divided_splits, pairs_of_images, seen_target
 from compclip.split.sample_heldout import missing_pairs
-from compclip.split.swap_adjectives import swap_adjectives
+from compclip.split.swap_adjectives import make_swaps
 from tests.split.split_worlds import COLORS, NOUNS, World, pairs_table, rank, world
 
 
@@ -75,7 +75,7 @@ def test_what_the_splits_promise(seed: int, other: int, images: int, rare: int) 
     assert new & set(pair_names(ranking)) == set(heldout)
     # The audit finds no fault, but an image too many without a split.
     seen = data.captions[data.captions["image_id"].isin(split.index[split == "test_seen"])]
-    swapped, _ = swap_adjectives(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
+    swapped, _ = make_swaps(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
     unused = unused_images(summary)
     found = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS, unused=unused)
     assert found["counts"]["violations"] == 0

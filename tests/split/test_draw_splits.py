@@ -9,13 +9,7 @@ from compclip.core import tables
 from compclip.io import read_table
 from compclip.plot.drawing import save, style
 from compclip.plot.labels import SPLIT_NAMES, swatch
-from compclip.split.draw_splits import (
-    MAX_PAIRS,
-    draw_swapped_pairs,
-    draw_words,
-    occurrences_by_split,
-    word_shares,
-)
+from compclip.split.draw_splits import MAX_PAIRS, draw_swapped_pairs, draw_words, occurrences_by_split, word_shares
 from compclip.stats.balance import cut_dominant
 from tests.project import COMPOSITION, DATASET
 

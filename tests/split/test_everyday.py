@@ -11,7 +11,7 @@ from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.reading import reader_of
-from compclip.split.swap_adjectives import swap_adjectives
+from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import COMPOUNDS, load_lexicon
 from tests.everyday import captions
 from tests.split.split_worlds import captions_table, images_table, pairs_table
@@ -76,7 +76,7 @@ def test_a_swap_that_states_another_pair_by_the_order_of_words_is_not_made(check
     colors = {"red": "red", "green": "green"}
     nouns = {"bench": "bench", "slide": "slide"}
     reader = reader_of(["green_bench"], colors, nouns, load_lexicon(COMPOUNDS)) if checked else None
-    swapped, summary = swap_adjectives(
+    swapped, summary = make_swaps(
         captions_table([("a", 0, text)]), pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c", reader
     )
     assert len(swapped) == (not checked)

@@ -32,5 +32,5 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, 
         assert heldout["source"] == "divergence" and read_json(one / "splits.json")["captions"]["train"] == 3 * 32
         file = one / "division.parquet"
         read_table(file, DIVISION).iloc[1:].to_parquet(file, index=False)
-        with pytest.raises(UserError, match=r"division.parquet: has other images than .*captions.parquet; rerun"):
+        with pytest.raises(UserError, match="division.parquet has other images than captions.parquet; rerun"):
             run("make_splits", one, division=file)

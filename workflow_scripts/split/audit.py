@@ -1,0 +1,24 @@
+"""Check from words alone that no held-out pair is in train or test_seen and that swaps are what they claim."""
+
+from compclip.core.heldout import read_heldout
+from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
+from compclip.io import read_json, read_table, write_json
+from compclip.split.audit import audit, unused_images
+from compclip.text.lexicon import load_lexicon
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    result = audit(
+        read_table(job.input.captions, CAPTIONS), read_table(job.input.splits, SPLIT),
+        read_table(job.input.swapped, SWAPPED), read_heldout(job.input.heldout),
+        load_lexicon(job.input.adjectives).forms, load_lexicon(job.input.nouns).forms if job.input.nouns else None,
+        load_lexicon(job.input.compounds),
+        reported=[violation for path in job.input.reports for violation in read_json(path).get("violations", [])],
+        unused=unused_images(read_json(job.input.unused)), tolerance=job.params.violations,
+    )  # fmt: skip
+    write_json(result, job.output.audit)
+
+
+if __name__ == "__main__":
+    run(main)
