@@ -75,9 +75,8 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     changes = swapped[[*CAPTION, "changes"]].explode("changes", ignore_index=True)
     change = pd.DataFrame(changes.pop("changes").tolist(), columns=["start", "new_adj"])
     place = [*CAPTION, "adjective_start"]
-    table = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"]).drop_duplicates(
-        place
-    )
+    changes = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"])
+    table = changes.drop_duplicates(place)
     inside = pairs.merge(swapped[[*CAPTION, "row"]], on=CAPTION)
     occurrences = inside.merge(table, on=place, how="left")
     lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
@@ -121,21 +120,14 @@ def row_of(
     """Return a row of ``tables.DIVERGENCE``."""
     atom, compound = divergences(train, test)
     row = {
-        "definition": definition,
-        "split": side.split,
-        "texts": side.texts,
-        "train": n_train,
-        "test": n_test,
+        "definition": definition, "split": side.split, "texts": side.texts, "train": n_train, "test": n_test,
         "atoms": np.count_nonzero(train.atoms + test.atoms),
         "compounds": np.count_nonzero(train.compounds + test.compounds),
-        "atom_divergence": atom,
-        "compound_divergence": compound,
-        "random_atom_mean": random[:, 0].mean(),
-        "random_atom_std": random[:, 0].std(),
-        "random_compound_mean": random[:, 1].mean(),
-        "random_compound_std": random[:, 1].std(),
+        "atom_divergence": atom, "compound_divergence": compound,
+        "random_atom_mean": random[:, 0].mean(), "random_atom_std": random[:, 0].std(),
+        "random_compound_mean": random[:, 1].mean(), "random_compound_std": random[:, 1].std(),
         "shuffles": len(random),
-    }
+    }  # fmt: skip
     return {name: round(float(value), DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
 
 
@@ -147,11 +139,9 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
         both = of_train / of_train.sum(), of_test / of_test.sum()
         # Names are sorted, so that ties are by name.
         first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[: min(SHOWN, np.count_nonzero(sum(both)))]
-        shares = {
-            name: np.round(of[first], DECIMALS).tolist() for name, of in zip(("train", "test"), both, strict=True)
-        }
-        head = {"definition": definition, "split": side.split, "kind": kind}
-        result.append({**head, "names": [names[i] for i in first], **shares})
+        head = {"definition": definition, "split": side.split, "kind": kind, "names": [names[i] for i in first]}
+        of_train, of_test = (np.round(of[first], DECIMALS).tolist() for of in both)
+        result.append({**head, "train": of_train, "test": of_test})
     return result
 
 

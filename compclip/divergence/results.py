@@ -33,9 +33,8 @@ def read_divergences(place: Path) -> pd.DataFrame:
 
 def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str) -> Mapping[str, Any]:
     """Return the row of one measurement; empty if it was not made."""
-    rows = divergences[
-        (divergences["definition"] == definition) & (divergences["split"] == split) & (divergences["texts"] == texts)
-    ]
+    key = {"definition": definition, "split": split, "texts": texts}
+    rows = divergences[(divergences[[*key]] == pd.Series(key)).all(axis=1)]
     return {} if rows.empty else rows.iloc[0].to_dict()
 
 

@@ -199,21 +199,6 @@ def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
     return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
 
 
-def evaluate(
-    name: str, embedder: Embedder, steps: pd.DataFrame, resamples: int, seed: int, where: str | Path
-) -> tuple[dict, pd.DataFrame, pd.DataFrame, Skipped]:
-    """Return a judge's part of the result, the captions' measures, the steps with similarities, and skipped images."""
-    compared, skipped = similarities(steps, embedder)
-    captions = score_captions(compared)
-    require(len(captions), where, f"none of {count_captions(compared)} readable captions {TOO_SHORT}", LONGER)
-    last = compared.groupby(["image", "caption_id"])["text"].last()
-    result: dict[str, Any] = {"folder": name, **evaluation.judge_of(embedder)}
-    result["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
-    result |= summarize(captions, resamples, seed)
-    log.info("%s: %s", name, ", ".join(f"{measure} {percent(result[measure])}" for measure in MEASURES))
-    return result, captions, compared.drop(columns="path").assign(judge=name), skipped
-
-
 def intrinsic(
     steps: pd.DataFrame, judges: Iterable[tuple[str, Embedder]], *, skipped: Mapping[str, list[str]] | None = None,
     resamples: int = 2000, seed: int = 0, where: str | Path = "captions",
@@ -233,9 +218,21 @@ def intrinsic(
     """
     require(count_captions(steps, 3), where, f"none of {count_captions(steps)} captions {TOO_SHORT}", LONGER)
     log.info("%d images, %d captions, %d texts", steps["image"].nunique(), count_captions(steps), len(steps))
-    evaluated = [evaluate(name, embedder, steps, resamples, seed, where) for name, embedder in judges]
-    results, captions, compared, unseen = zip(*evaluated, strict=True)
-    skipped = {reason: names for each in (skipped or {}, *unseen) for reason, names in each.items()}
+    left_out: Skipped = dict(skipped or {})
+    results, captions, compared = [], [], []
+    for name, embedder in judges:
+        table, unseen = similarities(steps, embedder)
+        left_out |= unseen
+        measured = score_captions(table)
+        require(len(measured), where, f"none of {count_captions(table)} readable captions {TOO_SHORT}", LONGER)
+        last = table.groupby(["image", "caption_id"])["text"].last()
+        judge: dict[str, Any] = {"folder": name, **evaluation.judge_of(embedder)}
+        judge["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
+        judge |= summarize(measured, resamples, seed)
+        log.info("%s: %s", name, ", ".join(f"{measure} {percent(judge[measure])}" for measure in MEASURES))
+        results.append(judge)
+        captions.append(measured)
+        compared.append(table.drop(columns="path").assign(judge=name))
     gains = [
         {"a": results[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"],
          **differences(captions[0], measured, resamples, seed)}
@@ -244,8 +241,8 @@ def intrinsic(
     result = {
         "captions": count_captions(steps),
         "captions_with_one_increment_or_none": count_captions(compared[-1]) - len(captions[-1]),
-        "left_out": evaluation.report_skipped(skipped, where),
-        "judges": [*results],
+        "left_out": evaluation.report_skipped(left_out, where),
+        "judges": results,
         "differences": gains,
     }
     return result, pd.concat(compared, ignore_index=True)

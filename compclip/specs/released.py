@@ -93,16 +93,15 @@ def _layers(state: Mapping[str, torch.Tensor], tower: str) -> int:
     return len({match[1] for key in state if (match := re.match(rf"{re.escape(tower)}\.resblocks\.(\d+)\.", key))})
 
 
-def check_output(folder: Path, *sources: str | Path | None) -> None:
-    """Check that writing a judge to ``folder`` overwrites nothing but another judge."""
+def check_output(folder: Path, source: str | Path) -> None:
+    """Check that writing a judge to ``folder`` overwrites nothing but another judge, and not its ``source``."""
     where, target = f"--output {folder}", folder.resolve()
     require(target.is_dir() or not target.exists(), where, "is a file", "choose a folder")
     files = {path.name for path in target.iterdir()} - {".snakemake_timestamp"} if target.exists() else set()
     is_judge = {MODEL, MANIFEST} <= files <= JUDGE_FILES
     require(is_judge or not files, where, "has other files than a judge's", "choose a new or an empty folder")
-    for source in (Path(source) for source in sources if source):
-        inside = source.exists() and source.resolve().is_relative_to(target)
-        require(not inside, where, f"would overwrite {source}", "choose another folder")
+    inside = Path(source).exists() and Path(source).resolve().is_relative_to(target)
+    require(not inside, where, f"would overwrite {source}", "choose another folder")
 
 
 def main(step: Released) -> None:

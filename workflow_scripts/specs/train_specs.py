@@ -22,27 +22,23 @@ from compclip.specs.stretch import write_judge
 from compclip.specs.train_specs import GPUS, train_specs
 from workflow_scripts.job import Job, run
 
-TRAINING = (  # the code that decides the trained weights
-    "compclip.specs.train_specs:train_specs",
-    "compclip.specs.data:Examples",
-    "compclip.clip.model:Judge",
-    "compclip.clip.model:read_judge",
-    "compclip.clip.pixels:Preprocess",
-    "compclip.clip.tokens:get_tokenizer",
-)
+# The code that decides the trained weights.
+TRAINING = (
+    "compclip.specs.train_specs:train_specs", "compclip.specs.data:Examples", "compclip.clip.model:Judge",
+    "compclip.clip.model:read_judge", "compclip.clip.pixels:Preprocess", "compclip.clip.tokens:get_tokenizer",
+)  # fmt: skip
 
 
 def train(job: Job, settings: Training, device: torch.device, group: Group) -> None:
-    loss, seed, threads = job.wildcards.loss, int(job.wildcards.seed), job.params.threads
-    built, name, crop = read_judge(job.input.judge)
+    loss, seed, threads, start = job.wildcards.loss, int(job.wildcards.seed), job.params.threads, job.input.judge
+    built, name, crop = read_judge(start)
     judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), device, threads)
     examples = Examples(read_table(job.input.captions, CHUNKS), job.input.images)
     log.info("training %s by %s on %d captions, on %s", name, loss, len(examples), device)
-    start = judge_hash(job.input.judge)
     # Everything that decides the trained weights.
     work = key(
         code_hash(*TRAINING), settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,
-        group.count, start, sha256(job.input.captions),
+        group.count, judge_hash(start), sha256(job.input.captions),
     )  # fmt: skip
     checkpoint, stream = job.params.cache / "specs" / work.hex() / "checkpoint.pt", partial(examples.stream, seed)
     rows = train_specs(judge, stream, len(examples), settings, checkpoint, loss=loss, seed=seed, group=group)
@@ -54,9 +50,9 @@ def train(job: Job, settings: Training, device: torch.device, group: Group) -> N
     if without:
         log.warning("%d of %d captions read had no negative in their batch", without, read)
     about = {
-        "started_from": start, "loss": loss, "settings": settings.model_dump(mode="json"), "processes": group.count,
-        "examples": len(examples), "left_out": examples.skipped, "steps": len(rows), "captions_read": read,
-        "cut": truncated, "without_negative": without, "seed": seed,
+        "started_from": judge_hash(start), "loss": loss, "settings": settings.model_dump(mode="json"),
+        "processes": group.count, "examples": len(examples), "left_out": examples.skipped, "steps": len(rows),
+        "captions_read": read, "cut": truncated, "without_negative": without, "seed": seed,
     }  # fmt: skip
     write_judge(built, f"{name}-{loss}", crop, about, job.output.judge)
     with atomic(job.output.judge / "log.csv") as temporary:
@@ -64,10 +60,9 @@ def train(job: Job, settings: Training, device: torch.device, group: Group) -> N
 
 
 def main(job: Job) -> None:
-    params = job.params
+    params, settings = job.params, Training.model_validate(job.params.training)
     settle(params.threads)
     device = own_device(find_device(params.device, "specs.base.device"), params.processes, params.device, GPUS)
-    settings = Training.model_validate(params.training)
     if settings.precision == "auto":
         settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
     check_precision(settings.precision, device, "specs.training.precision")
