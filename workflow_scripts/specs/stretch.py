@@ -14,7 +14,7 @@ from workflow_scripts.job import Job, run
 def main(job: Job) -> None:
     if folder := job.input.judge:
         source, name, crop = read_judge(folder)
-        about = {"stretched_from": judge_hash(folder)}
+        about: dict[str, str | int | None] = {"stretched_from": judge_hash(folder)}
         is_new = context_length(source.model_cfg) != LENGTH
         require(is_new, folder, f"already reads {LENGTH} tokens", "use another specs.base.model")
     else:
