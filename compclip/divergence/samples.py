@@ -158,9 +158,8 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
         lines += read_lines(path)
         rows.append(np.arange(first, len(lines)))
     strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in lines]
-    structures = [
-        [(c.name, frozenset([*c.atoms, *c.edges])) for c in line.compounds if isinstance(c, Compound)] for line in lines
-    ]
+    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in lines]
+    structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
     both = {name for bag in strings for name in bag} & {name for sample in structures for name, _ in sample}
     fault = f"compound {min(both, default='')!r} is a string in one line and has structure in another"
     require(not both, paths[0], fault)
@@ -169,11 +168,9 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
         total.update(of_sample)
     # Sums of equal weights can differ in the last digits.
     heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:keep])
-    compounds = [
-        {**bag, **{name: weight for name, weight in of_sample.items() if name in heaviest}}
-        for bag, of_sample in zip(strings, weights, strict=True)
-    ]
-    samples = from_bags([Counter(line.atoms) for line in lines], compounds)
+    kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
+    bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
+    samples = from_bags([Counter(line.atoms) for line in lines], bags)
     ids = [line.id for line in lines]
     return replace(samples, ids=None if set(ids) <= {None} else ids), rows
 

@@ -69,9 +69,8 @@ def read_source(source: Path) -> pd.DataFrame:
         pairs = [(record.get("image"), _caption(record)) for record in records]
         table = pd.DataFrame(pairs, columns=["image", "text"], dtype=object)
     # Half a character cannot be written to artifacts.
-    table = table[["image", "text"]].map(
-        lambda cell: cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else ""
-    )
+    cells = table[["image", "text"]]
+    table = cells.map(lambda cell: cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else "")
     return table.assign(image=table["image"].str.removeprefix("./")).astype("str")
 
 

@@ -87,10 +87,9 @@ def draw_growing(steps: pd.DataFrame) -> Figure:
 
 
 def _describe(table: pd.DataFrame) -> str:
-    return "; ".join(
-        f"seed {r.seed}, {MEASURES[r.measure]}, {r.judge}{f' − {r.against}' if r.against else ''}: {100 * r.value:.1f}"
-        for r in table.itertuples()
-    )
+    names = table["judge"] + (" − " + table["against"]).where(table["against"] != "", "")
+    rows = zip(table["seed"], table["measure"], names, table["value"], strict=True)
+    return "; ".join(f"seed {seed}, {MEASURES[name]}, {judge}: {100 * value:.1f}" for seed, name, judge, value in rows)
 
 
 def draw_specs(table: pd.DataFrame, steps: pd.DataFrame) -> Iterator[tuple[str, Figure, str, str]]:

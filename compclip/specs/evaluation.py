@@ -73,10 +73,8 @@ def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarra
 def _fault(path: Path) -> str:
     try:
         image_size(path)
-    except BrokenImage as error:
-        return f"unreadable image: {error}"
-    except OSError as error:
-        return f"unreadable image: {error.strerror}"
+    except (BrokenImage, OSError) as error:
+        return f"unreadable image: {error.strerror if isinstance(error, OSError) else error}"
     return ""
 
 
