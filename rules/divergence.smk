@@ -28,9 +28,14 @@ rule measure_splits:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
-        **step("divergence.measure_splits"),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        code=code("divergence.measure_splits"),
+        settings=section(CONFIG.divergence),
+        model=CONFIG.pairs.model,
+        seed=CONFIG.seed,
+        dataset=DATASET,
+        cache=undecisive(CONFIG.cache),
+    script:
+        "../workflow_scripts/divergence/measure_splits.py"
 
 
 rule draw_divergence:
@@ -40,7 +45,7 @@ rule draw_divergence:
         summary="<dataset>/{composition}/divergence.json",
         division=branch(by_divergence(), then="<dataset>/{composition}/division.json"),
     output:
-        divergence_figures(),
+        figures=divergence_figures(),
     log:
         "<logs>/divergence/{composition}/draw_divergence.log",
     benchmark:
@@ -48,6 +53,8 @@ rule draw_divergence:
     conda:
         "../envs/base.yaml"
     params:
-        **step("divergence.draw_divergence"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("divergence.draw_divergence"),
+        seed=CONFIG.seed,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/divergence/draw_divergence.py"

@@ -2,7 +2,6 @@
 # Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a stretched CLIP, the same
 # trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
 
-STRETCHED_FROM, STRETCH_SETTINGS = specs_base()
 BASE_FILES = {"contents": contents(*CONFIG.specs.base.files())}
 LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
 
@@ -31,9 +30,10 @@ if CONFIG.specs.data is None:
         conda:
             "../envs/base.yaml"
         params:
-            **step("specs.describe_images"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("specs.describe_images"),
+            test=CONFIG.specs.test,
+        script:
+            "../workflow_scripts/specs/describe_images.py"
 
 
 if CONFIG.specs.base.epochs:
@@ -70,9 +70,10 @@ if CONFIG.specs.base.epochs:
 rule stretch:
     """Stretch the CLIP's positions, so that it reads long captions."""
     input:
-        STRETCHED_FROM,
+        judge=branch(CONFIG.specs.base.epochs, then=f"{SPECS}/base"),
+        files=CONFIG.specs.base.files(),
     output:
-        output=directory(f"{SPECS}/stretched"),
+        judge=directory(f"{SPECS}/stretched"),
     log:
         "<logs>/specs/specs/{seed}/stretch.log",
     benchmark:
@@ -82,9 +83,11 @@ rule stretch:
     resources:
         mem_mb=growing(4000),
     params:
-        **step("specs.stretch", **STRETCH_SETTINGS, also=BASE_FILES),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **BASE_FILES,
+        code=code("specs.stretch"),
+        model=section(CONFIG.specs.base, ModelConfig),
+    script:
+        "../workflow_scripts/specs/stretch.py"
 
 
 rule cut_captions:
@@ -104,9 +107,12 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
-        **step("specs.cut_captions", also=users_files(LONG_CAPTIONS, LONG_IMAGES)),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        code=code("specs.cut_captions"),
+        model=CONFIG.pairs.model,
+        cache=undecisive(CONFIG.cache),
+        contents=users_files(LONG_CAPTIONS, LONG_IMAGES),
+    script:
+        "../workflow_scripts/specs/cut_captions.py"
 
 
 rule train_specs:
@@ -116,7 +122,7 @@ rule train_specs:
         captions=f"{SPECS}/chunks.parquet",
         images=LONG_IMAGES,
     output:
-        output=directory(f"{SPECS}/{{loss}}"),
+        judge=directory(f"{SPECS}/{{loss}}"),
     log:
         "<logs>/specs/specs/{seed}/train_specs_{loss}.log",
     benchmark:
@@ -130,10 +136,14 @@ rule train_specs:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step("specs.train_specs"),
-        launch=launch_command(CONFIG.specs.base.gpus),
-    shell:
-        "{params.launch} {params.step} --log {log:q}"
+        code=code("specs.train_specs"),
+        training=section(CONFIG.specs.training),
+        device=CONFIG.specs.base.device,
+        processes=CONFIG.specs.base.gpus,
+        threads=CONFIG.threads,
+        cache=undecisive(CONFIG.cache),
+    script:
+        "../workflow_scripts/specs/train_specs.py"
 
 
 rule intrinsic:
@@ -144,7 +154,7 @@ rule intrinsic:
         data=GROWING_CAPTIONS,
         images=GROWING_IMAGES,
     output:
-        output=f"{SPECS}/intrinsic.json",
+        result=f"{SPECS}/intrinsic.json",
         similarities=f"{SPECS}/similarities.parquet",
     log:
         "<logs>/specs/specs/{seed}/intrinsic.log",
@@ -159,9 +169,14 @@ rule intrinsic:
         torch=torch_slots(),
         gpu=gpu_of(CONFIG.specs.base.device),
     params:
-        **step("specs.intrinsic", also=users_files(GROWING_CAPTIONS, GROWING_IMAGES)),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("specs.intrinsic"),
+        bootstrap=CONFIG.specs.bootstrap,
+        device=CONFIG.specs.base.device,
+        threads=CONFIG.threads,
+        cache=undecisive(CONFIG.cache),
+        contents=users_files(GROWING_CAPTIONS, GROWING_IMAGES),
+    script:
+        "../workflow_scripts/specs/intrinsic.py"
 
 
 rule draw_specs:
@@ -182,6 +197,9 @@ rule draw_specs:
     conda:
         "../envs/base.yaml"
     params:
-        **step("specs.draw_specs", settings=shown_settings("specs")),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("specs.draw_specs"),
+        settings=shown_settings("specs"),
+        dataset=DATASET,
+        results=RESULTS,
+    script:
+        "../workflow_scripts/specs/draw_specs.py"

@@ -70,11 +70,10 @@ def stretched(model: str) -> Built:
     """open_clip's ``model``, or a model config's, with random weights and 248 positions."""
     # Here and below, for other benchmarks' sake: loading torch's models takes seconds.
     from compclip.clip.config import ModelConfig
-    from compclip.clip.model import assemble, build
+    from compclip.clip.model import build
     from compclip.specs.stretch import stretch
 
-    built = build(ModelConfig(model=model, pretrained=None), [], SEED)
-    return assemble(*stretch(built.model_cfg, built.model.state_dict()), built.preprocess_cfg, None, model)
+    return stretch(build(ModelConfig(model=model, pretrained=None), [], SEED))
 
 
 def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[Pairs], np.ndarray]:

@@ -182,7 +182,7 @@ def judge_hash(folder: str | Path) -> str:
 def check_judge(folder: str | Path) -> str:
     """Return the hash of a judge's folder; UserError unless it is the one in the folder's manifest, if there is one."""
     folder = Path(folder)
-    remedy = "make one with compclip.specs.stretch (from an open_clip model), specs.released or stage judge"
+    remedy = "make one with stage judge, stage specs or compclip.specs.released"
     require((folder / MODEL).is_file(), folder, "not a judge's folder", remedy)
     actual, manifest = judge_hash(folder), folder / MANIFEST
     if manifest.is_file() and (expected := read_json(manifest).get("judge_hash")) != actual:

@@ -39,7 +39,5 @@ class Totals(NamedTuple):
 
 def divergences(train: Totals, test: Totals) -> tuple[float, float]:
     """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side has none."""
-    return (
-        divergence(train.atoms, test.atoms, ATOMS_ALPHA),
-        divergence(train.compounds, test.compounds, COMPOUNDS_ALPHA),
-    )
+    atom = divergence(train.atoms, test.atoms, ATOMS_ALPHA)
+    return atom, divergence(train.compounds, test.compounds, COMPOUNDS_ALPHA)

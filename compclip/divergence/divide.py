@@ -34,11 +34,9 @@ Target = Literal["max"] | Annotated[float, Field(ge=0, le=1)]
 class Divide(Step):
     """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020).
 
-    The samples have the format of compclip.divergence.measure. From each of several random first samples, the
-    greedy algorithm fills both sides and exchanges of samples improve the result; the best division is kept. With
-    --compound-divergence max, the compound divergence is the largest found while the atom divergence is at most the
-    given one. The result lists the samples of each side by line number, from 0, and by id if they have ids. The same
-    seed gives the same file.
+    The samples have the format of compclip.divergence.measure. With --compound-divergence max, the compound divergence
+    is the largest found while the atom divergence is at most the given one. The result lists the samples of each side
+    by line number, from 0, and by id if they have ids.
     """
 
     samples: Input = Field(description="samples, one JSON object per line")
@@ -66,19 +64,13 @@ class Start:
 
 
 def divide(
-    samples: Samples,
-    n_train: int,
-    n_test: int,
-    atom: float,
-    compound: Target,
-    seed: int,
-    restarts: int = RESTARTS,
+    samples: Samples, n_train: int, n_test: int, atom: float, compound: Target, seed: int, restarts: int = RESTARTS,
     moves: int | None = None,
-) -> Start:
+) -> Start:  # fmt: skip
     """Divide ``samples`` into ``n_train``, ``n_test`` and unused ones.
 
-    The result scores no worse than the greedy division of any start. With ``compound`` "max", D_C is maximized while
-    D_A is at most ``atom``.
+    From each of several random first samples, the greedy algorithm fills both sides, and exchanges improve the result;
+    the best division is returned. With ``compound`` "max", D_C is maximized while D_A is at most ``atom``.
 
     Args:
         restarts: first samples to try; fewer are tried if one meets both targets.
@@ -91,9 +83,8 @@ def divide(
     if not len(weighty):
         raise UserError("no sample has both atoms and compounds; nothing can diverge")
     moves = round(MOVES * len(samples) ** 0.5) if moves is None else moves
-    log.info(
-        "%d times: %d of %d samples placed, then %d exchanges", restarts, n_train + n_test, len(samples), tried(moves)
-    )
+    counts = restarts, n_train + n_test, len(samples), tried(moves)
+    log.info("%d times: %d of %d samples placed, then %d exchanges", *counts)
     goal = Goal(atom, 1.0 if compound == "max" else compound, compound == "max")
     starts: list[Start] = []
     for start in range(restarts):
@@ -130,10 +121,9 @@ def path(grown: Division, points: int = POINTS) -> dict[str, list[float]]:
 
 def main(step: Divide) -> None:
     samples, _ = read_samples(step.samples, keep=step.keep)
+    wanted = step.atom_divergence, step.compound_divergence
     try:
-        best = divide(
-            samples, step.train, step.test, step.atom_divergence, step.compound_divergence, step.seed, step.restarts
-        )
+        best = divide(samples, step.train, step.test, *wanted, step.seed, step.restarts)
     except UserError as error:
         raise UserError(f"{step.samples}: {error}") from error
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([best.train, best.test]))

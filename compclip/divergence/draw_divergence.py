@@ -1,18 +1,15 @@
 """Draw how far the test splits of one data set and composition are from train."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from compclip.core import cli
-from compclip.core.log import log
-from compclip.divergence.results import FIGURES, SYMBOLS, measured, random_share, read_divergences, share
-from compclip.divergence.steps import DrawDivergence
-from compclip.io import read_json
-from compclip.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
+from compclip.divergence.results import FIGURES, SYMBOLS, measured, random_share, share
+from compclip.plot.drawing import WIDTH, empty, name_rows, note, size
 from compclip.plot.labels import PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words, percent
 
 
@@ -87,26 +84,18 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
     return figure
 
 
-def main(step: DrawDivergence) -> None:
-    layout = step.layout
-    divergences = read_divergences(layout.place)
-    where = f"{step.dataset}, {step.composition}"
-    distributions = {
-        (d["split"], d["kind"]): d for d in read_json(step.summary)["distributions"] if d["definition"] == "pairs"
-    }
-    with style():
-        for name, (split, kind) in FIGURES.items():
-            figure, description = empty(f"{kind.capitalize()} of {SPLIT_NAMES[split]} were not measured."), ""
-            if distribution := distributions.get((split, kind)):
-                figure = draw_shares(distribution, measured(divergences, "pairs", split, "captions"), step.seed)
-                description = shares_description(distribution)
-            title = f"{PART_NAMES['pairs', kind].capitalize()} of train and {SPLIT_NAMES[split]}"
-            save(figure, layout.figure(name), f"{title} ({where})", description)
-        if step.division:
-            figure = draw_path(read_json(step.division), step.seed)
-            save(figure, layout.figure("division"), f"Divergence while the division grew ({where})")
-    log.info("%s: figures of divergence in %s", where, layout.figure("division").parent)
+def draw_divergence(
+    divergences: pd.DataFrame, distributions: Sequence[Mapping[str, Any]], seed: int
+) -> Iterator[tuple[Figure, str, str]]:
+    """Yield each of ``FIGURES`` with its title and description: parts of train and test side by side.
 
-
-if __name__ == "__main__":
-    cli.run(main)
+    They show adjectives and nouns, and their pairs, as in figure 6 of Keysers et al. 2020. ``divergences`` and
+    ``distributions`` are what ``measure_splits`` returns.
+    """
+    shown = {(d["split"], d["kind"]): d for d in distributions if d["definition"] == "pairs"}
+    for split, kind in FIGURES.values():
+        figure, description = empty(f"{kind.capitalize()} of {SPLIT_NAMES[split]} were not measured."), ""
+        if distribution := shown.get((split, kind)):
+            figure = draw_shares(distribution, measured(divergences, "pairs", split, "captions"), seed)
+            description = shares_description(distribution)
+        yield figure, f"{PART_NAMES['pairs', kind].capitalize()} of train and {SPLIT_NAMES[split]}", description

@@ -34,14 +34,9 @@ def tried(moves: int) -> int:
 
 
 def exchange(
-    samples: Samples,
-    train: np.ndarray,
-    test: np.ndarray,
-    goal: Goal,
-    moves: int,
-    generator: np.random.Generator,
+    samples: Samples, train: np.ndarray, test: np.ndarray, goal: Goal, moves: int, generator: np.random.Generator,
     advance: Callable[[int], object] = lambda moves: None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return rows of train and test after exchanges; ``moves`` are tried before the hops."""
     if goal.bound:
         # Sums in another order may differ by this.

@@ -33,13 +33,9 @@ class Division:
 
 
 def greedy(
-    samples: Samples,
-    n_train: int,
-    n_test: int,
-    goal: Goal,
-    first: int,
+    samples: Samples, n_train: int, n_test: int, goal: Goal, first: int,
     advance: Callable[[int], object] = lambda n: None,
-) -> Division:
+) -> Division:  # fmt: skip
     """Divide ``samples`` for the wanted D_A and D_C of ``goal``, starting with sample ``first`` in train."""
     atoms, compounds = as_kind(samples.atoms, ATOMS_ALPHA), as_kind(samples.compounds, COMPOUNDS_ALPHA)
     side_of = np.full(len(samples), -1, np.int8)

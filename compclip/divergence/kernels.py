@@ -174,8 +174,8 @@ def take(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end):
 
 
 @njit(cache=True)
-def overlap_after(kind, out, into, side, both):
-    """Return the overlap once ``into`` replaces ``out`` on ``side`` and, if ``both``, the reverse on the other side."""
+def after_exchange_of(kind, out, into, side, both):
+    """Return divergence and overlap once ``into`` replaces ``out`` on ``side``; if ``both``, also the reverse."""
     items, sides, other = kind.items, kind.sides, 1 - side
     count = 0
     for sample, sign in ((out, -1.0), (into, 1.0)):
@@ -193,17 +193,11 @@ def overlap_after(kind, out, into, side, both):
             if both:
                 there = power(sides.weights[other, item] - more, items.exponents[other])
             overlap += here * there - sides.powers[side, item] * sides.powers[other, item]
-    return overlap
-
-
-@njit(cache=True)
-def divergence_after(kind, out, into, side, both, overlap):
-    items, sides, other = kind.items, kind.sides, 1 - side
     more = items.totals[into] - items.totals[out]
     here, there = sides.totals[side] + more, sides.totals[other] - (more if both else 0.0)
     if here == 0.0 or there == 0.0:
-        return np.nan
-    return 1.0 - overlap / (power(here, items.exponents[side]) * power(there, items.exponents[other]))
+        return np.nan, overlap
+    return 1.0 - overlap / (power(here, items.exponents[side]) * power(there, items.exponents[other])), overlap
 
 
 @njit(cache=True)
@@ -231,11 +225,9 @@ def sum_up(kind):
 
 @njit(cache=True)
 def after_exchange(atoms, compounds, goal, out, into, side, both):
-    """Return the score, and both overlaps, once ``into`` replaces ``out`` on ``side`` as in ``overlap_after``."""
-    atom_overlap = overlap_after(atoms, out, into, side, both)
-    compound_overlap = overlap_after(compounds, out, into, side, both)
-    atom = divergence_after(atoms, out, into, side, both, atom_overlap)
-    compound = divergence_after(compounds, out, into, side, both, compound_overlap)
+    """Return the score, and both overlaps, after an exchange as in ``after_exchange_of``."""
+    atom, atom_overlap = after_exchange_of(atoms, out, into, side, both)
+    compound, compound_overlap = after_exchange_of(compounds, out, into, side, both)
     return score(goal, atom, compound), atom_overlap, compound_overlap
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.cache import Cache
 from compclip.core.errors import UserError
 from compclip.core.heldout import pair_names
@@ -16,17 +16,15 @@ from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
+from compclip.core.tables import DIVERGENCE, TESTS
 from compclip.divergence.chernoff import Totals, divergences
-from compclip.divergence.config import Subgraphs
+from compclip.divergence.config import DivergenceConfig, Subgraphs
 from compclip.divergence.pair_samples import pair_samples
 from compclip.divergence.samples import Bags, Weighing, collect, join
-from compclip.divergence.steps import MeasureSplits
 from compclip.divergence.subgraphs import LIMIT, Forest, find_subgraphs
-from compclip.io import empty_table, read_table, write_json, write_table
+from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, decode_tree
 from compclip.pairs.tree import Tree
-from compclip.text.lexicon import load_lexicon
 from compclip.text.parsing import fill, values
 
 CAPTION = ["image_id", "caption_id"]
@@ -77,9 +75,8 @@ def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.
     changes = swapped[[*CAPTION, "changes"]].explode("changes", ignore_index=True)
     change = pd.DataFrame(changes.pop("changes").tolist(), columns=["start", "new_adj"])
     place = [*CAPTION, "adjective_start"]
-    table = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"]).drop_duplicates(
-        place
-    )
+    changes = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"])
+    table = changes.drop_duplicates(place)
     inside = pairs.merge(swapped[[*CAPTION, "row"]], on=CAPTION)
     occurrences = inside.merge(table, on=place, how="left")
     lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
@@ -123,21 +120,14 @@ def row_of(
     """Return a row of ``tables.DIVERGENCE``."""
     atom, compound = divergences(train, test)
     row = {
-        "definition": definition,
-        "split": side.split,
-        "texts": side.texts,
-        "train": n_train,
-        "test": n_test,
+        "definition": definition, "split": side.split, "texts": side.texts, "train": n_train, "test": n_test,
         "atoms": np.count_nonzero(train.atoms + test.atoms),
         "compounds": np.count_nonzero(train.compounds + test.compounds),
-        "atom_divergence": atom,
-        "compound_divergence": compound,
-        "random_atom_mean": random[:, 0].mean(),
-        "random_atom_std": random[:, 0].std(),
-        "random_compound_mean": random[:, 1].mean(),
-        "random_compound_std": random[:, 1].std(),
+        "atom_divergence": atom, "compound_divergence": compound,
+        "random_atom_mean": random[:, 0].mean(), "random_atom_std": random[:, 0].std(),
+        "random_compound_mean": random[:, 1].mean(), "random_compound_std": random[:, 1].std(),
         "shuffles": len(random),
-    }
+    }  # fmt: skip
     return {name: round(float(value), DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
 
 
@@ -149,11 +139,9 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
         both = of_train / of_train.sum(), of_test / of_test.sum()
         # Names are sorted, so that ties are by name.
         first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[: min(SHOWN, np.count_nonzero(sum(both)))]
-        shares = {
-            name: np.round(of[first], DECIMALS).tolist() for name, of in zip(("train", "test"), both, strict=True)
-        }
-        head = {"definition": definition, "split": side.split, "kind": kind}
-        result.append({**head, "names": [names[i] for i in first], **shares})
+        head = {"definition": definition, "split": side.split, "kind": kind, "names": [names[i] for i in first]}
+        of_train, of_test = (np.round(of[first], DECIMALS).tolist() for of in both)
+        result.append({**head, "train": of_train, "test": of_test})
     return result
 
 
@@ -174,19 +162,17 @@ def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Def
     return lambda pool: Weighing(each.atom_names, each.compound_names, sums)
 
 
-def by_subgraphs(step: MeasureSplits, texts: pd.Series, warnings: list[str]) -> Definition:
+def by_subgraphs(
+    texts: pd.Series, extractor: Extractor, settings: Subgraphs, processes: int, cache: str | Path, warnings: list[str]
+) -> Definition:
     """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
-    settings = step.settings.subgraphs or Subgraphs()
-    nouns = load_lexicon(step.nouns) if step.nouns else None
-    adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
-    extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
     place, names = pd.factorize(texts)
     log.info("%d distinct texts: about %.1f GB of memory", len(names), (MEMORY + MEMORY_PER_TEXT * len(names)) / 1e9)
     batches = [names[i : i + BATCH].tolist() for i in range(0, len(names), BATCH)]
-    with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
+    with Cache(cache) as parses:
         with Progress(len(names), "texts") as progress:
-            fill(extractor, cache, batches, step.processes, progress.add)
-        values_of = (value for batch in batches for value in values(extractor, cache, batch))
+            fill(extractor, parses, batches, processes, progress.add)
+        values_of = (value for batch in batches for value in values(extractor, parses, batch))
         trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
     subgraphs = find_subgraphs(Forest(trees), settings.nodes)
     if subgraphs.skipped:
@@ -202,16 +188,34 @@ def by_subgraphs(step: MeasureSplits, texts: pd.Series, warnings: list[str]) -> 
     return weigh
 
 
-def main(step: MeasureSplits) -> None:
-    where = f"{step.dataset}/{step.composition}"
+def measure_splits(
+    captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame,
+    prompts: pd.DataFrame, settings: DivergenceConfig, *, extractor: Extractor | None = None, processes: int = 1,
+    cache: str | Path = ":memory:", dataset: str = "", composition: str = "", seed: int = 0,
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Measure the atom and compound divergence of each test split from train.
+
+    A sample is an image with its captions (in test_swapped, its swapped captions). There are two definitions of atoms
+    and compounds: ``pairs`` and, finer, ``subgraphs`` of the dependency parse. Texts ``captions`` are all captions of a
+    split's images, ``prompts`` only those prompted for; of train always all captions. Random divisions of the same
+    images at the same sizes are measured too; in them, test images have as many of their own captions as in the split,
+    since fewer words alone increase a divergence.
+
+    Args:
+        captions, pairs, ranking, splits, swapped, prompts: tables of ``core.tables``.
+        extractor: parses texts for ``subgraphs``; None: pairs only.
+        processes: processes that parse at once; the result is the same.
+        cache: SQLite file of parses, from which a killed call resumes.
+        dataset, composition: their names seed the random divisions.
+
+    Returns:
+        The table DIVERGENCE, and the distributions of the most frequent atoms and compounds with all warnings.
+    """
+    where = f"{dataset}/{composition}"
     # The rows of all texts: the captions sorted, then the swapped captions sorted.
-    captions = read_table(step.captions, CAPTIONS, [*CAPTION, "text"]).sort_values(CAPTION, ignore_index=True)
-    swapped = read_table(step.swapped, SWAPPED).sort_values(CAPTION, ignore_index=True)
+    captions = captions.sort_values(CAPTION, ignore_index=True)
+    swapped = swapped.sort_values(CAPTION, ignore_index=True)
     captions["row"], swapped["row"] = np.arange(len(captions)), len(captions) + np.arange(len(swapped))
-    splits = read_table(step.splits, SPLIT)
-    ranking = read_table(step.ranking, RANKING)
-    pairs = read_table(step.pairs, PAIRS, [*CAPTION, "adjective", "noun", "adjective_start"])
-    prompts = read_table(step.prompts, PROMPTS, [*CAPTION, "split"])
     sides = list(test_sides(captions, splits, swapped, prompts))
     train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
     warnings: list[str] = []
@@ -221,14 +225,14 @@ def main(step: MeasureSplits) -> None:
     def measure(definition: str, weigh: Definition) -> None:
         for side in sides:
             name = f"{definition}, {side.split} ({side.texts})"
-            keys = (step.dataset, step.composition, definition, side.split, side.texts)
             test = samples_of(side.captions)
             whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
             weighing = weigh(join(train, test))
             try:
                 of_train, of_test = map(weighing.totals, (train, test))
-                counts, generator = np.diff(test.begins), rng(step.seed, "measure_splits", *keys)
-                random = random_sides(weighing, join(train, whole_test), counts, step.settings.shuffles, generator)
+                generator = rng(seed, "measure_splits", dataset, composition, definition, side.split, side.texts)
+                counts = np.diff(test.begins)
+                random = random_sides(weighing, join(train, whole_test), counts, settings.shuffles, generator)
                 row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
             except UserError as error:
                 # A split without swaps, or without a word that counts.
@@ -246,14 +250,11 @@ def main(step: MeasureSplits) -> None:
     occurrences = pairs.merge(captions[[*CAPTION, "row"]], on=CAPTION)[["row", "adjective", "noun"]]
     texts = pd.concat([captions["text"], swapped["swapped_text"]], ignore_index=True)
     measure("pairs", by_pairs(pd.concat([occurrences, changed], ignore_index=True), ranking, len(texts)))
-    if step.settings.subgraphs:
-        measure("subgraphs", by_subgraphs(step, texts, warnings))
+    kept = None
+    if settings.subgraphs and extractor:
+        kept = settings.subgraphs.keep
+        measure("subgraphs", by_subgraphs(texts, extractor, settings.subgraphs, processes, cache, warnings))
     for warning in warnings:
         log.warning("warning: %s: %s", where, warning)
-    write_table(pd.DataFrame(rows) if rows else empty_table(DIVERGENCE), step.divergence, DIVERGENCE)
-    kept = step.settings.subgraphs.keep if step.settings.subgraphs else None
-    write_json({"distributions": shown, "kept_compounds": kept, "warnings": warnings}, step.summary)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    table = pd.DataFrame(rows) if rows else empty_table(DIVERGENCE)
+    return table, {"distributions": shown, "kept_compounds": kept, "warnings": warnings}

@@ -27,13 +27,10 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
     rows = row.loc[occurrences.loc[ranked, "image_id"]].to_numpy()
     used, kinds = np.unique(kinds[ranked], return_inverse=True)
     distinct = distinct.iloc[used]
-    atoms = pd.concat(["adjective:" + distinct["adjective"], "noun:" + distinct["noun"]])
-    atom_columns, atom_names = pd.factorize(atoms, sort=True)
+    words = pd.concat(["adjective:" + distinct["adjective"], "noun:" + distinct["noun"]])
+    atom_columns, atom_names = pd.factorize(words, sort=True)
     pair_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
     atom_columns = atom_columns.reshape(2, -1)[:, kinds].ravel()
-    return Samples(
-        count_matrix(np.tile(rows, 2), atom_columns, (len(row), len(atom_names))),
-        count_matrix(rows, pair_columns[kinds], (len(row), len(compound_names))),
-        [str(name) for name in atom_names],
-        [str(name) for name in compound_names],
-    )
+    atoms = count_matrix(np.tile(rows, 2), atom_columns, (len(row), len(atom_names)))
+    compounds = count_matrix(rows, pair_columns[kinds], (len(row), len(compound_names)))
+    return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])

@@ -11,11 +11,8 @@ from compclip.io import read_table
 from compclip.plot.labels import PART_NAMES
 
 # Columns of table.csv: the definition and the column of divergence.parquet.
-COLUMNS = {
-    "atom_divergence": ("pairs", "atom_divergence"),
-    "compound_divergence": ("pairs", "compound_divergence"),
-    "subgraph_divergence": ("subgraphs", "compound_divergence"),
-}
+COLUMNS = {name: ("pairs", name) for name in ("atom_divergence", "compound_divergence")}
+COLUMNS["subgraph_divergence"] = ("subgraphs", "compound_divergence")
 # The figures of a composition, by the parts of train and of a test split that they show. Train and seen are alike by
 # their draw, and so are the most frequent subgraphs of all splits.
 FIGURES = {
@@ -33,9 +30,8 @@ def read_divergences(place: Path) -> pd.DataFrame:
 
 def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str) -> Mapping[str, Any]:
     """Return the row of one measurement; empty if it was not made."""
-    rows = divergences[
-        (divergences["definition"] == definition) & (divergences["split"] == split) & (divergences["texts"] == texts)
-    ]
+    key = {"definition": definition, "split": split, "texts": texts}
+    rows = divergences[(divergences[[*key]] == pd.Series(key)).all(axis=1)]
     return {} if rows.empty else rows.iloc[0].to_dict()
 
 
@@ -43,10 +39,8 @@ def beside_score(divergences: pd.DataFrame, split: str, prompts: str) -> dict[st
     """Return ``COLUMNS`` of a score, None where not measured (as for the swapped captions of test_seen)."""
     if split == "test_seen" and prompts == "swapped":
         return dict.fromkeys(COLUMNS)
-    return {
-        name: measured(divergences, definition, split, "prompts").get(column)
-        for name, (definition, column) in COLUMNS.items()
-    }
+    columns = COLUMNS.items()
+    return {name: measured(divergences, kind, split, "prompts").get(column) for name, (kind, column) in columns}
 
 
 def share(value: float) -> str:

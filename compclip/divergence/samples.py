@@ -111,10 +111,8 @@ class Sample(BaseModel):
     def _check_places(self) -> Self:
         for compound in self.compounds:
             if isinstance(compound, Compound):
-                where, nodes = f"compound {compound.name!r}", set(compound.atoms)
-                require(
-                    nodes <= set(range(len(self.atoms))), where, f"expected indices from 0 to {len(self.atoms) - 1}"
-                )
+                where, nodes, last = f"compound {compound.name!r}", set(compound.atoms), len(self.atoms) - 1
+                require(nodes <= set(range(last + 1)), where, f"expected indices from 0 to {last}")
                 inside = all(nodes.issuperset(edge[:2]) for edge in compound.edges)
                 require(inside, where, "an edge has an end outside the compound's atoms")
         return self
@@ -160,23 +158,19 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
         lines += read_lines(path)
         rows.append(np.arange(first, len(lines)))
     strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in lines]
-    structures = [
-        [(c.name, frozenset([*c.atoms, *c.edges])) for c in line.compounds if isinstance(c, Compound)] for line in lines
-    ]
+    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in lines]
+    structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
     both = {name for bag in strings for name in bag} & {name for sample in structures for name, _ in sample}
-    require(
-        not both, paths[0], f"compound {min(both, default='')!r} is a string in one line and has structure in another"
-    )
+    fault = f"compound {min(both, default='')!r} is a string in one line and has structure in another"
+    require(not both, paths[0], fault)
     weights, total = structure_weights(structures), Counter[str]()
     for of_sample in weights:
         total.update(of_sample)
     # Sums of equal weights can differ in the last digits.
     heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:keep])
-    compounds = [
-        {**bag, **{name: weight for name, weight in of_sample.items() if name in heaviest}}
-        for bag, of_sample in zip(strings, weights, strict=True)
-    ]
-    samples = from_bags([Counter(line.atoms) for line in lines], compounds)
+    kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
+    bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
+    samples = from_bags([Counter(line.atoms) for line in lines], bags)
     ids = [line.id for line in lines]
     return replace(samples, ids=None if set(ids) <= {None} else ids), rows
 

@@ -210,7 +210,5 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgra
     # Compounds are numbered in the order of their first occurrences.
     first = np.flatnonzero(np.diff(np.maximum.accumulate(compounds), prepend=-1))
     log.info("%d occurrences of %d compounds in %d texts", begin, len(first), len(forest))
-    return Subgraphs(
-        forest, branching, room, begins, compounds, first, np.concatenate(inner),
-        np.concatenate(inner_counts), skipped,
-    )  # fmt: skip
+    within = np.concatenate(inner), np.concatenate(inner_counts)
+    return Subgraphs(forest, branching, room, begins, compounds, first, *within, skipped)

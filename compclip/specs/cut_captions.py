@@ -1,27 +1,38 @@
-"""Read a source of long captions: which examples are usable, and where the chunks of each caption end."""
+"""Find which long captions are usable for training, and where the chunks of each end."""
 
-from compclip.core import cli, tables
+from pathlib import Path
+
+import pandas as pd
+
 from compclip.core.cache import Cache
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.io import write_table
 from compclip.specs.chunks import chunk_all
-from compclip.specs.data import check_images, read_source
-from compclip.specs.steps import CutCaptions
+from compclip.specs.data import check_images
 
 
-def main(step: CutCaptions) -> None:
-    table = check_images(read_source(step.examples), step.images or step.examples.parent)
+def cut_captions(
+    examples: pd.DataFrame, images: Path, *, model: str = "en_core_web_sm", processes: int = 2,
+    cache: str | Path = ":memory:",
+) -> pd.DataFrame:  # fmt: skip
+    """Check examples (columns image, text; ``data.read_source``) and cut their captions into chunks.
+
+    Args:
+        images: folder that the images' paths are relative to.
+        model: spaCy pipeline.
+        processes: processes that parse at once; the result is the same.
+        cache: SQLite file of chunks, from which a killed call resumes.
+
+    Returns:
+        The examples with columns digest, fault ("" if usable) and ends, as in ``tables.CHUNKS``.
+    """
+    table = check_images(examples, images)
     usable = table["fault"] == ""
     for row in table[~usable].head(3).itertuples():
         log.warning("skipped: record %d (%s): %s", row.Index + 1, row.image, row.fault)
     fault = f"none of {len(table)} examples is usable"
-    require(usable.any(), step.examples, fault, "check that --images is the folder of the images")
+    require(usable.any(), images, fault, "check that this is the folder of their images")
     log.info("cutting %d captions into chunks, %d examples are skipped", usable.sum(), (~usable).sum())
-    with Cache(step.cache / "specs" / "chunks.sqlite") as cache:
-        table["ends"] = chunk_all(table["text"].where(usable, "").tolist(), step.parsing.model, cache, step.processes)
-    write_table(table, step.captions, tables.CHUNKS)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    with Cache(cache) as chunks:
+        table["ends"] = chunk_all(table["text"].where(usable, "").tolist(), model, chunks, processes)
+    return table

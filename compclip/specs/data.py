@@ -1,6 +1,6 @@
 """Images with long captions for training: read from ShareGPT4V or a table, checked, and drawn in the order of an epoch.
 
-``cut_captions`` reads and checks a source once and writes a table (CHUNKS); the training reads that table.
+``cut_captions`` checks a source once and makes a table (CHUNKS), from which the training draws.
 """
 
 import hashlib
@@ -13,14 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core import tables
-from compclip.core.digests import sha256
 from compclip.core.errors import UserError, require
 from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.core.seeds import rng
-from compclip.io import read_json, read_table, safe_id
+from compclip.io import read_json, safe_id
 
 THREADS = 8  # that check images
 
@@ -35,13 +33,12 @@ class Example:
 
 
 class Examples:
-    """The usable rows of a table of ``cut_captions``, by number; ``identity`` is of what a training sees of them."""
+    """The usable rows of a table of ``cut_captions``, by number."""
 
-    def __init__(self, table: Path, images: Path) -> None:
-        rows = read_table(table, tables.CHUNKS)
+    def __init__(self, rows: pd.DataFrame, images: Path) -> None:
         usable = rows[rows["fault"] == ""]
         self.names, self.texts, self.ends = (usable[name].to_numpy() for name in ("image", "text", "ends"))
-        self.images, self.skipped, self.identity = images, len(rows) - len(usable), sha256(table)
+        self.images, self.skipped = images, len(rows) - len(usable)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -72,9 +69,8 @@ def read_source(source: Path) -> pd.DataFrame:
         pairs = [(record.get("image"), _caption(record)) for record in records]
         table = pd.DataFrame(pairs, columns=["image", "text"], dtype=object)
     # Half a character cannot be written to artifacts.
-    table = table[["image", "text"]].map(
-        lambda cell: cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else ""
-    )
+    cells = table[["image", "text"]]
+    table = cells.map(lambda cell: cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else "")
     return table.assign(image=table["image"].str.removeprefix("./")).astype("str")
 
 

@@ -1,18 +1,15 @@
 """Draw what training with long captions changed: each judge's measures for each seed, and their differences."""
 
 import textwrap
+from collections.abc import Iterator
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from compclip.core import cli
 from compclip.core.log import log
-from compclip.io import atomic, read_frame
-from compclip.plot.drawing import draw_interval, name_rows, note, save, size, style
-from compclip.plot.page import write_section_page
-from compclip.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, section
-from compclip.specs.steps import DrawSpecs
+from compclip.plot.drawing import draw_interval, name_rows, note, size
+from compclip.specs.section import JUDGES, MEASURES, is_certain, pick
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
 MARKERS = {"stretched": "o", "contrastive": "s", "specs": "D"}
@@ -68,7 +65,7 @@ def draw_gains(table: pd.DataFrame) -> Figure:
 def draw_growing(steps: pd.DataFrame) -> Figure:
     """Draw one caption, a row per step: how far its similarities, right and wrong, are above that of its first step.
 
-    ``steps`` has the columns of ``intrinsic --similarities``.
+    ``steps`` has the columns of the similarities that ``intrinsic`` returns.
     """
     judges = [judge for judge in JUDGES if judge in set(steps["judge"])]
     texts = steps[steps["judge"] == judges[0]].sort_values("step")["text"]
@@ -90,31 +87,24 @@ def draw_growing(steps: pd.DataFrame) -> Figure:
 
 
 def _describe(table: pd.DataFrame) -> str:
-    return "; ".join(
-        f"seed {r.seed}, {MEASURES[r.measure]}, {r.judge}{f' − {r.against}' if r.against else ''}: {100 * r.value:.1f}"
-        for r in table.itertuples()
-    )
+    names = table["judge"] + (" − " + table["against"]).where(table["against"] != "", "")
+    rows = zip(table["seed"], table["measure"], names, table["value"], strict=True)
+    return "; ".join(f"seed {seed}, {MEASURES[name]}, {judge}: {100 * value:.1f}" for seed, name, judge, value in rows)
 
 
-def main(step: DrawSpecs) -> None:
-    table = read_intrinsic(step.intrinsic)
-    with atomic(step.table) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+def draw_specs(table: pd.DataFrame, steps: pd.DataFrame) -> Iterator[tuple[str, Figure, str, str]]:
+    """Yield the name of each figure, the figure, its title and its description: measures, gains, a growing caption.
+
+    Args:
+        table: measures and differences of each seed, of ``section.read_intrinsic``.
+        steps: the similarities that ``intrinsic`` returns, of one seed.
+    """
     values, gains = table[table["against"] == ""], table[table["against"] != ""]
-    steps = read_frame(step.similarities)
     # The first caption, by its image's name, with several negatives.
     sizes = steps.groupby(["image", "caption_id"])["negative"].count() / steps["judge"].nunique()
     image, caption = sizes[sizes >= min(3, sizes.max())].index[0]
     growing = steps[(steps["image"] == image) & (steps["caption_id"] == caption)]
-    with style():
-        title = "How each judge tells right details from wrong ones"
-        save(draw_measures(table), step.measures, title, _describe(values))
-        save(draw_gains(table), step.gains, "What the loss of SPECS gains", _describe(gains))
-        save(draw_growing(growing), step.growing, f"A caption of {image} that grows")
-    certain = int((gains["low"] > 0).sum())
-    log.info("%s: %d of %d gains have an interval above 0", step.table, certain, len(gains))
-    write_section_page(step.page, step.dataset, section(step.layout), step.settings)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    yield "measures", draw_measures(table), "How each judge tells right details from wrong ones", _describe(values)
+    yield "gains", draw_gains(table), "What the loss of SPECS gains", _describe(gains)
+    yield "growing", draw_growing(growing), f"A caption of {image} that grows", ""
+    log.info("%d of %d gains have an interval above 0", (gains["low"] > 0).sum(), len(gains))

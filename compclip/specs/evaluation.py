@@ -3,26 +3,45 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from compclip.clip.embed import Embedder, InvalidEmbedding
 from compclip.clip.tokens import cut_texts
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.pictures import BrokenImage, image_size
+from compclip.core.step import Cache, Input, Key, Output, Seed, Step, Threads
 from compclip.dataset.source import named
 from compclip.plot import labels
 from compclip.score.scores import rounded
-from compclip.specs.steps import Evaluation
+from compclip.specs.config import Resamples
 from compclip.stats import interval
 from compclip.stats.interval import share
 
 Skipped = dict[str, list[str]]  # from a reason to the names of what was skipped
 MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions empty"
 NO_FILE = "no such image file"
+
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"], Key("specs.base.device"), Field("auto", description="auto: a GPU if there is one")
+]
+
+
+class Evaluation(Step):
+    """The base of the evaluations of a judge that are run by hand."""
+
+    judge: Input = Field(description="folder of the judge")
+    bootstrap: Annotated[Resamples, Key("specs.bootstrap")]
+    seed: Seed
+    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    threads: Threads
+    device: Device
+    cache: Cache
+    output: Output = Field(description="the result (JSON)")
 
 
 def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
@@ -54,10 +73,8 @@ def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarra
 def _fault(path: Path) -> str:
     try:
         image_size(path)
-    except BrokenImage as error:
-        return f"unreadable image: {error}"
-    except OSError as error:
-        return f"unreadable image: {error.strerror}"
+    except (BrokenImage, OSError) as error:
+        return f"unreadable image: {error.strerror if isinstance(error, OSError) else error}"
     return ""
 
 
@@ -95,16 +112,17 @@ def estimate(
     return {**ends, "n": len(values), "images": len(np.unique(np.asarray(images, dtype=str)))}
 
 
-def head(step: Evaluation, data: Path, definition: str) -> dict[str, Any]:
+def head(data: Path, definition: str, resamples: int, seed: int) -> dict[str, Any]:
+    """Return what every result begins with."""
     about = {"data": data.resolve().name, "definition": " ".join(definition.split()), "level": interval.LEVEL}
-    return about | {"resamples": step.bootstrap, "seed": step.seed}
+    return about | {"resamples": resamples, "seed": seed}
 
 
 def judge_of(embedder: Embedder) -> dict[str, str]:
     return {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
 
 
-def report_skipped(skipped: Mapping[str, Sequence[str]], data: Path) -> dict[str, Any]:
+def report_skipped(skipped: Mapping[str, Sequence[str]], data: str | Path) -> dict[str, Any]:
     """Log a warning for each reason; returns what the result says about them."""
     for reason, names in skipped.items():
         if names:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -11,17 +11,15 @@ import pandas as pd
 import pyarrow as arrow
 from pyarrow import parquet
 
-from compclip.clip.embed import Embedder, open_embedder
-from compclip.core import cli
+from compclip.clip.embed import Embedder
 from compclip.core.cli import one_line
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.records import read_records
 from compclip.core.seeds import rng
-from compclip.io import atomic, write_frame, write_json
+from compclip.io import atomic
 from compclip.specs import evaluation
 from compclip.specs.evaluation import EMPTY, Estimator, Skipped, encode_images, estimate, is_absent, percent
-from compclip.specs.steps import Intrinsic
 from compclip.stats import interval
 
 DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its increments,
@@ -145,6 +143,15 @@ def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFr
     return _sorted(pd.DataFrame(steps, columns=STEPS)), skipped
 
 
+def read_steps(data: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, Skipped]:
+    """Return the steps of a table, or of sDCI's folder, and what is skipped.
+
+    A table has the columns image, caption_id, step, text and, optionally, negative (the text with its newest part
+    replaced by a wrong one). ``images``: folder of the images; None: the folder of the data.
+    """
+    return read_sdci(data, images, cache) if data.is_dir() else read_table(data, images)
+
+
 def _text(cell: Any) -> str | None:
     return cell if isinstance(cell, str) and cell.strip() else None
 
@@ -192,48 +199,50 @@ def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
     return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
 
 
-def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, pd.DataFrame, pd.DataFrame, Skipped]:
-    """Return a judge's part of the result, the captions' measures, the steps with similarities, and skipped images."""
-    with open_embedder(judge, step.batch, step.threads, step.device, step.cache) as embedder:
-        compared, skipped = similarities(steps, embedder)
-        captions = score_captions(compared)
-        require(len(captions), step.data, f"none of {count_captions(compared)} readable captions {TOO_SHORT}", LONGER)
-        last = compared.groupby(["image", "caption_id"])["text"].last()
-        result: dict[str, Any] = {"folder": judge.resolve().name, **evaluation.judge_of(embedder)}
-        result["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
-        result |= summarize(captions, step.bootstrap, step.seed)
-    log.info("%s: %s", judge, ", ".join(f"{measure} {percent(result[measure])}" for measure in MEASURES))
-    return result, captions, compared.drop(columns="path").assign(judge=result["folder"]), skipped
+def intrinsic(
+    steps: pd.DataFrame, judges: Iterable[tuple[str, Embedder]], *, skipped: Mapping[str, list[str]] | None = None,
+    resamples: int = 2000, seed: int = 0, where: str | Path = "captions",
+) -> tuple[dict[str, Any], pd.DataFrame]:  # fmt: skip
+    """Measure how often the similarity rises with a correct detail and falls with a wrong one (SPECS).
 
+    Args:
+        steps: captions of growing detail (columns STEPS), of ``read_steps``.
+        judges: each judge's name and embedder; the first is compared with the others, paired over the same images.
+            An iterator may load one judge after another.
+        skipped: what of the data is skipped already.
+        resamples: bootstrap resamples of images for the intervals.
+        where: what messages call the data.
 
-def main(step: Intrinsic) -> None:
-    is_folder = step.data.is_dir()
-    steps, skipped = read_sdci(step.data, step.images, step.cache) if is_folder else read_table(step.data, step.images)
-    require(count_captions(steps, 3), step.data, f"none of {count_captions(steps)} captions {TOO_SHORT}", LONGER)
+    Returns:
+        The result (DEFINITION), and the similarities of each step by each judge.
+    """
+    require(count_captions(steps, 3), where, f"none of {count_captions(steps)} captions {TOO_SHORT}", LONGER)
     log.info("%d images, %d captions, %d texts", steps["image"].nunique(), count_captions(steps), len(steps))
-    judges, captions, compared = [], [], []
-    for folder in [step.judge, *step.against]:
-        result, measured, table, unseen = evaluate(step, folder, steps)
-        skipped |= unseen
-        judges.append(result)
+    left_out: Skipped = dict(skipped or {})
+    results, captions, compared = [], [], []
+    for name, embedder in judges:
+        table, unseen = similarities(steps, embedder)
+        left_out |= unseen
+        measured = score_captions(table)
+        require(len(measured), where, f"none of {count_captions(table)} readable captions {TOO_SHORT}", LONGER)
+        last = table.groupby(["image", "caption_id"])["text"].last()
+        judge: dict[str, Any] = {"folder": name, **evaluation.judge_of(embedder)}
+        judge["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
+        judge |= summarize(measured, resamples, seed)
+        log.info("%s: %s", name, ", ".join(f"{measure} {percent(judge[measure])}" for measure in MEASURES))
+        results.append(judge)
         captions.append(measured)
-        compared.append(table)
+        compared.append(table.drop(columns="path").assign(judge=name))
     gains = [
-        {"a": judges[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"],
-         **differences(captions[0], measured, step.bootstrap, step.seed)}
-        for other, measured in zip(judges[1:], captions[1:], strict=True)
+        {"a": results[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"],
+         **differences(captions[0], measured, resamples, seed)}
+        for other, measured in zip(results[1:], captions[1:], strict=True)
     ]  # fmt: skip
-    result = evaluation.head(step, step.data, DEFINITION) | {
+    result = {
         "captions": count_captions(steps),
         "captions_with_one_increment_or_none": count_captions(compared[-1]) - len(captions[-1]),
-        "left_out": evaluation.report_skipped(skipped, step.data),
-        "judges": judges,
+        "left_out": evaluation.report_skipped(left_out, where),
+        "judges": results,
         "differences": gains,
     }
-    write_json(result, step.output)
-    if step.similarities:
-        write_frame(pd.concat(compared, ignore_index=True), step.similarities)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    return result, pd.concat(compared, ignore_index=True)

@@ -13,7 +13,7 @@ import torch
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.clip.model import assemble, construct
+from compclip.clip.model import MANIFEST, MODEL, TOKENIZER, VOCABULARY, WEIGHTS, assemble, construct
 from compclip.clip.pixels import PREPROCESS
 from compclip.clip.weights import SETTINGS, read_weights
 from compclip.core import cli
@@ -22,7 +22,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.hub import hub_file
 from compclip.core.step import Output, Step
 from compclip.specs.config import KEEP
-from compclip.specs.stretch import check_output, write_judge
+from compclip.specs.stretch import write_judge
 
 HUB = {  # the default file of a model on huggingface.co
     "Xiaohud/SPECS": "spec.pt",
@@ -33,6 +33,8 @@ HUB = {  # the default file of a model on huggingface.co
 
 FIRST, REST = "positional_embedding", "positional_embedding_res"
 HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
+# A folder with only these files may be replaced by another judge.
+JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv", "loss.png"}
 
 
 class Released(Step):
@@ -89,6 +91,17 @@ def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
 
 def _layers(state: Mapping[str, torch.Tensor], tower: str) -> int:
     return len({match[1] for key in state if (match := re.match(rf"{re.escape(tower)}\.resblocks\.(\d+)\.", key))})
+
+
+def check_output(folder: Path, source: str | Path) -> None:
+    """Check that writing a judge to ``folder`` overwrites nothing but another judge, and not its ``source``."""
+    where, target = f"--output {folder}", folder.resolve()
+    require(target.is_dir() or not target.exists(), where, "is a file", "choose a folder")
+    files = {path.name for path in target.iterdir()} - {".snakemake_timestamp"} if target.exists() else set()
+    is_judge = {MODEL, MANIFEST} <= files <= JUDGE_FILES
+    require(is_judge or not files, where, "has other files than a judge's", "choose a new or an empty folder")
+    inside = Path(source).exists() and Path(source).resolve().is_relative_to(target)
+    require(not inside, where, f"would overwrite {source}", "choose another folder")
 
 
 def main(step: Released) -> None:

@@ -20,8 +20,7 @@ from compclip.core.seeds import rng
 from compclip.core.step import Input
 from compclip.io import read_json, write_json
 from compclip.specs import evaluation
-from compclip.specs.evaluation import EMPTY, Skipped, encode_images, estimate, percent
-from compclip.specs.steps import Evaluation, ImageFolder
+from compclip.specs.evaluation import EMPTY, Evaluation, Skipped, encode_images, estimate, percent
 
 KS = (1, 5, 10)
 SIMILARITIES_IN_MEMORY = 1 << 25  # 4 bytes each, and as many marks
@@ -40,7 +39,7 @@ class Retrieval(Evaluation):
     """
 
     data: Input = Field(description="COCO's or Urban1k's folder, or a table of images and captions")
-    images: ImageFolder
+    images: Input | None = Field(None, description="folder of the images; default: the folder of the data")
     split: str = Field("val2017", description="split of COCO")
     captions: int = Field(5, ge=0, description="captions of each image of COCO, the first ones, as published; 0: all")
 
@@ -176,7 +175,7 @@ def main(step: Retrieval) -> None:
         own = pd.Index(names).get_indexer(gallery["image"])
         texts = embedder.texts(gallery["caption"].tolist())
         hits = retrieve(vectors[fault == ""], texts, own, embedder.judge.device)
-        result = evaluation.head(step, step.data, DEFINITION) | evaluation.judge_of(embedder)
+        result = evaluation.head(step.data, DEFINITION, step.bootstrap, step.seed) | evaluation.judge_of(embedder)
         result |= {"images": len(names), "captions": len(texts)}
         result["captions_cut"] = evaluation.count_truncated(embedder, gallery["caption"].tolist())
     result["left_out"] = evaluation.report_skipped(skipped, step.data)

@@ -15,8 +15,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.step import Cache, Input, Output, Step, Threads
 from compclip.io import atomic
-from compclip.specs.evaluation import embed_readable
-from compclip.specs.steps import Device
+from compclip.specs.evaluation import Device, embed_readable
 
 OK, TRUNCATED = "ok", "cut"
 PAIRS_AT_ONCE = 4096

@@ -18,9 +18,8 @@ from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.core.step import Input
 from compclip.io import write_json
-from compclip.specs.evaluation import estimate, head, percent
+from compclip.specs.evaluation import Evaluation, estimate, head, percent
 from compclip.specs.retrieval import recalls
-from compclip.specs.steps import Evaluation
 
 DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of its texts'
 unit vectors, of unit length. Ties are in random order: an image counts with its chance. Intervals resample images."""
@@ -69,7 +68,7 @@ def main(step: ZeroShot) -> None:
     vectors = judge.encode_images([(image, None) for image in images], step.batch)
     hits = recalls(vectors, classes.T.cpu().numpy(), own, (1, 5), judge.device, "images")
     about = {"judge": judge.name, "judge_hash": judge.hash, "templates": step.templates, "classes": len(names)}
-    result = head(step, step.data, DEFINITION) | about
+    result = head(step.data, DEFINITION, step.bootstrap, step.seed) | about
     for k, values in zip((1, 5), hits.T, strict=True):
         generator = rng(step.seed, "zero_shot", k)
         result[f"top-{k}"] = estimate(values, np.arange(len(values)).astype(str), step.bootstrap, generator)

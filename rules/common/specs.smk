@@ -1,16 +1,9 @@
 # specs: the CLIP that is stretched, its long captions, and what is shown.
+from compclip.clip.config import ModelConfig
+
 SPECS = f"{RESULTS}/{DATASET}/specs/{{seed}}"
 FIRST = SPECS.format(seed=CONFIG.specs.seeds[0]) if CONFIG.specs else ""
 SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains", "growing")}
-
-
-def specs_base():
-    """What is stretched, its settings and the user's files: the trained judge, or a pretrained model."""
-    base = CONFIG.specs.base
-    if base.epochs:
-        return [f"{SPECS}/base"], {"judge": lambda wildcards: f"{SPECS}/base".format(seed=wildcards.seed)}
-    weights = base.model_dump(mode="json", include={"pretrained", "preprocess"}, exclude_none=True)
-    return base.files(), {"judge": base.model, **weights}
 
 
 def long_captions():
@@ -26,7 +19,7 @@ def long_captions():
 
 def users_files(*paths):
     """Their fingerprint as a param, if the long captions are the user's."""
-    return {"contents": contents(*paths) if CONFIG.specs.data else ""}
+    return contents(*paths) if CONFIG.specs.data else ""
 
 
 def specs_outputs():

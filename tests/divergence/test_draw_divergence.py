@@ -3,19 +3,18 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from compclip.divergence import draw_divergence
 from compclip.divergence.draw_divergence import draw_path, draw_shares
 from compclip.divergence.results import FIGURES
-from compclip.divergence.steps import DrawDivergence
 from compclip.io import read_json, write_json
 from compclip.plot.drawing import save, style
 from compclip.plot.page import described
 from tests.project import COMPOSITION, DATASET
+from tests.scripts import job
+from workflow_scripts.divergence import draw_divergence
 
 ROW = {
     "train": 1200, "test": 300, "atoms": 2, "compounds": 100, "atom_divergence": 0.0123,
@@ -24,18 +23,15 @@ ROW = {
 }  # fmt: skip
 
 
-def draw(results: Path, **more: Any) -> dict[str, bytes]:
+def draw(results: Path, divided: bool = False) -> dict[str, bytes]:
     place = results / DATASET / COMPOSITION
-    step = DrawDivergence(
-        divergence=place / "divergence.parquet", summary=place / "divergence.json", results=results, dataset=DATASET,
-        composition=COMPOSITION, **more,
-    )  # fmt: skip
-    draw_divergence.main(step)
-    return {
-        file.stem.removeprefix(f"{DATASET}_{COMPOSITION}_"): file.read_bytes()
-        for file in (results / "figures").glob(f"{DATASET}_{COMPOSITION}_*.svg")
-        if "_in_train" in file.stem or "division" in file.stem
-    }
+    figures = {name: results / f"{name}.svg" for name in (*FIGURES, *["division"] * divided)}
+    inputs = {"divergence": place / "divergence.parquet", "summary": place / "divergence.json"}
+    draw_divergence.main(job(
+        input=inputs | ({"division": division(results)} if divided else {}), output={"figures": [*figures.values()]},
+        wildcards={"composition": COMPOSITION}, dataset=DATASET, seed=0,
+    ))  # fmt: skip
+    return {name: file.read_bytes() for name, file in figures.items()}
 
 
 @pytest.fixture
@@ -58,9 +54,9 @@ def division(results: Path) -> Path:
 
 
 def test_same_data_same_bytes(copied: Path) -> None:
-    figures = draw(copied, division=division(copied))
+    figures = draw(copied, divided=True)
     assert set(figures) == {*FIGURES, "division"}
-    assert draw(copied, division=division(copied)) == figures
+    assert draw(copied, divided=True) == figures
 
 
 def test_a_figure_has_its_numbers(copied: Path) -> None:

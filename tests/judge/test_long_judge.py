@@ -9,6 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
+from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, load_judge, read_judge
 from compclip.clip.sources import find_model
 from compclip.clip.tokens import tokenize
@@ -17,8 +18,7 @@ from compclip.io import read_json
 from compclip.judge.config import JudgeConfig
 from compclip.score import score_images
 from compclip.score.steps import ScoreImages
-from compclip.specs import stretch
-from compclip.specs.steps import Stretch
+from compclip.specs.stretch import stretch, write_judge
 from tests.clip.conftest import clip_folder
 from tests.score import world
 
@@ -37,7 +37,8 @@ def stretched(folder: Path, length: int) -> Path:
     (folder / "short.json").write_text(json.dumps(SHORT))
     output = folder / f"judge{length}"
     short = clip_folder(folder / f"from{length}" / "short", SHORT)
-    stretch.main(Stretch(judge=f"local-dir:{short}", length=length, output=output))
+    built = build(ModelConfig(model=f"local-dir:{short}"), [], 0)
+    write_judge(stretch(built, length), f"short-{length}", None, {}, output)
     return output
 
 

@@ -20,16 +20,15 @@ from compclip.clip.model import Judge, load_judge
 from compclip.clip.vision import import_torchvision
 from compclip.core import cli
 from compclip.core.cache import Cache
-from compclip.specs import correlate, stretch
+from compclip.specs import correlate
 from compclip.specs import score as step
 from compclip.specs.correlate import correlations
 from compclip.specs.measure import cosine, specs
 from compclip.specs.score import read_pairs, score_pairs
-from compclip.specs.steps import Stretch
 from tests.clip.conftest import clip_folder
 from tests.specs.evaluated import refused
 
-from .test_stretch import TINY
+from . import test_stretch
 
 LONG = " ".join(f"word{n % 7}" for n in range(10_000))
 TEXTS = ["A red bird.", "a bird, with a long bill, and black wings", 'she said "look"\nand left', "ein Vögelchen – 鳥"]
@@ -39,7 +38,8 @@ TEXTS = ["A red bird.", "a bird, with a long bill, and black wings", 'she said "
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a random judge that reads 248 tokens, four images and three broken ones."""
     folder = tmp_path_factory.mktemp("pairs")
-    stretch.main(Stretch(judge=f"local-dir:{clip_folder(folder / 'tiny', TINY)}", output=folder / "judge"))
+    tiny = clip_folder(folder / "tiny", test_stretch.TINY)
+    test_stretch.run(folder / "judge", model=f"local-dir:{tiny}")
     draw = np.random.default_rng(0)
     for number in range(4):
         Image.fromarray(draw.integers(0, 256, (40, 50 + number, 3), np.uint8)).save(folder / f"{number}.png")

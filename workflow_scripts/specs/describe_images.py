@@ -1,0 +1,20 @@
+"""Describe the sketches at length, and divide them into training and test images."""
+
+from pathlib import Path
+
+from compclip.core.tables import IMAGES
+from compclip.io import read_frame, read_table, write_table
+from compclip.specs.describe_images import SCHEMAS, describe_images
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    scenes, paths = read_frame(job.input.scenes), read_table(job.input.images, IMAGES).set_index("image_id")["path"]
+    scenes["file"] = [Path(paths[image]).name for image in scenes["image_id"]]
+    described = describe_images(scenes, test=job.params.test, seed=int(job.wildcards.seed))
+    for name, table in described.items():
+        write_table(table, getattr(job.output, name), SCHEMAS[name])
+
+
+if __name__ == "__main__":
+    run(main)

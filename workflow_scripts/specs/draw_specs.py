@@ -1,0 +1,26 @@
+"""Draw what training with long captions changed, for each seed, and write its page: one file."""
+
+from pathlib import Path
+
+from compclip.core.layout import Layout
+from compclip.io import atomic, read_frame
+from compclip.plot.drawing import save, style
+from compclip.plot.page import write_section_page
+from compclip.specs.draw_specs import draw_specs
+from compclip.specs.section import read_intrinsic, section
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    params, table = job.params, read_intrinsic(job.input.intrinsic)
+    with atomic(job.output.table) as temporary:
+        table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+    with style():
+        for name, figure, title, description in draw_specs(table, read_frame(job.input.similarities)):
+            save(figure, getattr(job.output, name), title, description)
+    layout = Layout(Path(params.results), params.dataset)
+    write_section_page(job.output.page, params.dataset, section(layout), params.settings)
+
+
+if __name__ == "__main__":
+    run(main)
