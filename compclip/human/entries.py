@@ -5,12 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from compclip.core.heldout import read_heldout
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, MANIFEST, PAIRS, PROMPTS, RANKING, SCORES, SWAPPED
-from compclip.human.steps import SampleTasks
+from compclip.core.tables import TESTS
 from compclip.human.tasks import PROMPT
-from compclip.io import read_table
 from compclip.split.swap_adjectives import Candidate, apply
 from compclip.split.wording import Mention
 
@@ -52,13 +49,27 @@ def make_trials(
     return pd.DataFrame(rows, columns=TRIAL), skipped
 
 
-def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame) -> Others:
-    """Return the caption that each prompt is compared with; ``trials`` as from ``make_trials``."""
+def other_captions(
+    captions: pd.DataFrame,
+    pairs: pd.DataFrame,
+    swapped: pd.DataFrame,
+    prompts: pd.DataFrame,
+    heldout: set[str],
+    adjectives: list[str],
+    seed: int,
+) -> Others:
+    """Return the caption that each prompt is compared with.
+
+    It differs in adjectives only: for a seen caption it is its swap, for a swapped caption its original, and for an
+    unseen caption itself with another one of ``adjectives`` in place of the held-out pair's.
+    """
     others: Others = {}
     for row in swapped.itertuples():
         others["test_seen", row.image_id, row.caption_id] = row.swapped_text
         others["test_swapped", row.image_id, row.caption_id] = row.text
     unseen = prompts.loc[prompts["split"] == "test_unseen", ["image_id", "caption_id", "pair"]].drop_duplicates()
+    captions, pairs = (table[table["image_id"].isin(unseen["image_id"])] for table in (captions, pairs))
+    trials, _ = make_trials(captions, pairs, heldout, adjectives, seed)
     of_pairs = trials.assign(pair=trials["adjective"] + "_" + trials["noun"])
     for row in unseen.merge(of_pairs, on=["image_id", "caption_id", "pair"]).itertuples():
         others["test_unseen", row.image_id, row.caption_id] = row.wrong_text
@@ -70,7 +81,7 @@ def entries_of(
     manifests: Mapping[str, pd.DataFrame],
     scores: Mapping[tuple[str, str], pd.DataFrame],
     others: Others,
-    splits: Sequence[str],
+    splits: Sequence[str] = TESTS,
 ) -> tuple[pd.DataFrame, Counter[str]]:
     """Return a row for each scored image, and counts of the others by reason.
 
@@ -101,25 +112,3 @@ def entries_of(
         entries = entries[~unswapped]
     entries = entries.sort_values(["generator", *PROMPT], ignore_index=True)
     return entries.astype(object).where(entries.notna(), None), skipped
-
-
-def read_entries(step: SampleTasks) -> tuple[pd.DataFrame, Counter[str]]:
-    prompts, swapped = read_table(step.prompts, PROMPTS), read_table(step.swapped, SWAPPED)
-    unseen = set(prompts.loc[prompts["split"] == "test_unseen", "image_id"])
-    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
-    trials, _ = make_trials(
-        captions[captions["image_id"].isin(unseen)],
-        pairs[pairs["image_id"].isin(unseen)],
-        set(read_heldout(step.heldout)),
-        sorted(read_table(step.ranking, RANKING)["adjective"].unique()),
-        step.seed,
-    )
-    manifests = {name: read_table(path, MANIFEST) for name, path in zip(step.generators, step.manifests, strict=True)}
-    scores: dict[tuple[str, str], pd.DataFrame] = {
-        (name, split): read_table(folder / f"{split}.parquet", SCORES)
-        for name, folder in zip(step.generators, step.scores, strict=True)
-        for split in step.sampling.splits
-        if (folder / f"{split}.parquet").is_file()
-    }
-    others = other_captions(swapped, prompts, trials)
-    return entries_of(prompts, manifests, scores, others, step.sampling.splits)

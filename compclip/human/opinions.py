@@ -20,7 +20,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import TESTS
 from compclip.human.answers import collect
-from compclip.human.tasks import ALL_KINDS, KINDS, read_tasks
+from compclip.human.tasks import ALL_KINDS, KINDS
 from compclip.stats import interval
 
 TIE, ALL = "tie", "all"
@@ -99,9 +99,11 @@ class Screened:
         return self.workers.assign(worker=np.arange(1, len(self.workers) + 1)).round(DECIMALS)
 
 
-def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
-    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks."""
-    tasks = read_tasks(tasks_file)
+def screen(tasks: pd.DataFrame, files: Sequence[Path], keep: float) -> Screened:
+    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks.
+
+    ``tasks`` as from ``read_tasks``; ``files`` as in ``answers``.
+    """
     answers, records, problems = collect(files, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
     for problem in problems[:MAX_WARNINGS]:
         log.warning("warning: %s", problem)
@@ -109,7 +111,7 @@ def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
         log.debug("skipped: %s", problem)
     if problems:
         log.warning("warning: %d faulty records skipped; the log lists them", len(problems))
-    require(len(answers), files[0], f"no answer to the tasks of {tasks_file}", "give the answers to these tasks")
+    require(len(answers), files[0], "no answer to the tasks", "give the answers to these tasks")
     if contradictions := records["contradicts another"]:
         log.warning("warning: %d answers contradict another answer of the same worker; skipped", contradictions)
     opinions = opinions_of(answers, tasks)
