@@ -11,14 +11,10 @@ import numpy as np
 import pandas as pd
 
 from compclip.compun.prompts import usual_prompts
-from compclip.compun.steps import AnalyzeChoices
-from compclip.core import cli
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import CHOICES, COMPOUNDS, NOUNS_SEEN
-from compclip.io import read_json, read_table, spreadsheet_safe, write_text
+from compclip.core.tables import NOUNS_SEEN
 from compclip.stats import interval
 from compclip.stats.paired import holm, mcnemar
 
@@ -92,32 +88,37 @@ def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[dict[str
             yield row | {"p": float(p)}
 
 
-def analyze(
-    choices: pd.DataFrame, compounds: pd.DataFrame, people: dict[str, Any] | None, estimate: Estimator
+def analyze_choices(
+    choices: pd.DataFrame,
+    compounds: pd.DataFrame,
+    people: dict[str, Any] | None = None,
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Return COLUMNS; ``people`` has value, low, high and n of human accuracy."""
-    kinds = compounds.dropna(subset="kind").set_index("compound")["kind"]
+    """Return measures of the choices, and their differences.
+
+    Args:
+        choices: ``CHOICES``.
+        compounds: ``COMPOUNDS``.
+        people: value, low, high and n of human accuracy, if people were asked.
+        resamples: resamples of the 95 % intervals, over compounds.
+        seed: seed of every random choice.
+
+    Returns:
+        ``COLUMNS``: a row for each model, prompt and measure; p for differences only.
+    """
+    require(len(choices), "choices", "there are none", "at least one model and one complete compound are needed")
+    others = set(choices["compound"]) - set(compounds["compound"])
+    require(not others, "choices", f"{len(others)} compounds are not in the table of compounds", "run classify again")
+    kinds, estimate = compounds.dropna(subset="kind").set_index("compound")["kind"], Estimator(resamples, seed)
+    if kinds.empty:
+        log.warning("warning: compounds: no compound has a kind; there is no figure by kind")
     rows = [*measures(choices, kinds, estimate), *differences(choices, estimate)]
     if people:
         rows.append({"model": PEOPLE, "measure": RIGHT, **people})
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def main(step: AnalyzeChoices) -> None:
-    compounds, choices = read_table(step.compounds, COMPOUNDS), read_table(step.choices / "choices.parquet", CHOICES)
-    require(len(choices), step.choices, "no choices", "at least one model and one complete compound are needed")
-    others = set(choices["compound"]) - set(compounds["compound"])
-    require(not others, step.choices, f"{len(others)} compounds are not in {step.compounds}", "run classify again")
-    people = read_json(step.people)["accuracy"] if step.people else None
-    table = analyze(choices, compounds, people, Estimator(step.bootstrap, step.seed))
-    text = spreadsheet_safe(table).to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
-    write_text(text, step.analysis)
-    if compounds["kind"].isna().all():
-        log.warning("warning: %s: no compound has a kind; there is no figure by kind", step.compounds)
+    table = pd.DataFrame(rows, columns=COLUMNS)
     for row in table[table["measure"] == RIGHT].itertuples():
         values = (row.model, row.prompt, 100 * row.value, 100 * row.low, 100 * row.high, row.n)
         log.info("%s, %s: %.1f %% [%.1f, %.1f] of %d", *values)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    return table

@@ -1,16 +1,15 @@
 """Draw compounds: a list, three images of each, texts about them, and pictures to train small CLIPs on."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import pandas as pd
+from PIL import Image
 
-from compclip.compun.config import TRAININGS
+from compclip.compun.config import Drawn
 from compclip.compun.drawn import (
     NOUNS,
     PAIRS,
-    SIZE,
     Compound,
     Thing,
     draw_thing,
@@ -21,19 +20,15 @@ from compclip.compun.drawn import (
     write_descriptions,
     write_examples,
 )  # fmt: skip
-from compclip.compun.steps import DrawCompounds
-from compclip.core import cli, seeds, tables
+from compclip.core import seeds
 from compclip.core.errors import require
-from compclip.core.log import log
-from compclip.core.progress import track
-from compclip.dataset.sketch.draw import png
 from compclip.dataset.sketch.world import Dice
-from compclip.io import atomic_folder, empty_table, write_json, write_table, write_text
 
 CAPTIONS = 6  # of a training picture
 WATCHED = 60  # pictures of single things that are watched while a CLIP trains, and not trained on
 EACH = 8  # training pictures of a compound
 PAIR_FRACTION = 1 / 3  # training pictures of two things, for each of a single thing
+Texts = dict[str, list[str]]  # by compound
 
 
 class Picture(NamedTuple):
@@ -70,51 +65,41 @@ def training_pictures(
                 yield Picture(compound.things, compound, part, dice_of(part, compound.name, index))
 
 
-def write_training(pictures: Sequence[Picture], folder: Path, results: Path) -> dict[str, int]:
-    """Write the pictures, their captions, and a table of splits for each training; return its number of images."""
-    captions = []
-    ids = [f"{index:05d}" for index in range(len(pictures))]
-    with atomic_folder(folder / "images") as images:
-        for image_id, picture in zip(ids, track(pictures, len(pictures), "training pictures"), strict=True):
-            (images / f"{image_id}.png").write_bytes(png(paint(picture.things, picture.dice)))
-            texts = [write_caption(picture.things, picture.compound, picture.dice) for _ in range(CAPTIONS)]
-            captions += [(image_id, number, None, text) for number, text in enumerate(texts)]
-    place = (folder / "images").relative_to(results)
-    table = empty_table(tables.IMAGES).reindex(range(len(ids)))
-    table = table.assign(image_id=ids, path=[f"{place}/{name}.png" for name in ids], width=SIZE, height=SIZE)
-    write_table(table.astype({"width": "Int64", "height": "Int64"}), folder / "images.parquet", tables.IMAGES)
-    texts = pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"])
-    write_table(texts.astype({"class_id": "str"}), folder / "captions.parquet", tables.CAPTIONS)
-    trained = {}
-    for training in TRAININGS:
-        split = {"both": "train", "watched": "test_seen"} | ({"taught": "train"} if training == "taught" else {})
-        splits = pd.DataFrame({"image_id": ids, "split": [split.get(picture.part) for picture in pictures]}).dropna()
-        write_table(splits, folder / f"{training}.parquet", tables.SPLIT)
-        trained[training] = int((splits["split"] == "train").sum())
-    return trained
+def paint_training(pictures: Iterable[Picture]) -> Iterator[tuple[Image.Image, list[str]]]:
+    """Yield each training picture with its captions."""
+    for things, compound, _, dice in pictures:
+        yield paint(things, dice), [write_caption(things, compound, dice) for _ in range(CAPTIONS)]
 
 
-def main(step: DrawCompounds) -> None:
-    tested, folder = step.drawn.tested, step.folder
-    compounds = make_compounds(step.seed, tested + tested // 2)
-    captions, descriptions = {}, {}
-    with atomic_folder(folder / "images") as images:
-        for compound in compounds[:tested]:
-            dice = Dice(seeds.rng(step.seed, "draw_compounds", "tested", compound.name))
-            nouns = {"_n1": compound.first, "_n2": compound.second}
-            shown = {ending: (without_colors(noun, compound.things, dice),) for ending, noun in nouns.items()}
-            for ending, things in ({"": compound.things} | shown).items():
-                (images / f"{compound.name}{ending}.png").write_bytes(png(paint(things, dice)))
-            captions[compound.name] = write_examples(compound, dice)
-            descriptions[compound.name] = write_descriptions(compound)
-    listed = pd.DataFrame(compounds[:tested])[["name", "first", "second", "kind"]].rename(columns={"name": "compound"})
-    write_text(listed.to_csv(index=False, lineterminator="\n"), folder / "list.csv")
-    write_json(captions, folder / "captions.json")
-    write_json(descriptions, folder / "descriptions.json")
-    pictures = list(training_pictures(compounds[:tested], compounds[tested:], step.drawn.things, step.seed))
-    trained = write_training(pictures, folder / "training", step.results)
-    log.info("%d compounds to test, %d others, training pictures: %s", tested, len(compounds) - tested, trained)
+def training_split(parts: Sequence[str], training: str) -> list[str | None]:
+    """Return the split of each training picture by its ``part``; None if this training does not have it."""
+    split = {"both": "train", "watched": "test_seen"} | ({"taught": "train"} if training == "taught" else {})
+    return [split.get(part) for part in parts]
 
 
-if __name__ == "__main__":
-    cli.run(main)
+def draw_compounds(
+    drawn: Drawn, seed: int = 0
+) -> tuple[pd.DataFrame, dict[str, Image.Image], Texts, Texts, list[Picture]]:
+    """Draw compounds to test, and what small CLIPs are trained on.
+
+    A compound's picture shows one of its two things changed, both, or neither. Of the two training sets only ``taught``
+    has pictures of the tested compounds; both have single things, two things side by side, and other compounds of the
+    same kinds.
+
+    Returns:
+        The list of compounds; their images, by the names that ``load_compounds`` expects; example captions and
+        descriptions of each; and what the training pictures show.
+    """
+    compounds = make_compounds(seed, drawn.tested + drawn.tested // 2)
+    tested, others = compounds[: drawn.tested], compounds[drawn.tested :]
+    images, captions, descriptions = dict[str, Image.Image](), Texts(), Texts()
+    for compound in tested:
+        dice = Dice(seeds.rng(seed, "draw_compounds", "tested", compound.name))
+        nouns = {"_n1": compound.first, "_n2": compound.second}
+        shown = {ending: (without_colors(noun, compound.things, dice),) for ending, noun in nouns.items()}
+        for ending, things in ({"": compound.things} | shown).items():
+            images[f"{compound.name}{ending}"] = paint(things, dice)
+        captions[compound.name] = write_examples(compound, dice)
+        descriptions[compound.name] = write_descriptions(compound)
+    listed = pd.DataFrame(tested)[["name", "first", "second", "kind"]].rename(columns={"name": "compound"})
+    return listed, images, captions, descriptions, list(training_pictures(tested, others, drawn.things, seed))

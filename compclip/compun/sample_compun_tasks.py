@@ -8,15 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from compclip.compun.steps import SampleCompunTasks
-from compclip.core import cli
 from compclip.core.errors import require
-from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
+from compclip.core.tables import ROLES
 from compclip.human.pictures import drawn_text, random_drawings
-from compclip.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
-from compclip.io import read_table, write_json
+from compclip.human.study import GOLD, Page, Picture, Task, with_checks
 
 PAGE = 40  # tasks between checks
 
@@ -81,17 +77,9 @@ def plan(tasks: Sequence[Task], seed: int) -> list[Page]:
     ]
 
 
-def main(step: SampleCompunTasks) -> None:
-    compounds, images = read_table(step.compounds, COMPOUNDS), read_table(step.images, COMPOUND_IMAGES)
-    complete = int(compounds["complete"].sum())
-    require(complete, step.compounds, f"none of {len(compounds)} compounds is complete", "add their images")
-    pages = {kind: plan(study_tasks(compounds, images, kind, step.seed), step.seed) for kind in step.kinds}
-    write_study(step, pages, (step.seed, "compun"), step.folder)
-    kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
-    summary = {"seed": step.seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
-    write_json(summary, step.summary)
-    log.info("%d compounds, tasks: %s", complete, ", ".join(kinds))
-
-
-if __name__ == "__main__":
-    cli.run(main)
+def sample_compun_tasks(
+    compounds: pd.DataFrame, images: pd.DataFrame, *, kinds: Sequence[str] = ("compound",), seed: int = 0
+) -> dict[str, list[Page]]:
+    """Return the pages of each kind, with a task for each complete compound; ``kinds`` are of ``COMPOUND_KINDS``."""
+    require(compounds["complete"].any(), "compounds", f"none of {len(compounds)} is complete", "add their images")
+    return {kind: plan(study_tasks(compounds, images, kind, seed), seed) for kind in kinds}
