@@ -126,7 +126,7 @@ def _describe(rows: pd.DataFrame) -> str:
 
 
 def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
-    """Return the figures accuracy, examples and kinds of ``analyze_choices.COLUMNS``, each with title and description."""
+    """Return the figures accuracy, examples and kinds, each with title and description."""
     every, usual = rows_of(analysis, RIGHT, usual=False), rows_of(analysis, RIGHT)
     counted = every[[prompt is not None and captions_of(prompt) is not None for prompt in every["prompt"]]]
     wrong = analysis[analysis["measure"].str.startswith(WRONG)]

@@ -1,12 +1,10 @@
 """The scored images that people can be asked about, each with the caption that it is compared with."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from compclip.core.seeds import rng
-from compclip.core.tables import TESTS
 from compclip.human.tasks import PROMPT
 from compclip.split.swap_adjectives import Candidate, apply
 from compclip.split.wording import Mention
@@ -49,27 +47,16 @@ def make_trials(
     return pd.DataFrame(rows, columns=TRIAL), skipped
 
 
-def other_captions(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    swapped: pd.DataFrame,
-    prompts: pd.DataFrame,
-    heldout: set[str],
-    adjectives: list[str],
-    seed: int,
-) -> Others:
-    """Return the caption that each prompt is compared with.
+def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame) -> Others:
+    """Return the caption that each prompt is compared with, which differs in adjectives only.
 
-    It differs in adjectives only: for a seen caption it is its swap, for a swapped caption its original, and for an
-    unseen caption itself with another one of ``adjectives`` in place of the held-out pair's.
+    For a seen caption it is its swap, for a swapped caption its original, and for an unseen caption that of ``trials``.
     """
     others: Others = {}
     for row in swapped.itertuples():
         others["test_seen", row.image_id, row.caption_id] = row.swapped_text
         others["test_swapped", row.image_id, row.caption_id] = row.text
     unseen = prompts.loc[prompts["split"] == "test_unseen", ["image_id", "caption_id", "pair"]].drop_duplicates()
-    captions, pairs = (table[table["image_id"].isin(unseen["image_id"])] for table in (captions, pairs))
-    trials, _ = make_trials(captions, pairs, heldout, adjectives, seed)
     of_pairs = trials.assign(pair=trials["adjective"] + "_" + trials["noun"])
     for row in unseen.merge(of_pairs, on=["image_id", "caption_id", "pair"]).itertuples():
         others["test_unseen", row.image_id, row.caption_id] = row.wrong_text
@@ -77,31 +64,17 @@ def other_captions(
 
 
 def entries_of(
-    prompts: pd.DataFrame,
-    manifests: Mapping[str, pd.DataFrame],
-    scores: Mapping[tuple[str, str], pd.DataFrame],
-    others: Others,
-    splits: Sequence[str] = TESTS,
+    prompts: pd.DataFrame, manifests: pd.DataFrame, scores: pd.DataFrame, others: Others
 ) -> tuple[pd.DataFrame, Counter[str]]:
     """Return a row for each scored image, and counts of the others by reason.
 
-    ``manifests`` are by generator, ``scores`` by generator and split. Columns are generator, ``PROMPT``, text, pair,
-    other (None without another caption) and path.
+    ``manifests`` and ``scores`` also have generator, and ``scores`` split. Columns are generator, ``PROMPT``, text,
+    pair, other (None without another caption) and path.
     """
-    tables, skipped = [], Counter[str]()
-    for name, manifest in manifests.items():
-        manifest = manifest[manifest["split"].isin(splits)]
-        made = manifest[manifest["status"] == "ok"].drop(columns="status")
-        skipped["no image"] += len(manifest) - len(made)
-        prompts_scored = [
-            scores[name, split][PROMPT[1:]].assign(split=split)
-            for split in sorted(manifest["split"].unique())
-            if (name, split) in scores
-        ]
-        scored = made.merge(pd.concat(prompts_scored), on=PROMPT) if prompts_scored else made.head(0)
-        skipped["not scored"] += len(made) - len(scored)
-        tables.append(scored.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT).assign(generator=name))
-    entries = pd.concat(tables, ignore_index=True)
+    made = manifests[manifests["status"] == "ok"]
+    entries = made.merge(scores[["generator", *PROMPT]], on=["generator", *PROMPT])
+    skipped = Counter({"no image": len(manifests) - len(made), "not scored": len(made) - len(entries)})
+    entries = entries.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT)
     entries["other"] = [
         others.get((s, i, int(c))) for s, i, c in entries[["split", "image_id", "caption_id"]].itertuples(index=False)
     ]

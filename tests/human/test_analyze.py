@@ -17,6 +17,7 @@ from compclip.io import read_json
 from tests.human.conftest import Study, simulate, written
 from tests.scripts import job
 from workflow_scripts.human import analyze
+from workflow_scripts.human.study import read_scores
 
 PEOPLE, CARELESS = 6, 2
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).
@@ -24,7 +25,7 @@ STRENGTH = {"photographs": 1.0, "faithful": 0.5, "memorizer": 0.25}
 
 
 def score_of(study: Study) -> dict[tuple[Any, ...], float]:
-    return run_scores(analyze.read_scores(study.scores))["expected_top1"]
+    return run_scores(read_scores(study.scores))["expected_top1"]
 
 
 def agreement(score: Any, known: Mapping[tuple[Any, ...], float]) -> Any:
@@ -125,7 +126,7 @@ def test_planted_correlations_are_within_their_intervals(summary: dict[str, Any]
             assert row["low"] <= value <= row["high"], (kind, statistic, value, row)
             assert row["low"] > 0
         shares = pd.read_csv(analyzed / "analysis" / "tasks.csv").set_index("task_id")["share"][study["task_id"]]
-        for name, scores in run_scores(analyze.read_scores(large.scores)).items():
+        for name, scores in run_scores(read_scores(large.scores)).items():
             score = [scores[row["generator_1"], *prompt_key(row)] for row in study.to_dict("records")]
             value = rows[kind, name, "image", "kendall"]["value"]
             assert value == pytest.approx(stats.kendalltau(score, shares)[0], abs=1e-6)

@@ -1,25 +1,14 @@
 """Summarize the answers, and correlate the scores with them."""
 
-from pathlib import Path
-
-import pandas as pd
-
 from compclip.core.rounding import DECIMALS, json_values
-from compclip.core.tables import SCORES, TESTS
 from compclip.human.analyze import analyze
 from compclip.human.correlation import other_scores, run_scores
 from compclip.human.people_figure import draw_people
 from compclip.human.tasks import read_tasks
-from compclip.io import atomic_folder, read_table, spreadsheet_safe, write_json
+from compclip.io import atomic_folder, spreadsheet_safe, write_json
 from compclip.plot.drawing import save, style
+from workflow_scripts.human.study import read_scores
 from workflow_scripts.job import Job, run
-
-
-def read_scores(folders: list[Path]) -> pd.DataFrame:
-    """Return the scores of all generators; by each judge a generator has a folder of its name."""
-    files = [(folder / f"{split}.parquet", folder.name, split) for folder in folders for split in TESTS]
-    tables = [read_table(file, SCORES).assign(generator=of, split=split) for file, of, split in files if file.is_file()]
-    return pd.concat(tables)
 
 
 def main(job: Job) -> None:

@@ -1,20 +1,30 @@
-"""Write tasks for people: their table, their pictures, and a Label Studio project for each kind.
+"""Read the scores of a study, and write tasks for people: their table, pictures and Label Studio projects.
 
 A project is a labeling configuration (XML) and tasks (JSON, with their pictures as data URIs).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+
+import pandas as pd
 
 from compclip.core.cache import key
 from compclip.core.log import log
 from compclip.core.progress import track
+from compclip.core.tables import SCORES, TESTS
 from compclip.human.pictures import encode
 from compclip.human.study import Page, Picture, project_tasks, table_of
 from compclip.human.tasks import ALL_KINDS, TASKS, read_tasks
-from compclip.io import atomic_folder, write_json, write_table, write_text
+from compclip.io import atomic_folder, read_table, write_json, write_table, write_text
 from compclip.plot.page import render
 from workflow_scripts.job import Job
+
+
+def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
+    """Return the scores of all generators; by each judge a generator has a folder of its name."""
+    files = [(folder / f"{split}.parquet", folder.name, split) for folder in folders for split in TESTS]
+    tables = [read_table(file, SCORES).assign(generator=of, split=split) for file, of, split in files if file.is_file()]
+    return pd.concat(tables)
 
 
 def write_study(job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path) -> None:
