@@ -25,6 +25,7 @@ from compclip.stats.paired import holm, mcnemar
 RIGHT, TIED, FIRST, MINUS, WRONG, SIMILARITY = "right", "tied", "first", "minus ", "wrong, ", "similarity, "
 COLUMNS = ["model", "prompt", "measure", "value", "low", "high", "n", "p"]
 PEOPLE = "people"
+Row = dict[str, Any]
 
 
 class Estimator(NamedTuple):
@@ -33,7 +34,7 @@ class Estimator(NamedTuple):
     resamples: int
     seed: int
 
-    def __call__(self, table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str) -> dict[str, Any]:
+    def __call__(self, table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str) -> Row:
         """Return a row: the mean of ``values`` (n >= 1), of booleans the fraction that is true, and its interval.
 
         If all other values are equal, there is no interval.
@@ -46,7 +47,7 @@ class Estimator(NamedTuple):
         return dict(zip(COLUMNS, (model, prompt, measure, mean.value, low, high, len(table), None), strict=True))
 
 
-def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> Iterator[dict[str, Any]]:
+def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> Iterator[Row]:
     """Yield the rows of each model and prompt by itself; ``kinds`` are those of compounds that have one."""
     for (model, prompt), answers in choices.groupby(["model", "prompt"], sort=False):
         right, rival = answers["right"], answers[["similarity_n1", "similarity_n2"]].max(axis=1)
@@ -62,14 +63,14 @@ def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> It
                 yield estimate(chosen, chosen["similarity_compound"], f"{SIMILARITY}{kind}", model, prompt)
 
 
-def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[dict[str, Any]]:
+def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[Row]:
     """Yield the differences of the usual prompts from the template, and of every two models under each prompt."""
     usual = usual_prompts(list(choices["prompt"].unique()))
     models = list(choices["model"].unique())
     answers = choices.set_index(["model", "prompt", "compound"])["right"].unstack(["model", "prompt"])
     pairs = [((model, prompt), (model, "template")) for model in models for prompt in usual if prompt != "template"]
     between = [((b, prompt), (a, prompt)) for prompt in usual for a, b in combinations(models, 2)]
-    families: dict[str, list[dict[str, Any]]] = {}
+    families: dict[str, list[Row]] = {}
     for one, other in pairs + between:
         if not {one, other} <= set(answers):
             continue
@@ -89,12 +90,7 @@ def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[dict[str
 
 
 def analyze_choices(
-    choices: pd.DataFrame,
-    compounds: pd.DataFrame,
-    people: dict[str, Any] | None = None,
-    *,
-    resamples: int = 2000,
-    seed: int = 0,
+    choices: pd.DataFrame, compounds: pd.DataFrame, people: Row | None = None, *, resamples: int = 2000, seed: int = 0
 ) -> pd.DataFrame:
     """Return measures of the choices, and their differences.
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.human.opinions import TIE, screen
+from compclip.human.opinions import TIE, screen, worker_counts
 from compclip.human.tasks import COMPOUND_KINDS
 from compclip.stats import interval
 from compclip.stats.agreement import agreement
@@ -71,10 +71,10 @@ def analyze_people(
     Returns:
         The summary, with human accuracy; ``ITEMS`` of each kind; and the workers, by number.
     """
-    screened = screen(tasks, answers, keep)
+    kept, people, records = screen(tasks, answers, keep)
     tables, kinds = [], dict[str, dict[str, Any]]()
     for kind in (kind for kind in COMPOUND_KINDS if (tasks["kind"] == kind).any()):
-        counts = votes(screened.kept, kind)
+        counts = votes(kept, kind)
         table = items(counts, tasks, kind)
         tables.append(table)
         drawn = rng(seed, "people", kind)
@@ -89,14 +89,13 @@ def analyze_people(
             kinds[kind]["majority_right"] = float(table["right"].mean()) if len(table) else None
         else:
             kinds[kind]["confusing"] = table.loc[table["majority"] == "yes", "compound"].tolist()
-    accuracy = human_accuracy(screened.kept, resamples, seed)
+    accuracy = human_accuracy(kept, resamples, seed)
     if accuracy:
-        workers = screened.kept["worker"].nunique()
-        log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy["value"], workers)
+        log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy["value"], people["kept"].sum())
     if confusing := kinds.get("confusing", {}).get("confusing"):
         log.info("confusing: %s", ", ".join(confusing))
     summary = {
-        "seed": seed, "records": dict(sorted(screened.records.items())), "workers": screened.worker_counts(),
-        "keep": keep, "accuracy": accuracy, "kinds": kinds,
+        "seed": seed, "records": records, "workers": worker_counts(people), "keep": keep, "accuracy": accuracy,
+        "kinds": kinds,
     }  # fmt: skip
-    return summary, pd.concat(tables), screened.numbered_workers()
+    return summary, pd.concat(tables), people

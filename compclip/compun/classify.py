@@ -33,21 +33,6 @@ def choose(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(ROLES, dtype=object)[answers], answers == 0
 
 
-def ranks(similarities: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return the rank (n,) of each compound's own image among all; ties precede it.
-
-    similarities: (n, m), of n texts with m distinct images, since a duplicate would tie with itself; own: (n,) columns.
-    """
-    mine = np.take_along_axis(similarities, own[:, None], axis=1)
-    return (similarities >= mine).sum(axis=1)
-
-
-def distinct(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows of ``images`` (m, d), and the row of each image in them."""
-    unique, places = np.unique(images, axis=0, return_inverse=True)
-    return unique, places.reshape(-1)
-
-
 def ask(embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, columns: pd.DataFrame) -> pd.DataFrame:
     """Return CHOICES of one model.
 
@@ -65,7 +50,8 @@ def ask(embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, co
         values = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
         head = {"compound": list(of), "model": model, "prompt": prompt}
         tables.append(pd.DataFrame(head | values | {"answer": answer, "right": right}))
-        tables[-1]["rank"] = ranks(similarities, own[:, 0])
+        # Among all images; ties precede the compound's own.
+        tables[-1]["rank"] = (similarities >= three[:, :1]).sum(axis=1)
     return pd.concat(tables)
 
 
@@ -104,16 +90,14 @@ def classify(
     Args:
         compounds: ``COMPOUNDS``; incomplete ones are not asked about, but their images are candidates.
         images: ``COMPOUND_IMAGES``, with paths relative to ``folder``.
-        models: models to ask.
-        captions: example captions of compounds, as from ``read_texts``; descriptions: likewise.
-        device: auto, cpu or cuda.
-        threads: threads of torch; changes floating-point rounding.
+        captions: example captions of compounds, as from ``read_texts``; descriptions likewise.
+        threads: changes floating-point rounding.
         cache: folder of embeddings and copies of models.
 
     Returns:
         ``CHOICES``; and the models, the prompts, and the compounds that lack texts for one.
     """
-    find_device(device, "--device")
+    find_device(device, "compun.device")
     whole = compounds[compounds["complete"]]
     require(len(whole), "compounds", f"none of {len(compounds)} compounds is complete", "add their images")
     prompts = compound_prompts(whole, captions or {}, descriptions or {})
@@ -124,8 +108,10 @@ def classify(
     for model in models:
         log.info("%s", model.title)
         with open_model(model, BATCH, threads, device, cache) as embedder:
-            vectors, places = distinct(embedder.images([(folder / path, None) for path in images["path"]]))
-            columns = images.assign(place=places).pivot(index="compound", columns="role", values="place")
+            vectors = embedder.images([(folder / path, None) for path in images["path"]])
+            # A duplicate would tie with itself.
+            vectors, places = np.unique(vectors, axis=0, return_inverse=True)
+            columns = images.assign(place=places.reshape(-1)).pivot(index="compound", columns="role", values="place")
             columns = columns.loc[whole["compound"], list(ROLES)].astype(int)
             tables.append(ask(embedder, model.title, prompts, vectors.astype(float), columns))
             truncated = len(cut_texts(embedder.judge.tokenizer, texts))

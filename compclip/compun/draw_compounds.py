@@ -5,20 +5,9 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 from PIL import Image
 
+from compclip.compun import drawn
 from compclip.compun.config import Drawn
-from compclip.compun.drawn import (
-    NOUNS,
-    PAIRS,
-    Compound,
-    Thing,
-    draw_thing,
-    make_compounds,
-    paint,
-    without_colors,
-    write_caption,
-    write_descriptions,
-    write_examples,
-)  # fmt: skip
+from compclip.compun.drawn import NOUNS, PAIRS, Compound, Thing
 from compclip.core import seeds
 from compclip.core.errors import require
 from compclip.dataset.sketch.world import Dice
@@ -44,15 +33,15 @@ def training_pictures(
         return Dice(seeds.rng(seed, "draw_compounds", *keys))
 
     def picture(part: str, dice: Dice, shown: Sequence[Thing], compound: Compound | None = None) -> TrainingPicture:
-        return part, paint(shown, dice), [write_caption(shown, compound, dice) for _ in range(CAPTIONS)]
+        return part, drawn.paint(shown, dice), [drawn.write_caption(shown, compound, dice) for _ in range(CAPTIONS)]
 
     for part, number in (("both", things), ("watched", WATCHED)):
         for index in range(number):
             dice = dice_of(part, "thing", index)
-            yield picture(part, dice, [draw_thing(NOUNS[index % len(NOUNS)], dice)])
+            yield picture(part, dice, [drawn.draw_thing(NOUNS[index % len(NOUNS)], dice)])
     for index in range(int(things * PAIR_FRACTION)):
         dice = dice_of("pair", index)
-        yield picture("both", dice, [draw_thing(noun, dice, plain=0.7) for noun in dice.pick(free)])
+        yield picture("both", dice, [drawn.draw_thing(noun, dice, plain=0.7) for noun in dice.pick(free)])
     for part, compounds in (("both", others), ("taught", tested)):
         for compound in compounds:
             for index in range(EACH):
@@ -60,7 +49,7 @@ def training_pictures(
 
 
 def draw_compounds(
-    drawn: Drawn, seed: int = 0
+    settings: Drawn, seed: int = 0
 ) -> tuple[pd.DataFrame, dict[str, Image.Image], Texts, Texts, Iterator[TrainingPicture]]:
     """Draw compounds to test, and what small CLIPs are trained on.
 
@@ -72,16 +61,16 @@ def draw_compounds(
         The list of compounds; their images, by the names that ``load_compounds`` expects; example captions and
         descriptions of each; and the training pictures.
     """
-    compounds = make_compounds(seed, drawn.tested + drawn.tested // 2)
-    tested, others = compounds[: drawn.tested], compounds[drawn.tested :]
+    compounds = drawn.make_compounds(seed, settings.tested + settings.tested // 2)
+    tested, others = compounds[: settings.tested], compounds[settings.tested :]
     images, captions, descriptions = {}, {}, {}
     for compound in tested:
         dice = Dice(seeds.rng(seed, "draw_compounds", "tested", compound.name))
         nouns = {"_n1": compound.first, "_n2": compound.second}
-        shown = {ending: (without_colors(noun, compound.things, dice),) for ending, noun in nouns.items()}
+        shown = {ending: (drawn.without_colors(noun, compound.things, dice),) for ending, noun in nouns.items()}
         for ending, things in ({"": compound.things} | shown).items():
-            images[f"{compound.name}{ending}"] = paint(things, dice)
-        captions[compound.name] = write_examples(compound, dice)
-        descriptions[compound.name] = write_descriptions(compound)
+            images[f"{compound.name}{ending}"] = drawn.paint(things, dice)
+        captions[compound.name] = drawn.write_examples(compound, dice)
+        descriptions[compound.name] = drawn.write_descriptions(compound)
     listed = pd.DataFrame(tested)[["name", "first", "second", "kind"]].rename(columns={"name": "compound"})
-    return listed, images, captions, descriptions, training_pictures(tested, others, drawn.things, seed)
+    return listed, images, captions, descriptions, training_pictures(tested, others, settings.things, seed)

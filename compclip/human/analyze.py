@@ -13,7 +13,7 @@ import pandas as pd
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.human.correlation import Scores, correlations
-from compclip.human.opinions import TIE, majorities, preferences, screen
+from compclip.human.opinions import TIE, majorities, preferences, screen, worker_counts
 from compclip.human.tasks import KINDS, PROMPT
 from compclip.stats.agreement import agreement
 
@@ -58,12 +58,11 @@ def analyze(
         seed: seed of every random choice.
 
     Returns:
-        Counts, agreement, preferences and correlations; and the tables tasks, workers, preferences and correlations,
-        which name workers by number, in the order of their names.
+        Counts, agreement, preferences and correlations; and the tables tasks, workers, preferences and correlations.
     """
-    screened = screen(tasks, answers, keep)
-    kept, workers = screened.kept, screened.worker_counts()
-    counted = majorities(kept, screened.tasks)
+    kept, workers, records = screen(tasks, answers, keep)
+    given = int(workers["answers"].sum())
+    counted = majorities(kept, tasks)
     preferred = preferences(kept, resamples, seed)
     correlated = correlations(counted, scores, resamples, seed)
     kinds = {
@@ -76,15 +75,15 @@ def analyze(
         agreed = "undefined" if alpha is None else f"{alpha:.2f}"
         log.info("%s: %d answers to %d of %d tasks, %d ties, alpha %s", kind, *counts, of_kind["ties"], agreed)
     summary = {
-        "seed": seed, "records": dict(sorted(screened.records.items())), "answers": len(screened.opinions),
-        "workers": {**workers, "keep": keep, "answers_excluded": len(screened.opinions) - len(kept)},
+        "seed": seed, "records": records, "answers": given,
+        "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": given - len(kept)},
         "kinds": kinds,
         "preferences": preferred.to_dict("records"),
         "correlations": correlated.to_dict("records"),
     }  # fmt: skip
     return summary, {
         "tasks": counted[["task_id", "kind", *PROMPT, "a", "b", "answers", "share", "majority"]],
-        "workers": screened.numbered_workers(),
+        "workers": workers,
         "preferences": preferred,
         "correlations": correlated,
     }

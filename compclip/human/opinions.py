@@ -4,9 +4,7 @@ The value of an answer is 1 for: the generator whose name sorts first (perceptua
 prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -71,38 +69,19 @@ def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
     return table.reset_index()
 
 
-@dataclass(frozen=True)
-class Screened:
-    """The answers to a study, and whose count.
-
-    Attributes:
-        records: counts of the records in the files, as from ``collect``.
-        workers: as from ``workers_of``.
-        opinions: all answers, as from ``opinions_of``; ``kept`` are those of the workers who are kept.
-    """
-
-    tasks: pd.DataFrame
-    records: Counter[str]
-    workers: pd.DataFrame
-    opinions: pd.DataFrame
-    kept: pd.DataFrame
-
-    def worker_counts(self) -> dict[str, int]:
-        return {
-            "answered": len(self.workers),
-            "excluded": int((~self.workers["kept"]).sum()),
-            "met_no_gold_task": int((self.workers["gold"] == 0).sum()),
-        }
-
-    def numbered_workers(self) -> pd.DataFrame:
-        """Return the workers with numbers instead of names, as artifacts show them."""
-        return self.workers.assign(worker=np.arange(1, len(self.workers) + 1)).round(DECIMALS)
+def worker_counts(workers: pd.DataFrame) -> dict[str, int]:
+    excluded, unchecked = (~workers["kept"]).sum(), (workers["gold"] == 0).sum()
+    return {"answered": len(workers), "excluded": int(excluded), "met_no_gold_task": int(unchecked)}
 
 
-def screen(tasks: pd.DataFrame, files: Sequence[Path], keep: float) -> Screened:
+def screen(
+    tasks: pd.DataFrame, files: Sequence[Path], keep: float
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, int]]:
     """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks.
 
-    ``tasks`` as from ``read_tasks``; ``files`` as in ``answers``.
+    Returns:
+        The answers that count, as from ``opinions_of``; the workers, as from ``workers_of``, with numbers in the order
+        of their names instead of these; and counts of the records, as from ``collect``.
     """
     answers, records, problems = collect(files, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
     for problem in problems[:MAX_WARNINGS]:
@@ -122,7 +101,8 @@ def screen(tasks: pd.DataFrame, files: Sequence[Path], keep: float) -> Screened:
     kept = opinions[~opinions["worker"].isin(excluded)]
     fault = f"no answer to the study is left: {len(excluded)} of {len(workers)} workers missed too many gold tasks"
     require((kept["check"] == "none").any(), files[0], fault, f"ask more people, or lower keep ({keep:g})")
-    return Screened(tasks, records, workers, opinions, kept)
+    numbered = workers.assign(worker=np.arange(1, len(workers) + 1)).round(DECIMALS)
+    return kept, numbered, dict(sorted(records.items()))
 
 
 def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
