@@ -3,9 +3,10 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3, 5, 6, A.1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,26 +29,22 @@ PEOPLE = "people"
 Row = dict[str, Any]
 
 
-class Estimator(NamedTuple):
-    """Means with bootstrap intervals over compounds."""
+def estimate_mean(
+    table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str, *, resamples: int, seed: int
+) -> Row:
+    """Return a row: the mean of ``values`` (n >= 1), of booleans the fraction that is true, and its interval.
 
-    resamples: int
-    seed: int
-
-    def __call__(self, table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str) -> Row:
-        """Return a row: the mean of ``values`` (n >= 1), of booleans the fraction that is true, and its interval.
-
-        If all other values are equal, there is no interval.
-        """
-        of = interval.share if values.dtype == bool else interval.mean
-        drawn = rng(self.seed, measure, model, prompt)
-        mean = of(table["compound"].to_numpy(str), values.to_numpy(), np.ones(len(table)), self.resamples, drawn)
-        constant = values.dtype != bool and values.nunique() == 1
-        low, high = (None, None) if constant else (mean.low, mean.high)
-        return dict(zip(COLUMNS, (model, prompt, measure, mean.value, low, high, len(table), None), strict=True))
+    If all other values are equal, there is no interval.
+    """
+    of = interval.share if values.dtype == bool else interval.mean
+    drawn = rng(seed, measure, model, prompt)
+    mean = of(table["compound"].to_numpy(str), values.to_numpy(), np.ones(len(table)), resamples, drawn)
+    constant = values.dtype != bool and values.nunique() == 1
+    low, high = (None, None) if constant else (mean.low, mean.high)
+    return dict(zip(COLUMNS, (model, prompt, measure, mean.value, low, high, len(table), None), strict=True))
 
 
-def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> Iterator[Row]:
+def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Callable[..., Row]) -> Iterator[Row]:
     """Yield the rows of each model and prompt by itself; ``kinds`` are those of compounds that have one."""
     for (model, prompt), answers in choices.groupby(["model", "prompt"], sort=False):
         right, rival = answers["right"], answers[["similarity_n1", "similarity_n2"]].max(axis=1)
@@ -63,7 +60,7 @@ def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> It
                 yield estimate(chosen, chosen["similarity_compound"], f"{SIMILARITY}{kind}", model, prompt)
 
 
-def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[Row]:
+def differences(choices: pd.DataFrame, estimate: Callable[..., Row]) -> Iterator[Row]:
     """Yield the differences of the usual prompts from the template, and of every two models under each prompt."""
     usual = usual_prompts(list(choices["prompt"].unique()))
     models = list(choices["model"].unique())
@@ -107,7 +104,8 @@ def analyze_choices(
     require(len(choices), "choices", "there are none", "at least one model and one complete compound are needed")
     others = set(choices["compound"]) - set(compounds["compound"])
     require(not others, "choices", f"{len(others)} compounds are not in the table of compounds", "run classify again")
-    kinds, estimate = compounds.dropna(subset="kind").set_index("compound")["kind"], Estimator(resamples, seed)
+    kinds = compounds.dropna(subset="kind").set_index("compound")["kind"]
+    estimate = partial(estimate_mean, resamples=resamples, seed=seed)
     if kinds.empty:
         log.warning("warning: compounds: no compound has a kind; there is no figure by kind")
     rows = [*measures(choices, kinds, estimate), *differences(choices, estimate)]

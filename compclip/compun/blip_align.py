@@ -120,7 +120,7 @@ def load_transformers(model: NamedModel, threads: int, device: str = "auto") -> 
     fault = f"lacks {len(missing)} weights of {kind.library_class}, such as {missing[:1]}"
     require(not missing, title, fault, "give a model of that class")
     towers = kind(network, tokenizer.tokenizer.pad_token_id)
-    judge = Judge(towers, tokenizer, Processed(processor), find_device(device, "compun.device"), threads)
+    judge = Judge(towers, tokenizer, Processed(processor), find_device(device, "--device"), threads)
     judge.name, judge.hash = title, key(*(path.name for path in files), fingerprint(*files)).hex()[:16]
     return judge
 

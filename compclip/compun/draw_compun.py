@@ -69,11 +69,8 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     _draw_rows(axes, groups, heading)
     axes.set_xlim(0, 102)
     axes.set_xlabel("%")
-    note(
-        figure,
-        f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here;\nhollow and grey: as the "
-        "paper prints it, without intervals",
-    )
+    about = f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here;\n"
+    note(figure, f"{about}hollow and grey: as the paper prints it, without intervals")
     return figure
 
 

@@ -76,10 +76,8 @@ def read_list(file: Path) -> pd.DataFrame:
 
 def two_spellings(compounds: Iterable[str]) -> list[str]:
     """Return groups such as ``snow ball, snowball`` that differ only by spaces and hyphens."""
-    by: dict[str, list[str]] = {}
-    for name in compounds:
-        by.setdefault(joined(name), []).append(name)
-    return [", ".join(names) for names in by.values() if len(names) > 1]
+    by = pd.Series([*compounds], dtype=object).groupby([*map(joined, compounds)], sort=False)
+    return [", ".join(names) for _, names in by if len(names) > 1]
 
 
 def match(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
@@ -126,8 +124,8 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
     table = pd.DataFrame(rows, columns=list(COMPOUND_IMAGES.columns), dtype=object)
     missing = table[table["path"].isna()].groupby("compound", sort=False)["role"].agg(", ".join)
     compounds = compounds.assign(complete=~compounds["compound"].isin(missing.index))
-    first = [f"{name!r} lacks {roles}" for name, roles in missing.items()]
-    require(compounds["complete"].any(), source, f"no compound has all three images ({first[:1]})", "add images")
+    fault = f"no compound has all three images ({[f'{name!r} lacks {roles}' for name, roles in missing[:1].items()]})"
+    require(compounds["complete"].any(), source, fault, "add images")
     summary = {
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),

@@ -66,20 +66,15 @@ def gold_task(kind: str, generator: np.random.Generator) -> Task:
     return Task(kind, pictures, (named_pictures(names),), check="gold", right="no")
 
 
-def plan(tasks: Sequence[Task], seed: int) -> list[Page]:
-    """Return pages of about equal length: at most PAGE tasks of the study, and the checks."""
-    kind = tasks[0].kind
-    generator = rng(seed, "sample_compun_tasks", kind, "pages")
-    pages = -(-len(tasks) // PAGE)
-    return [
-        with_checks(tasks[page::pages], [gold_task(kind, generator) for _ in range(GOLD)], generator)
-        for page in range(pages)
-    ]
-
-
 def sample_compun_tasks(
     compounds: pd.DataFrame, images: pd.DataFrame, *, kinds: Sequence[str] = ("compound",), seed: int = 0
 ) -> dict[str, list[Page]]:
     """Return the pages of each kind, with a task for each complete compound; ``kinds`` are of ``COMPOUND_KINDS``."""
     require(compounds["complete"].any(), "compounds", f"none of {len(compounds)} is complete", "add their images")
-    return {kind: plan(study_tasks(compounds, images, kind, seed), seed) for kind in kinds}
+    pages = {}
+    for kind in kinds:
+        tasks, generator = study_tasks(compounds, images, kind, seed), rng(seed, "sample_compun_tasks", kind, "pages")
+        number = -(-len(tasks) // PAGE)
+        parts = [tasks[first::number] for first in range(number)]
+        pages[kind] = [with_checks(p, [gold_task(kind, generator) for _ in range(GOLD)], generator) for p in parts]
+    return pages

@@ -39,11 +39,8 @@ def analysis(page: Page, place: Path) -> pd.DataFrame:
 
 def test_same_data_same_bytes(of_run: Path, copied: Path) -> None:
     make_page(copied)
-    for name in (
-        "compun.md",
-        f"{DATASET}/compun/analysis.csv",
-        *(f"figures/{DATASET}_compun_{f}.svg" for f in FIGURES),
-    ):
+    figures = [f"figures/{DATASET}_compun_{name}.svg" for name in FIGURES]
+    for name in ("compun.md", f"{DATASET}/compun/analysis.csv", *figures):
         assert (copied.parents[1] / name).read_bytes() == (of_run.parents[1] / name).read_bytes(), name
 
 
