@@ -22,9 +22,12 @@ if DRAWN:
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.draw_compounds", folder=lambda wildcards: f"{COMPUN_FOLDER}/drawn"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("compun.draw_compounds"),
+            drawn=section(CONFIG.compun.drawn),
+            seed=CONFIG.seed,
+            results=RESULTS,
+        script:
+            "../workflow_scripts/compun/draw_compounds.py"
 
     rule train_small_clip:
         """Train a small CLIP on drawn pictures, with the tested compounds or without, as stage judge does."""
@@ -69,9 +72,10 @@ rule load_compounds:
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.load_compounds", also={"contents": contents(*USER_COMPOUNDS)}),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("compun.load_compounds"),
+        contents=contents(*USER_COMPOUNDS),
+    script:
+        "../workflow_scripts/compun/load_compounds.py"
 
 
 rule classify:
@@ -98,13 +102,14 @@ rule classify:
         torch=torch_slots(),
         gpu=gpu_of(CONFIG.compun.device),
     params:
-        **step(
-            "compun.classify",
-            models=asked_models,
-            also={"contents": contents(*USER_TEXTS, *USER_MODELS)},
-        ),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("compun.classify"),
+        contents=contents(*USER_TEXTS, *USER_MODELS),
+        models=asked_models(),
+        device=CONFIG.compun.device,
+        threads=CONFIG.threads,
+        cache=undecisive(CONFIG.cache),
+    script:
+        "../workflow_scripts/compun/classify.py"
 
 
 rule analyze_choices:
@@ -122,9 +127,11 @@ rule analyze_choices:
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.analyze_choices"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("compun.analyze_choices"),
+        bootstrap=CONFIG.compun.bootstrap,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/compun/analyze_choices.py"
 
 
 if CONFIG.compun.human:
@@ -148,9 +155,12 @@ if CONFIG.compun.human:
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.sample_compun_tasks"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("compun.sample_compun_tasks"),
+            kinds=CONFIG.compun.human.kinds,
+            consent=CONFIG.compun.human.consent,
+            seed=CONFIG.seed,
+        script:
+            "../workflow_scripts/compun/sample_compun_tasks.py"
 
 
 if ANSWERS:
@@ -171,9 +181,12 @@ if ANSWERS:
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.analyze_people"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("compun.analyze_people"),
+            keep=CONFIG.compun.human.keep,
+            bootstrap=CONFIG.compun.bootstrap,
+            seed=CONFIG.seed,
+        script:
+            "../workflow_scripts/compun/analyze_people.py"
 
 
 rule draw_compun:
@@ -193,6 +206,9 @@ rule draw_compun:
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.draw_compun", settings=shown_settings("compun")),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("compun.draw_compun"),
+        dataset=DATASET,
+        results=RESULTS,
+        settings=shown_settings("compun"),
+    script:
+        "../workflow_scripts/compun/draw_compun.py"

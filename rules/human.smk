@@ -31,9 +31,15 @@ rule sample_tasks:
     conda:
         "../envs/base.yaml"
     params:
-        **step("human.sample_tasks", generators=shown_generators()),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("human.sample_tasks"),
+        dataset=DATASET,
+        results=RESULTS,
+        generators=shown_generators(),
+        sampling=section(CONFIG.human, Sampling),
+        consent=CONFIG.human.consent,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/human/sample_tasks.py"
 
 
 rule analyze:
@@ -53,6 +59,10 @@ rule analyze:
     conda:
         "../envs/base.yaml"
     params:
-        **step("human.analyze"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("human.analyze"),
+        other=[*CONFIG.human.scores],
+        keep=CONFIG.human.keep,
+        bootstrap=CONFIG.score.bootstrap,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/human/analyze.py"

@@ -23,7 +23,7 @@ def job(
     return Job(
         Inputs(**input),
         SimpleNamespace(**output),
-        SimpleNamespace(**params),
+        SimpleNamespace(threads=threads, **params),
         SimpleNamespace(**wildcards or {}),
         threads,
     )

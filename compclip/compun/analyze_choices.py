@@ -3,22 +3,19 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3, 5, 6, A.1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.compun.prompts import usual_prompts
-from compclip.compun.steps import AnalyzeChoices
-from compclip.core import cli
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import CHOICES, COMPOUNDS, NOUNS_SEEN
-from compclip.io import read_json, read_table, spreadsheet_safe, write_text
+from compclip.core.tables import NOUNS_SEEN
 from compclip.stats import interval
 from compclip.stats.paired import holm, mcnemar
 
@@ -29,28 +26,25 @@ from compclip.stats.paired import holm, mcnemar
 RIGHT, TIED, FIRST, MINUS, WRONG, SIMILARITY = "right", "tied", "first", "minus ", "wrong, ", "similarity, "
 COLUMNS = ["model", "prompt", "measure", "value", "low", "high", "n", "p"]
 PEOPLE = "people"
+Row = dict[str, Any]
 
 
-class Estimator(NamedTuple):
-    """Means with bootstrap intervals over compounds."""
+def estimate_mean(
+    table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str, *, resamples: int, seed: int
+) -> Row:
+    """Return a row: the mean of ``values`` (n >= 1), of booleans the fraction that is true, and its interval.
 
-    resamples: int
-    seed: int
-
-    def __call__(self, table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str) -> dict[str, Any]:
-        """Return a row: the mean of ``values`` (n >= 1), of booleans the fraction that is true, and its interval.
-
-        If all other values are equal, there is no interval.
-        """
-        of = interval.share if values.dtype == bool else interval.mean
-        drawn = rng(self.seed, measure, model, prompt)
-        mean = of(table["compound"].to_numpy(str), values.to_numpy(), np.ones(len(table)), self.resamples, drawn)
-        constant = values.dtype != bool and values.nunique() == 1
-        low, high = (None, None) if constant else (mean.low, mean.high)
-        return dict(zip(COLUMNS, (model, prompt, measure, mean.value, low, high, len(table), None), strict=True))
+    If all other values are equal, there is no interval.
+    """
+    of = interval.share if values.dtype == bool else interval.mean
+    drawn = rng(seed, measure, model, prompt)
+    mean = of(table["compound"].to_numpy(str), values.to_numpy(), np.ones(len(table)), resamples, drawn)
+    constant = values.dtype != bool and values.nunique() == 1
+    low, high = (None, None) if constant else (mean.low, mean.high)
+    return dict(zip(COLUMNS, (model, prompt, measure, mean.value, low, high, len(table), None), strict=True))
 
 
-def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> Iterator[dict[str, Any]]:
+def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Callable[..., Row]) -> Iterator[Row]:
     """Yield the rows of each model and prompt by itself; ``kinds`` are those of compounds that have one."""
     for (model, prompt), answers in choices.groupby(["model", "prompt"], sort=False):
         right, rival = answers["right"], answers[["similarity_n1", "similarity_n2"]].max(axis=1)
@@ -66,14 +60,14 @@ def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> It
                 yield estimate(chosen, chosen["similarity_compound"], f"{SIMILARITY}{kind}", model, prompt)
 
 
-def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[dict[str, Any]]:
+def differences(choices: pd.DataFrame, estimate: Callable[..., Row]) -> Iterator[Row]:
     """Yield the differences of the usual prompts from the template, and of every two models under each prompt."""
     usual = usual_prompts(list(choices["prompt"].unique()))
     models = list(choices["model"].unique())
     answers = choices.set_index(["model", "prompt", "compound"])["right"].unstack(["model", "prompt"])
     pairs = [((model, prompt), (model, "template")) for model in models for prompt in usual if prompt != "template"]
     between = [((b, prompt), (a, prompt)) for prompt in usual for a, b in combinations(models, 2)]
-    families: dict[str, list[dict[str, Any]]] = {}
+    families: dict[str, list[Row]] = {}
     for one, other in pairs + between:
         if not {one, other} <= set(answers):
             continue
@@ -92,32 +86,33 @@ def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[dict[str
             yield row | {"p": float(p)}
 
 
-def analyze(
-    choices: pd.DataFrame, compounds: pd.DataFrame, people: dict[str, Any] | None, estimate: Estimator
+def analyze_choices(
+    choices: pd.DataFrame, compounds: pd.DataFrame, people: Row | None = None, *, resamples: int = 2000, seed: int = 0
 ) -> pd.DataFrame:
-    """Return COLUMNS; ``people`` has value, low, high and n of human accuracy."""
+    """Return measures of the choices, and their differences.
+
+    Args:
+        choices: ``CHOICES``.
+        compounds: ``COMPOUNDS``.
+        people: value, low, high and n of human accuracy, if people were asked.
+        resamples: resamples of the 95 % intervals, over compounds.
+        seed: seed of every random choice.
+
+    Returns:
+        ``COLUMNS``: a row for each model, prompt and measure; p for differences only.
+    """
+    require(len(choices), "choices", "there are none", "at least one model and one complete compound are needed")
+    others = set(choices["compound"]) - set(compounds["compound"])
+    require(not others, "choices", f"{len(others)} compounds are not in the table of compounds", "run classify again")
     kinds = compounds.dropna(subset="kind").set_index("compound")["kind"]
+    estimate = partial(estimate_mean, resamples=resamples, seed=seed)
+    if kinds.empty:
+        log.warning("warning: compounds: no compound has a kind; there is no figure by kind")
     rows = [*measures(choices, kinds, estimate), *differences(choices, estimate)]
     if people:
         rows.append({"model": PEOPLE, "measure": RIGHT, **people})
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def main(step: AnalyzeChoices) -> None:
-    compounds, choices = read_table(step.compounds, COMPOUNDS), read_table(step.choices / "choices.parquet", CHOICES)
-    require(len(choices), step.choices, "no choices", "at least one model and one complete compound are needed")
-    others = set(choices["compound"]) - set(compounds["compound"])
-    require(not others, step.choices, f"{len(others)} compounds are not in {step.compounds}", "run classify again")
-    people = read_json(step.people)["accuracy"] if step.people else None
-    table = analyze(choices, compounds, people, Estimator(step.bootstrap, step.seed))
-    text = spreadsheet_safe(table).to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
-    write_text(text, step.analysis)
-    if compounds["kind"].isna().all():
-        log.warning("warning: %s: no compound has a kind; there is no figure by kind", step.compounds)
+    table = pd.DataFrame(rows, columns=COLUMNS)
     for row in table[table["measure"] == RIGHT].itertuples():
         values = (row.model, row.prompt, 100 * row.value, 100 * row.low, 100 * row.high, row.n)
         log.info("%s, %s: %.1f %% [%.1f, %.1f] of %d", *values)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    return table

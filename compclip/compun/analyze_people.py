@@ -3,19 +3,17 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section 5 and appendix A.6.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.compun.steps import AnalyzePeople
-from compclip.core import cli
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS, json_values
 from compclip.core.seeds import rng
-from compclip.human.opinions import TIE, screen
+from compclip.human.opinions import TIE, screen, worker_counts
 from compclip.human.tasks import COMPOUND_KINDS
-from compclip.io import spreadsheet_safe, write_json, write_text
 from compclip.stats import interval
 from compclip.stats.agreement import agreement
 
@@ -65,41 +63,39 @@ def human_accuracy(opinions: pd.DataFrame, resamples: int, seed: int) -> dict[st
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": int(study["image_id"].nunique())}
 
 
-def main(step: AnalyzePeople) -> None:
-    screened = screen(step.tasks, step.answers, step.keep)
-    tasks, tables = screened.tasks, []
-    kinds: dict[str, dict[str, Any]] = {}
+def analyze_people(
+    tasks: pd.DataFrame, answers: Sequence[Path], *, keep: float = 0.75, resamples: int = 2000, seed: int = 0
+) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
+    """Summarize people's answers to tasks about compounds; the arguments are those of ``human.analyze``.
+
+    Returns:
+        The summary, with human accuracy; ``ITEMS`` of each kind; and the workers, by number.
+    """
+    kept, people, records = screen(tasks, answers, keep)
+    tables, kinds = [], dict[str, dict[str, Any]]()
     for kind in (kind for kind in COMPOUND_KINDS if (tasks["kind"] == kind).any()):
-        counts = votes(screened.kept, kind)
+        counts = votes(kept, kind)
         table = items(counts, tasks, kind)
         tables.append(table)
-        drawn = rng(step.seed, "people", kind)
+        drawn = rng(seed, "people", kind)
         kinds[kind] = {
             "tasks": int((tasks["kind"].eq(kind) & tasks["check"].eq("none")).sum()),
             "answered": len(table),
             "answers": int(table["answers"].sum()),
             "ties": int((table["majority"] == TIE).sum()),
-            "agreement": agreement(counts.to_numpy(), counts.index.to_numpy(), step.bootstrap, drawn),
+            "agreement": agreement(counts.to_numpy(), counts.index.to_numpy(), resamples, drawn),
         }
         if kind == "compound":
             kinds[kind]["majority_right"] = float(table["right"].mean()) if len(table) else None
         else:
             kinds[kind]["confusing"] = table.loc[table["majority"] == "yes", "compound"].tolist()
-    accuracy = human_accuracy(screened.kept, step.bootstrap, step.seed)
-    summary = {
-        "seed": step.seed, "records": dict(sorted(screened.records.items())), "workers": screened.worker_counts(),
-        "keep": step.keep, "accuracy": accuracy, "kinds": kinds,
-    }  # fmt: skip
-    by_compound = pd.concat(tables).round(DECIMALS)
-    write_text(spreadsheet_safe(by_compound).to_csv(index=False, lineterminator="\n"), step.by_compound)
-    write_text(screened.numbered_workers().to_csv(index=False, lineterminator="\n"), step.by_worker)
-    write_json(json_values(summary), step.people)
+    accuracy = human_accuracy(kept, resamples, seed)
     if accuracy:
-        workers = screened.kept["worker"].nunique()
-        log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy["value"], workers)
+        log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy["value"], people["kept"].sum())
     if confusing := kinds.get("confusing", {}).get("confusing"):
         log.info("confusing: %s", ", ".join(confusing))
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    summary = {
+        "seed": seed, "records": records, "workers": worker_counts(people), "keep": keep, "accuracy": accuracy,
+        "kinds": kinds,
+    }  # fmt: skip
+    return summary, pd.concat(tables), people

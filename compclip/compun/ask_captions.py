@@ -7,16 +7,21 @@ after Menon and Vondrick, "Visual Classification via Description from Large Lang
 import json
 import os
 import re
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from compclip.compun.load_compounds import key, read_list
 from compclip.compun.prompts import read_texts
-from compclip.compun.steps import AskCaptions
 from compclip.core import cli
 from compclip.core.cli import one_line
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import track
+from compclip.core.section import SECRET
+from compclip.core.step import Input, Step
 from compclip.io import write_json
 
 SAMPLING = {"temperature": 0.1, "top_p": 1}  # as published
@@ -31,6 +36,34 @@ QUESTIONS = {
     "shapes, parts, colors, materials, surroundings. A feature is a phrase of at most 10 words, without the noun.",
 }
 FORM = 'Answer with JSON alone: {count} texts in a list, ["…", "…"].'
+
+
+class AskCaptions(Step):
+    """Ask a language model for example captions or descriptions of compounds, once.
+
+    The texts are kept in a JSON file from compounds to their texts, which is saved after each answer: compounds that
+    are in it are not asked for again, so that a run that was killed resumes. The server has OpenAI's interface; its API
+    key is read from an environment variable and never written or shown.
+    """
+
+    compounds: Input = Field(description="list of compounds, as for load_compounds")
+    kind: Literal["captions", "descriptions"] = Field("captions", description="which texts")
+    count: int = Field(5, ge=1, le=20, description="texts of each compound")
+    base_url: str = Field("https://api.openai.com/v1", description="address of a server with OpenAI's interface")
+    model: str = Field(min_length=1, description="the model's name on the server")
+    key: str = Field("OPENAI_API_KEY", description="name of the environment variable that holds the API key")
+    texts: Path = Field(description="JSON file of texts, made or continued")
+
+    @field_validator("key", "base_url", mode="before")
+    @classmethod
+    def _holds_no_key(cls, value: Any, info: Any) -> Any:
+        pattern, form = {
+            "key": (r"[A-Z][A-Z0-9_]*", "the name of an environment variable"),
+            "base_url": (r"https?://[^@?#\s]+", "an address such as http://127.0.0.1:8080/v1"),
+        }[info.field_name]
+        if not re.fullmatch(pattern, str(value)):
+            raise PydanticCustomError(SECRET, f"expected {form}; give the key by the environment only")
+        return value
 
 
 class BadAnswer(Exception):

@@ -3,7 +3,8 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3 to 6.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,14 @@ import pandas as pd
 from compclip.clip.device import find_device
 from compclip.clip.embed import Embedder
 from compclip.clip.tokens import cut_texts, say_cut
+from compclip.compun.config import NamedModel
 from compclip.compun.models import open_model
-from compclip.compun.prompts import Prompts, compound_prompts, read_texts
-from compclip.compun.steps import Classify
-from compclip.core import cli
+from compclip.compun.prompts import Prompts, compound_prompts
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
-from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
+from compclip.core.tables import ROLES
 from compclip.dataset.source import named
-from compclip.io import atomic_folder, read_table, write_json, write_table
 
 BATCH = 256  # items encoded at once; changes floating-point rounding
 
@@ -32,21 +31,6 @@ def choose(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.array([1, 2, 0])
     answers = order[three[:, order].argmax(axis=1)]
     return np.array(ROLES, dtype=object)[answers], answers == 0
-
-
-def ranks(similarities: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return the rank (n,) of each compound's own image among all; ties precede it.
-
-    similarities: (n, m), of n texts with m distinct images, since a duplicate would tie with itself; own: (n,) columns.
-    """
-    mine = np.take_along_axis(similarities, own[:, None], axis=1)
-    return (similarities >= mine).sum(axis=1)
-
-
-def distinct(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows of ``images`` (m, d), and the row of each image in them."""
-    unique, places = np.unique(images, axis=0, return_inverse=True)
-    return unique, places.reshape(-1)
 
 
 def ask(embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, columns: pd.DataFrame) -> pd.DataFrame:
@@ -66,43 +50,13 @@ def ask(embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, co
         values = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
         head = {"compound": list(of), "model": model, "prompt": prompt}
         tables.append(pd.DataFrame(head | values | {"answer": answer, "right": right}))
-        tables[-1]["rank"] = ranks(similarities, own[:, 0])
+        # Among all images; ties precede the compound's own.
+        tables[-1]["rank"] = (similarities >= three[:, :1]).sum(axis=1)
     return pd.concat(tables)
 
 
 def distinct_texts(prompts: Prompts) -> list[str]:
     return list(dict.fromkeys(text for of in prompts.values() for texts in of.values() for text in texts))
-
-
-def main(step: Classify) -> None:
-    find_device(step.device, "--device")
-    compounds, images = read_table(step.compounds, COMPOUNDS), read_table(step.images, COMPOUND_IMAGES)
-    whole = compounds[compounds["complete"]]
-    require(len(whole), step.compounds, f"none of {len(compounds)} compounds is complete", "add their images")
-    captions, descriptions = (read_texts(path) if path else {} for path in (step.captions, step.descriptions))
-    prompts = compound_prompts(whole, captions, descriptions)
-    images = images.dropna(subset="path")
-    texts = distinct_texts(prompts)
-    log.info("%d models encode %d images and %d texts each", len(step.models), len(images), len(texts))
-    tables, models = [], []
-    for model in step.models:
-        log.info("%s", model.title)
-        with open_model(model, BATCH, step.threads, step.device, step.cache) as embedder:
-            vectors, places = distinct(embedder.images([(step.folder / path, None) for path in images["path"]]))
-            columns = images.assign(place=places).pivot(index="compound", columns="role", values="place")
-            columns = columns.loc[whole["compound"], list(ROLES)].astype(int)
-            tables.append(ask(embedder, model.title, prompts, vectors.astype(float), columns))
-            truncated = len(cut_texts(embedder.judge.tokenizer, texts))
-            about = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "texts_truncated": truncated}
-        say_cut(truncated, len(texts), "texts")
-        models.append({"model": model.title, "images": len(vectors), **about})
-    table = pd.concat(tables, ignore_index=True)
-    summary = summarize(whole["compound"].tolist(), prompts) | {"models": models}
-    with atomic_folder(step.choices) as folder:
-        write_table(table, folder / "choices.parquet", CHOICES)
-        write_json(summary, folder / "choices.json")
-    for (title, prompt), accuracy in table.groupby(["model", "prompt"], sort=False)["right"].mean().items():
-        log.info("%s, %s: %.1f %%", title, prompt, 100 * accuracy)
 
 
 def summarize(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
@@ -116,5 +70,55 @@ def summarize(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
     return {"compounds": len(names), "prompts": summary}
 
 
-if __name__ == "__main__":
-    cli.run(main)
+def classify(
+    compounds: pd.DataFrame,
+    images: pd.DataFrame,
+    folder: Path,
+    models: Sequence[NamedModel],
+    *,
+    captions: Mapping[str, Sequence[str]] | None = None,
+    descriptions: Mapping[str, Sequence[str]] | None = None,
+    device: str = "auto",
+    threads: int = 2,
+    cache: Path = Path(".cache"),
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Ask each model, by each prompt, which of three images shows a compound.
+
+    The prompts are the template, its nouns reversed, 1 to 7 example captions, and descriptions. Each distinct image and
+    text is encoded once, and embeddings are cached.
+
+    Args:
+        compounds: ``COMPOUNDS``; incomplete ones are not asked about, but their images are candidates.
+        images: ``COMPOUND_IMAGES``, with paths relative to ``folder``.
+        captions: example captions of compounds, as from ``read_texts``; descriptions likewise.
+        threads: changes floating-point rounding.
+        cache: folder of embeddings and copies of models.
+
+    Returns:
+        ``CHOICES``; and the models, the prompts, and the compounds that lack texts for one.
+    """
+    find_device(device, "compun.device")
+    whole = compounds[compounds["complete"]]
+    require(len(whole), "compounds", f"none of {len(compounds)} compounds is complete", "add their images")
+    prompts = compound_prompts(whole, captions or {}, descriptions or {})
+    images = images.dropna(subset="path")
+    texts = distinct_texts(prompts)
+    log.info("%d models encode %d images and %d texts each", len(models), len(images), len(texts))
+    tables, asked = [], []
+    for model in models:
+        log.info("%s", model.title)
+        with open_model(model, BATCH, threads, device, cache) as embedder:
+            vectors = embedder.images([(folder / path, None) for path in images["path"]])
+            # A duplicate would tie with itself.
+            vectors, places = np.unique(vectors, axis=0, return_inverse=True)
+            columns = images.assign(place=places.reshape(-1)).pivot(index="compound", columns="role", values="place")
+            columns = columns.loc[whole["compound"], list(ROLES)].astype(int)
+            tables.append(ask(embedder, model.title, prompts, vectors.astype(float), columns))
+            truncated = len(cut_texts(embedder.judge.tokenizer, texts))
+            about = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "texts_truncated": truncated}
+        say_cut(truncated, len(texts), "texts")
+        asked.append({"model": model.title, "images": len(vectors), **about})
+    choices = pd.concat(tables, ignore_index=True)
+    for (title, prompt), accuracy in choices.groupby(["model", "prompt"], sort=False)["right"].mean().items():
+        log.info("%s, %s: %.1f %%", title, prompt, 100 * accuracy)
+    return choices, summarize(whole["compound"].tolist(), prompts) | {"models": asked}

@@ -1,4 +1,4 @@
-"""Draw accuracy, the effect of example captions and wrong answers by kind; write compun.md and compun.html."""
+"""Draw accuracy, the effect of example captions and wrong answers by kind, next to the paper's figures."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,14 +9,10 @@ from matplotlib.transforms import blended_transform_factory
 from compclip.compun.analyze_choices import RIGHT, WRONG
 from compclip.compun.prompts import captions_of
 from compclip.compun.published import CHANCE, COMPOUNDS, TABLE_1, TABLE_2
-from compclip.compun.section import prompt_words, read_analysis, row_name, rows_of, section, text_table
-from compclip.compun.steps import DrawCompun
-from compclip.core import cli
+from compclip.compun.section import prompt_words, row_name, rows_of
 from compclip.core.tables import NOUNS_SEEN
-from compclip.io import write_text
-from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, save, size, style
+from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, size
 from compclip.plot.labels import percent
-from compclip.plot.page import write_section_page
 
 # Of prompts; marks differ, too, for readers who do not see colors.
 COLORS = {"template": "#555555", "reversed": "#CC79A7", "descriptions": "#0072B2", "examples": "#D55E00"}
@@ -73,11 +69,8 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     _draw_rows(axes, groups, heading)
     axes.set_xlim(0, 102)
     axes.set_xlabel("%")
-    note(
-        figure,
-        f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here;\nhollow and grey: as the "
-        "paper prints it, without intervals",
-    )
+    about = f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here;\n"
+    note(figure, f"{about}hollow and grey: as the paper prints it, without intervals")
     return figure
 
 
@@ -129,21 +122,14 @@ def _describe(rows: pd.DataFrame) -> str:
     return "; ".join(f"{row_name(row.model, row.prompt)}: {percent(row.value)}" for row in rows.itertuples())
 
 
-def main(step: DrawCompun) -> None:
-    analysis = read_analysis(step.analysis)
+def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
+    """Return the figures accuracy, examples and kinds, each with title and description."""
     every, usual = rows_of(analysis, RIGHT, usual=False), rows_of(analysis, RIGHT)
     counted = every[[prompt is not None and captions_of(prompt) is not None for prompt in every["prompt"]]]
     wrong = analysis[analysis["measure"].str.startswith(WRONG)]
     wrong = wrong.assign(model=wrong["measure"] + ": " + wrong["model"])
-    with style():
-        save(draw_accuracy(analysis), step.accuracy, "How often the compound’s image is chosen", _describe(usual))
-        title = "Accuracy by the number of example captions"
-        save(draw_examples(analysis), step.examples, title, _describe(counted))
-        title = "Wrong answers by what the picture shows"
-        save(draw_kinds(analysis), step.kinds, title, _describe(wrong))
-    write_text(text_table(analysis), step.text)
-    write_section_page(step.page, step.dataset, section(step.layout), step.settings)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    return {
+        "accuracy": (draw_accuracy(analysis), "How often the compound’s image is chosen", _describe(usual)),
+        "examples": (draw_examples(analysis), "Accuracy by the number of example captions", _describe(counted)),
+        "kinds": (draw_kinds(analysis), "Wrong answers by what the picture shows", _describe(wrong)),
+    }

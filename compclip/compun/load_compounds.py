@@ -1,7 +1,11 @@
-"""Read compound nouns and three images of each: of the compound, and of each of its two nouns."""
+"""Read compound nouns and three images of each: of the compound, and of each of its two nouns.
+
+The list is a table with the column compound and, optionally, first, second, kind (either, both, none), n1 and n2. The
+images are named after the compound (``snow ball.jpg``), with ``_n1`` and ``_n2`` for the two nouns. A compound is
+incomplete if an image is missing or unreadable.
+"""
 
 import re
-import shutil
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,17 +14,12 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.compun.steps import LoadCompounds
-from compclip.core import cli
-from compclip.core.disk import check_space
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.pictures import SUFFIXES, BrokenImage, image_size
-from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from compclip.dataset.source import named
-from compclip.io import atomic_folder, write_json, write_table
 
 DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
 COLUMNS = ("first", "second", "kind", "n1", "n2")
@@ -77,17 +76,14 @@ def read_list(file: Path) -> pd.DataFrame:
 
 def two_spellings(compounds: Iterable[str]) -> list[str]:
     """Return groups such as ``snow ball, snowball`` that differ only by spaces and hyphens."""
-    by: dict[str, list[str]] = {}
-    for name in compounds:
-        by.setdefault(joined(name), []).append(name)
-    return [", ".join(names) for names in by.values() if len(names) > 1]
+    by = pd.Series([*compounds], dtype=object).groupby([*map(joined, compounds)], sort=False)
+    return [", ".join(names) for _, names in by if len(names) > 1]
 
 
 def match(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the image file of each compound and role, if there is one; of several, the first.
 
-    A file is named after its compound, with the endings ``_n1`` and ``_n2`` for the two nouns. Equal spellings match
-    first, then those that differ only by spaces and hyphens and could be of one compound only.
+    Equal spellings match first, then those that differ only by spaces and hyphens and could be of one compound only.
     """
     spellings = Counter(map(joined, compounds))
     exact = {key(name): name for name in compounds}
@@ -103,8 +99,13 @@ def match(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str
     return files
 
 
-def load(file: Path, source: Path, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    """Read the list, copy its images to ``folder``; return ``COMPOUNDS``, ``COMPOUND_IMAGES``, and the summary."""
+def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Read the list and find its images in ``source``, or below it.
+
+    Returns:
+        ``COMPOUNDS``; ``COMPOUND_IMAGES``, with paths relative to ``source``; and counts and names of what is
+        incomplete or not used.
+    """
     compounds = read_list(file)
     paths = {path.relative_to(source).as_posix(): path for path in sorted(source.rglob("*")) if path.is_file()}
     images = [name for name, path in paths.items() if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")]
@@ -112,23 +113,19 @@ def load(file: Path, source: Path, folder: Path) -> tuple[pd.DataFrame, pd.DataF
     unused = sorted({*images} - {*files.values()})
     example = f"{compounds['compound'][0]}{SUFFIXES[0]}"
     require(files, source, f"{len(images)} images, none of a compound of {file}", f"name them as {example!r}")
-    check_space(sum(paths[name].stat().st_size for name in files.values()), folder, f"copying {len(files)} images")
     broken = []
-    for place, name in track(list(files.items()), len(files), "images copied"):
+    for place, name in list(files.items()):
         try:
             image_size(paths[name])
         except BrokenImage as error:
             broken.append(f"{name}: {error}")
             del files[place]
-            continue
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(paths[name], folder / name)
     rows = [(name, role, files.get((name, role))) for name in compounds["compound"] for role in ROLES]
     table = pd.DataFrame(rows, columns=list(COMPOUND_IMAGES.columns), dtype=object)
     missing = table[table["path"].isna()].groupby("compound", sort=False)["role"].agg(", ".join)
     compounds = compounds.assign(complete=~compounds["compound"].isin(missing.index))
-    first = [f"{name!r} lacks {roles}" for name, roles in missing.items()]
-    require(compounds["complete"].any(), source, f"no compound has all three images ({first[:1]})", "add images")
+    fault = f"no compound has all three images ({[f'{name!r} lacks {roles}' for name, roles in missing[:1].items()]})"
+    require(compounds["complete"].any(), source, fault, "add images")
     summary = {
         "compounds": len(compounds),
         "complete": int(compounds["complete"].sum()),
@@ -140,22 +137,10 @@ def load(file: Path, source: Path, folder: Path) -> tuple[pd.DataFrame, pd.DataF
         "compounds without constituents": named(list(compounds["compound"][compounds["first"].isna()])),
         "two spellings": named(two_spellings(compounds["compound"])),
     }
-    texts = [name for name in COMPOUNDS.columns if name != "complete"]
-    return compounds[[*texts, "complete"]].astype(dict.fromkeys(texts, "str")), table.astype("str"), summary
-
-
-def main(step: LoadCompounds) -> None:
-    with atomic_folder(step.files) as folder:
-        compounds, images, summary = load(step.file, step.source, folder)
     for reason, value in summary.items():
         if isinstance(value, dict) and value.get("count"):
             more = "; …" * (value["count"] > 3)
             log.warning("warning: %s: %d (%s%s)", reason, value["count"], "; ".join(value["names"][:3]), more)
-    write_table(compounds, step.compounds, COMPOUNDS)
-    write_table(images, step.images, COMPOUND_IMAGES)
-    write_json(summary, step.summary)
     log.info("%d compounds, %d complete, %d images", summary["compounds"], summary["complete"], summary["images"])
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    texts = [name for name in COMPOUNDS.columns if name != "complete"]
+    return compounds[[*texts, "complete"]].astype(dict.fromkeys(texts, "str")), table.astype("str"), summary

@@ -35,10 +35,8 @@ def read_texts(path: Path) -> dict[str, list[str]]:
         content = read_json(path)
         require(isinstance(content, dict), path, "does not map compounds to texts", 'expected {"garden hose": ["…"]}')
         for name, lines in content.items():
-            is_list = (
-                isinstance(lines, list) and lines and all(isinstance(line, str) and line.strip() for line in lines)
-            )
-            require(is_list, path, f"{name!r}: expected a list of texts, none of them empty", "correct it")
+            full = isinstance(lines, list) and lines and all(isinstance(line, str) and line.strip() for line in lines)
+            require(full, path, f"{name!r}: expected a list of texts, none of them empty", "correct it")
     else:
         try:
             table = pd.read_csv(path, dtype=str, keep_default_na=False)

@@ -8,15 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from compclip.compun.steps import SampleCompunTasks
-from compclip.core import cli
 from compclip.core.errors import require
-from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
+from compclip.core.tables import ROLES
 from compclip.human.pictures import drawn_text, random_drawings
-from compclip.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
-from compclip.io import read_table, write_json
+from compclip.human.study import GOLD, Page, Picture, Task, with_checks
 
 PAGE = 40  # tasks between checks
 
@@ -70,28 +66,15 @@ def gold_task(kind: str, generator: np.random.Generator) -> Task:
     return Task(kind, pictures, (named_pictures(names),), check="gold", right="no")
 
 
-def plan(tasks: Sequence[Task], seed: int) -> list[Page]:
-    """Return pages of about equal length: at most PAGE tasks of the study, and the checks."""
-    kind = tasks[0].kind
-    generator = rng(seed, "sample_compun_tasks", kind, "pages")
-    pages = -(-len(tasks) // PAGE)
-    return [
-        with_checks(tasks[page::pages], [gold_task(kind, generator) for _ in range(GOLD)], generator)
-        for page in range(pages)
-    ]
-
-
-def main(step: SampleCompunTasks) -> None:
-    compounds, images = read_table(step.compounds, COMPOUNDS), read_table(step.images, COMPOUND_IMAGES)
-    complete = int(compounds["complete"].sum())
-    require(complete, step.compounds, f"none of {len(compounds)} compounds is complete", "add their images")
-    pages = {kind: plan(study_tasks(compounds, images, kind, step.seed), step.seed) for kind in step.kinds}
-    write_study(step, pages, (step.seed, "compun"), step.folder)
-    kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
-    summary = {"seed": step.seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
-    write_json(summary, step.summary)
-    log.info("%d compounds, tasks: %s", complete, ", ".join(kinds))
-
-
-if __name__ == "__main__":
-    cli.run(main)
+def sample_compun_tasks(
+    compounds: pd.DataFrame, images: pd.DataFrame, *, kinds: Sequence[str] = ("compound",), seed: int = 0
+) -> dict[str, list[Page]]:
+    """Return the pages of each kind, with a task for each complete compound; ``kinds`` are of ``COMPOUND_KINDS``."""
+    require(compounds["complete"].any(), "compounds", f"none of {len(compounds)} is complete", "add their images")
+    pages = {}
+    for kind in kinds:
+        tasks, generator = study_tasks(compounds, images, kind, seed), rng(seed, "sample_compun_tasks", kind, "pages")
+        number = -(-len(tasks) // PAGE)
+        parts = [tasks[first::number] for first in range(number)]
+        pages[kind] = [with_checks(p, [gold_task(kind, generator) for _ in range(GOLD)], generator) for p in parts]
+    return pages

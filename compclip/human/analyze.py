@@ -1,22 +1,20 @@
-"""Summarize the answers, the agreement of the workers, and the correlation of the scores with the answers."""
+"""Summarize the answers, the agreement of the workers, and the correlation of the scores with the answers.
 
+The answers of workers who miss too many tasks with a known answer are excluded and counted.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.log import log
-from compclip.core.rounding import DECIMALS, json_values
 from compclip.core.seeds import rng
-from compclip.human.correlation import correlations, other_scores, run_scores
-from compclip.human.opinions import TIE, majorities, preferences, screen
-from compclip.human.people_figure import draw_people
-from compclip.human.steps import Analyze
+from compclip.human.correlation import Scores, correlations
+from compclip.human.opinions import TIE, majorities, preferences, screen, worker_counts
 from compclip.human.tasks import KINDS, PROMPT
-from compclip.io import atomic_folder, spreadsheet_safe, write_json
-from compclip.plot.drawing import save, style
 from compclip.stats.agreement import agreement
 
 
@@ -40,46 +38,52 @@ def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resample
     }
 
 
-def main(step: Analyze) -> None:
-    screened = screen(step.tasks, step.answers, step.keep)
-    kept, resamples = screened.kept, step.bootstrap
-    tasks = majorities(kept, screened.tasks)
-    preferred = preferences(kept, resamples, step.seed)
-    scores = run_scores(screened.tasks, step.scores)
-    scores |= {name: other_scores(Path(path)) for name, path in step.other_scores.items()}
-    correlated = correlations(tasks, scores, resamples, step.seed)
+def analyze(
+    tasks: pd.DataFrame,
+    answers: Sequence[Path],
+    scores: Mapping[str, Scores],
+    *,
+    keep: float = 0.75,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Summarize the answers to a study.
+
+    Args:
+        tasks: as from ``read_tasks``.
+        answers: CSV files, as in ``answers``.
+        scores: scores of the images by name, such as from ``run_scores`` and ``other_scores``.
+        keep: fraction of a worker's gold tasks that must be right for the answers to count.
+        resamples: resamples of the 95 % intervals, over images.
+        seed: seed of every random choice.
+
+    Returns:
+        Counts, agreement, preferences and correlations; and the tables tasks, workers, preferences and correlations.
+    """
+    kept, workers, records = screen(tasks, answers, keep)
+    given = int(workers["answers"].sum())
+    counted = majorities(kept, tasks)
+    preferred = preferences(kept, resamples, seed)
+    correlated = correlations(counted, scores, resamples, seed)
     kinds = {
-        kind: kind_summary(kind, tasks[tasks["kind"] == kind], kept[kept["kind"] == kind], resamples, step.seed)
+        kind: kind_summary(kind, counted[counted["kind"] == kind], kept[kept["kind"] == kind], resamples, seed)
         for kind in KINDS
-        if (tasks["kind"] == kind).any()
+        if (counted["kind"] == kind).any()
     }
-    workers = screened.worker_counts()
-    people = workers["answered"] - workers["excluded"]
-    summary = {
-        "seed": step.seed, "records": dict(sorted(screened.records.items())), "answers": len(screened.opinions),
-        "workers": {**workers, "keep": step.keep, "answers_excluded": len(screened.opinions) - len(kept)},
-        "kinds": kinds,
-        "preferences": preferred.to_dict("records"),
-        "correlations": correlated.to_dict("records"),
-    }  # fmt: skip
-    count = (kept["check"] == "none").sum()
-    about = f"n = {count:,} answers of {people} people; lines: 95 % intervals over images; seed {step.seed}"
-    tables = {
-        "tasks": tasks[["task_id", "kind", *PROMPT, "a", "b", "answers", "share", "majority"]],
-        "workers": screened.numbered_workers(),
-        "preferences": preferred,
-        "correlations": correlated,
-    }
-    with atomic_folder(step.analysis) as folder, style():
-        for name, table in tables.items():
-            spreadsheet_safe(table.round(DECIMALS)).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-        save(draw_people(preferred, correlated, about), folder / "people.svg", "What people answered", about)
-    write_json(json_values(summary), step.summary)
     for kind, of_kind in kinds.items():
         alpha, counts = of_kind["agreement"]["alpha"], (of_kind["answers"], of_kind["answered"], of_kind["tasks"])
         agreed = "undefined" if alpha is None else f"{alpha:.2f}"
         log.info("%s: %d answers to %d of %d tasks, %d ties, alpha %s", kind, *counts, of_kind["ties"], agreed)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    summary = {
+        "seed": seed, "records": records, "answers": given,
+        "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": given - len(kept)},
+        "kinds": kinds,
+        "preferences": preferred.to_dict("records"),
+        "correlations": correlated.to_dict("records"),
+    }  # fmt: skip
+    return summary, {
+        "tasks": counted[["task_id", "kind", *PROMPT, "a", "b", "answers", "share", "majority"]],
+        "workers": workers,
+        "preferences": preferred,
+        "correlations": correlated,
+    }

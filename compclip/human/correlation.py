@@ -1,6 +1,6 @@
 """Scores of the images that people saw, and their correlations with people's answers, with intervals over images."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -12,10 +12,8 @@ from compclip.core.errors import UserError, require
 from compclip.core.records import read_records
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import SCORES
 from compclip.human.opinions import ALL, TIE, of_split, splits_of
-from compclip.human.tasks import prompt_key
-from compclip.io import read_table
+from compclip.human.tasks import PROMPT, prompt_key
 from compclip.stats.correlation import kendall, pearson, spearman, weight_blocks
 
 STATISTICS = ("kendall", "spearman", "point_biserial")
@@ -26,22 +24,10 @@ RUN_SCORES = {"expected_top1": "R-precision", "similarity": "similarity"}
 Scores = dict[tuple[Any, ...], float]
 
 
-def run_scores(tasks: pd.DataFrame, folders: Sequence[Path]) -> dict[str, Scores]:
-    """Return the run's scores of the images in ``tasks``, by name; means over judges.
-
-    By each judge a generator has a folder of its name.
-    """
-    study = tasks[tasks["check"] == "none"]
-    shown = {*study["generator_1"], *study["generator_2"].dropna()}
-    by_judge: dict[str, dict[tuple[Any, ...], list[float]]] = {name: {} for name in RUN_SCORES}
-    for folder in folders:
-        for split in sorted(study["split"].unique()) if folder.name in shown else ():
-            path = folder / f"{split}.parquet"
-            if path.is_file():
-                for row in read_table(path, SCORES).assign(split=split).to_dict("records"):
-                    for name in RUN_SCORES:
-                        by_judge[name].setdefault((folder.name, *prompt_key(row)), []).append(row[name])
-    return {name: {image: fmean(values) for image, values in of.items()} for name, of in by_judge.items()}
+def run_scores(scores: pd.DataFrame) -> dict[str, Scores]:
+    """Return a run's scores by name, as means over judges; ``scores`` has generator, split and ``SCORES``."""
+    images = scores.groupby(["generator", *PROMPT])
+    return {name: images[name].agg(fmean).to_dict() for name in RUN_SCORES}
 
 
 def other_scores(path: Path) -> Scores:

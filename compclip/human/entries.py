@@ -1,16 +1,11 @@
 """The scored images that people can be asked about, each with the caption that it is compared with."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from compclip.core.heldout import read_heldout
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, MANIFEST, PAIRS, PROMPTS, RANKING, SCORES, SWAPPED
-from compclip.human.steps import SampleTasks
 from compclip.human.tasks import PROMPT
-from compclip.io import read_table
 from compclip.split.swap_adjectives import Candidate, apply
 from compclip.split.wording import Mention
 
@@ -53,7 +48,10 @@ def make_trials(
 
 
 def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame) -> Others:
-    """Return the caption that each prompt is compared with; ``trials`` as from ``make_trials``."""
+    """Return the caption that each prompt is compared with, which differs in adjectives only.
+
+    For a seen caption it is its swap, for a swapped caption its original, and for an unseen caption that of ``trials``.
+    """
     others: Others = {}
     for row in swapped.itertuples():
         others["test_seen", row.image_id, row.caption_id] = row.swapped_text
@@ -66,31 +64,17 @@ def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.Data
 
 
 def entries_of(
-    prompts: pd.DataFrame,
-    manifests: Mapping[str, pd.DataFrame],
-    scores: Mapping[tuple[str, str], pd.DataFrame],
-    others: Others,
-    splits: Sequence[str],
+    prompts: pd.DataFrame, manifests: pd.DataFrame, scores: pd.DataFrame, others: Others
 ) -> tuple[pd.DataFrame, Counter[str]]:
     """Return a row for each scored image, and counts of the others by reason.
 
-    ``manifests`` are by generator, ``scores`` by generator and split. Columns are generator, ``PROMPT``, text, pair,
-    other (None without another caption) and path.
+    ``manifests`` and ``scores`` also have generator, and ``scores`` split. Columns are generator, ``PROMPT``, text,
+    pair, other (None without another caption) and path.
     """
-    tables, skipped = [], Counter[str]()
-    for name, manifest in manifests.items():
-        manifest = manifest[manifest["split"].isin(splits)]
-        made = manifest[manifest["status"] == "ok"].drop(columns="status")
-        skipped["no image"] += len(manifest) - len(made)
-        prompts_scored = [
-            scores[name, split][PROMPT[1:]].assign(split=split)
-            for split in sorted(manifest["split"].unique())
-            if (name, split) in scores
-        ]
-        scored = made.merge(pd.concat(prompts_scored), on=PROMPT) if prompts_scored else made.head(0)
-        skipped["not scored"] += len(made) - len(scored)
-        tables.append(scored.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT).assign(generator=name))
-    entries = pd.concat(tables, ignore_index=True)
+    made = manifests[manifests["status"] == "ok"]
+    entries = made.merge(scores[["generator", *PROMPT]], on=["generator", *PROMPT])
+    skipped = Counter({"no image": len(manifests) - len(made), "not scored": len(made) - len(entries)})
+    entries = entries.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT)
     entries["other"] = [
         others.get((s, i, int(c))) for s, i, c in entries[["split", "image_id", "caption_id"]].itertuples(index=False)
     ]
@@ -101,25 +85,3 @@ def entries_of(
         entries = entries[~unswapped]
     entries = entries.sort_values(["generator", *PROMPT], ignore_index=True)
     return entries.astype(object).where(entries.notna(), None), skipped
-
-
-def read_entries(step: SampleTasks) -> tuple[pd.DataFrame, Counter[str]]:
-    prompts, swapped = read_table(step.prompts, PROMPTS), read_table(step.swapped, SWAPPED)
-    unseen = set(prompts.loc[prompts["split"] == "test_unseen", "image_id"])
-    captions, pairs = read_table(step.captions, CAPTIONS), read_table(step.pairs, PAIRS)
-    trials, _ = make_trials(
-        captions[captions["image_id"].isin(unseen)],
-        pairs[pairs["image_id"].isin(unseen)],
-        set(read_heldout(step.heldout)),
-        sorted(read_table(step.ranking, RANKING)["adjective"].unique()),
-        step.seed,
-    )
-    manifests = {name: read_table(path, MANIFEST) for name, path in zip(step.generators, step.manifests, strict=True)}
-    scores: dict[tuple[str, str], pd.DataFrame] = {
-        (name, split): read_table(folder / f"{split}.parquet", SCORES)
-        for name, folder in zip(step.generators, step.scores, strict=True)
-        for split in step.sampling.splits
-        if (folder / f"{split}.parquet").is_file()
-    }
-    others = other_captions(swapped, prompts, trials)
-    return entries_of(prompts, manifests, scores, others, step.sampling.splits)

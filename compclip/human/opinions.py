@@ -4,9 +4,7 @@ The value of an answer is 1 for: the generator whose name sorts first (perceptua
 prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import TESTS
 from compclip.human.answers import collect
-from compclip.human.tasks import ALL_KINDS, KINDS, read_tasks
+from compclip.human.tasks import ALL_KINDS, KINDS
 from compclip.stats import interval
 
 TIE, ALL = "tie", "all"
@@ -71,37 +69,20 @@ def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
     return table.reset_index()
 
 
-@dataclass(frozen=True)
-class Screened:
-    """The answers to a study, and whose count.
+def worker_counts(workers: pd.DataFrame) -> dict[str, int]:
+    excluded, unchecked = (~workers["kept"]).sum(), (workers["gold"] == 0).sum()
+    return {"answered": len(workers), "excluded": int(excluded), "met_no_gold_task": int(unchecked)}
 
-    Attributes:
-        records: counts of the records in the files, as from ``collect``.
-        workers: as from ``workers_of``.
-        opinions: all answers, as from ``opinions_of``; ``kept`` are those of the workers who are kept.
+
+def screen(
+    tasks: pd.DataFrame, files: Sequence[Path], keep: float
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, int]]:
+    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks.
+
+    Returns:
+        The answers that count, as from ``opinions_of``; the workers, as from ``workers_of``, with numbers in the order
+        of their names instead of these; and counts of the records, as from ``collect``.
     """
-
-    tasks: pd.DataFrame
-    records: Counter[str]
-    workers: pd.DataFrame
-    opinions: pd.DataFrame
-    kept: pd.DataFrame
-
-    def worker_counts(self) -> dict[str, int]:
-        return {
-            "answered": len(self.workers),
-            "excluded": int((~self.workers["kept"]).sum()),
-            "met_no_gold_task": int((self.workers["gold"] == 0).sum()),
-        }
-
-    def numbered_workers(self) -> pd.DataFrame:
-        """Return the workers with numbers instead of names, as artifacts show them."""
-        return self.workers.assign(worker=np.arange(1, len(self.workers) + 1)).round(DECIMALS)
-
-
-def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
-    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks."""
-    tasks = read_tasks(tasks_file)
     answers, records, problems = collect(files, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
     for problem in problems[:MAX_WARNINGS]:
         log.warning("warning: %s", problem)
@@ -109,7 +90,7 @@ def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
         log.debug("skipped: %s", problem)
     if problems:
         log.warning("warning: %d faulty records skipped; the log lists them", len(problems))
-    require(len(answers), files[0], f"no answer to the tasks of {tasks_file}", "give the answers to these tasks")
+    require(len(answers), files[0], "no answer to the tasks", "give the answers to these tasks")
     if contradictions := records["contradicts another"]:
         log.warning("warning: %d answers contradict another answer of the same worker; skipped", contradictions)
     opinions = opinions_of(answers, tasks)
@@ -120,7 +101,8 @@ def screen(tasks_file: Path, files: Sequence[Path], keep: float) -> Screened:
     kept = opinions[~opinions["worker"].isin(excluded)]
     fault = f"no answer to the study is left: {len(excluded)} of {len(workers)} workers missed too many gold tasks"
     require((kept["check"] == "none").any(), files[0], fault, f"ask more people, or lower keep ({keep:g})")
-    return Screened(tasks, records, workers, opinions, kept)
+    numbered = workers.assign(worker=np.arange(1, len(workers) + 1)).round(DECIMALS)
+    return kept, numbered, dict(sorted(records.items()))
 
 
 def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:

@@ -1,27 +1,26 @@
-"""Sample tasks for people from a scored run."""
+"""Sample tasks for people from a scored run, balanced over splits and generators.
+
+Perceptual tasks show two generators' images of one prompt side by side. Tasks of correctness show one image, with its
+caption to agree with (match), or with its caption and another one (caption). Seen captions are those that were swapped,
+if there are any, so that seen and swapped tasks are about the same captions. Each page gets tasks with a known answer,
+and repeats some of its own. Interface: appendix 1.2, figures 1 to 3.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
-from compclip.core.digests import sha256
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.core.tables import IMAGES
 from compclip.human.config import Sampling
-from compclip.human.entries import read_entries
 from compclip.human.pictures import drawn_text, random_drawings
-from compclip.human.steps import SampleTasks
-from compclip.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
+from compclip.human.study import GOLD, Page, Picture, Task, with_checks
 from compclip.human.tasks import KINDS, PROMPT
-from compclip.io import read_table, write_json
 
 # Prompts of a cell that are compared for each task wanted, because two generators may make the same image.
 COMPARED_PER_TASK = 4
@@ -127,15 +126,20 @@ def gold_task(kind: str, source: str | None, generator: np.random.Generator, str
     return Task(kind, picture, (true, false) if first else (false, true), check="gold", right=right)
 
 
-def plan(
-    entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], str], sampling: Sampling, seed: int
+def sample_tasks(
+    entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], str], sampling: Sampling, seed: int = 0
 ) -> tuple[dict[str, list[Page]], list[dict[str, Any]], Counter[str]]:
-    """Sample the tasks of each kind and deal them to pages.
+    """Sample the tasks of each kind and deal them to pages; raises UserError if there are none.
 
-    Returns the pages of each kind; how many tasks each cell gave, of how many; and why images were skipped.
+    Args:
+        entries: as from ``entries_of``.
+        real: each image_id's real image, for gold tasks.
+        content: hashes a file's bytes.
+        sampling: splits, and the number of tasks of each kind.
+        seed: seed of every random choice.
 
-    ``entries`` as from ``entries_of``; ``real`` has each image_id's real image, for gold tasks; ``content`` hashes a
-    file's bytes.
+    Returns:
+        The pages of each kind; how many tasks each cell gave, of how many; and why images were skipped.
     """
     pages_of, given, all_skipped = dict[str, list[Page]](), list[dict[str, Any]](), Counter[str]()
     for kind in KINDS:
@@ -165,36 +169,9 @@ def plan(
                 for n in range(GOLD)
             ]
             pages_of[kind].append(with_checks(page, gold, generator))
-    return pages_of, given, all_skipped
-
-
-def main(step: SampleTasks) -> None:
-    entries, skipped = read_entries(step)
-    require(len(entries), step.where, f"no scored image of {', '.join(step.generators)}", "compute the scores first")
-    images = read_table(step.images, IMAGES).dropna(subset="path")
-
-    @cache
-    def content(path: str) -> str:
-        return sha256(step.results / path)
-
-    real = images.set_index("image_id")["path"].to_dict()
-    pages, cells, unused = plan(entries, real, content, step.sampling, step.seed)
-    skipped.update(unused)
-    kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
+        number = sum(map(len, chosen))
+        if number < wanted:
+            log.warning("warning: %s: %d tasks of %d", kind, number, wanted)
     remedy = "see human.generators, human.splits and each kind's number of tasks"
-    require(any(map(any, pages.values())), step.where, f"no tasks ({dict(skipped)})", remedy)
-    write_study(step, pages, (step.seed, step.dataset, step.composition), step.results)
-    summary = {
-        "dataset": step.dataset, "composition": step.composition, "seed": step.seed, "generators": step.generators,
-        "kinds": kinds, "cells": cells,
-        "skipped": {reason: n for reason, n in sorted(skipped.items()) if n},
-    }  # fmt: skip
-    write_json(summary, step.summary)
-    for kind, counts in kinds.items():
-        wanted = getattr(step.sampling, kind)
-        if counts["none"] < wanted:
-            log.warning("warning: %s: %s: %d tasks of %d", step.where, kind, counts["none"], wanted)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    require(any(map(any, pages_of.values())), "human", f"no tasks ({dict(all_skipped)})", remedy)
+    return pages_of, given, all_skipped

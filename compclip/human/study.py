@@ -1,4 +1,4 @@
-"""Tasks before they have names, and the table, pictures and Label Studio projects made of them."""
+"""Tasks before they have names, their table, and the tasks of their Label Studio projects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,14 +10,10 @@ import pandas as pd
 from PIL import Image
 
 from compclip.core.cache import key
-from compclip.core.log import log
-from compclip.core.progress import track
 from compclip.core.seeds import rng
-from compclip.human.pictures import broken, drawn, encode, read_picture
-from compclip.human.steps import SamplesTasks
-from compclip.human.tasks import ALL_KINDS, CHECKS, TASKS, read_tasks, shown_columns
-from compclip.io import atomic_folder, write_json, write_table, write_text
-from compclip.plot.page import data_uri, render
+from compclip.human.pictures import broken, drawn, read_picture
+from compclip.human.tasks import ALL_KINDS, CHECKS, TASKS, shown_columns
+from compclip.plot.page import data_uri
 
 
 @dataclass(frozen=True)
@@ -114,29 +110,6 @@ def table_of(
                 rows.append(row)
     table = pd.DataFrame(rows, columns=list(TASKS.columns))
     return table.astype({name: column.dtype for name, column in TASKS.columns.items()})
-
-
-def write_study(
-    step: SamplesTasks, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path
-) -> None:
-    """Write the tasks, the folder of their pictures and the Label Studio projects of a step that samples tasks.
-
-    ``study`` distinguishes these tasks from another run's; ``images`` is the folder of the pictures' paths.
-    """
-    wanted = dict.fromkeys(p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures)
-    files: dict[Picture, str] = {}
-    with atomic_folder(step.pictures) as folder:
-        for picture in track(wanted, len(wanted), "pictures"):
-            raw, suffix = encode(picture.image(images, step.seed))
-            files[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
-            (folder / files[picture]).write_bytes(raw)
-    write_table(table_of(pages, files, study), step.tasks, TASKS)
-    with atomic_folder(step.label_studio) as folder:
-        for kind, tasks in read_tasks(step.tasks).groupby("kind", sort=False):
-            context = {"kind": ALL_KINDS[kind], "consent": step.consent is not None}
-            write_text(render("label_studio.xml.j2", context), folder / f"{kind}.xml")
-            write_json(project_tasks(tasks, step.pictures, step.consent), folder / f"{kind}.json")
-    log.info("in Label Studio, create a project for each kind with its .xml, and import its .json")
 
 
 def project_tasks(tasks: pd.DataFrame, pictures: Path, consent: str | None) -> list[dict[str, Any]]:

@@ -23,11 +23,10 @@ def compound_files():
 
 def text_file(kind):
     """Return the table of captions or descriptions, if there is one."""
-    drawn = [f"{COMPUN_FOLDER}/drawn/{kind}.json"] if DRAWN else []
-    return list(filter(None, [getattr(CONFIG.compun, kind)])) or drawn
+    return getattr(CONFIG.compun, kind) or (f"{COMPUN_FOLDER}/drawn/{kind}.json" if DRAWN else [])
 
 
-def asked_models(wildcards):
+def asked_models():
     """Return all models to ask."""
     small = [{"name": name, "judge": folder} for name, folder in SMALL_CLIPS.items()]
     return small + [model.model_dump(mode="json", exclude_none=True) for model in CONFIG.compun.models]

@@ -1,4 +1,6 @@
 # human: what people see in Label Studio, the generators whose images are shown, targets.
+from compclip.human.config import Sampling
+
 LABEL_STUDIO = "compclip/human/templates/label_studio.xml.j2"
 
 

@@ -12,8 +12,7 @@ import openai
 import pytest
 
 from compclip.compun import ask_captions
-from compclip.compun.ask_captions import BadAnswer, read_answer
-from compclip.compun.steps import AskCaptions
+from compclip.compun.ask_captions import AskCaptions, BadAnswer, read_answer
 from compclip.core.errors import UserError
 
 KEY = "sk-" + "secret" * 4

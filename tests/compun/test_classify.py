@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compclip.compun import classify
+from compclip.compun import classify as library
 from compclip.compun.classify import choose, ranks
-from compclip.compun.config import NamedModel
-from compclip.compun.steps import Classify
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.score.world import FakeJudge
+from tests.scripts import job
 from tests.specs.evaluated import drawn, opener, picture, real_judge, refused
+from workflow_scripts.compun import classify
 
 # What the images show: of the compound, of its first noun, of its second.
 SHOWN = {
@@ -59,8 +59,8 @@ def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = d
 
 def run(paths: dict[str, Path], models: list[dict[str, str]]) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return choices.parquet and choices.json."""
-    models_asked = [NamedModel(**model) for model in models]
-    classify.main(Classify(**paths, models=models_asked, device="cpu", threads=1))
+    settings = {"models": models, "device": "cpu", "threads": 1, "cache": paths["cache"]}
+    classify.main(job(paths, {"choices": paths["choices"]}, **settings))
     return read_table(paths["choices"] / "choices.parquet", CHOICES), read_json(paths["choices"] / "choices.json")
 
 
@@ -68,7 +68,7 @@ def run(paths: dict[str, Path], models: list[dict[str, str]]) -> tuple[pd.DataFr
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     """A model that reads images which consist of text."""
     judge = FakeJudge()
-    monkeypatch.setattr(classify, "open_model", opener(judge, tmp_path))
+    monkeypatch.setattr(library, "open_model", opener(judge, tmp_path))
     return judge
 
 

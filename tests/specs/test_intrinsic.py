@@ -212,7 +212,7 @@ def test_the_small_run(first_run: Project) -> None:
     # Captions of an image are resampled together: the same ones once more tell nothing new.
     pair = [captions[result["differences"][0][name]] for name in ("a", "b")]
     once, twice = (
-        differences(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
+        library.differences(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
         for more in (0, 1)
     )
     assert once["low"] < once["high"] and twice == once | {"n": 80}

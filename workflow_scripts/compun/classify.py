@@ -1,0 +1,26 @@
+"""Ask every model, by every prompt, which of its three images shows a compound."""
+
+from compclip.compun.classify import classify
+from compclip.compun.config import NamedModel
+from compclip.compun.prompts import read_texts
+from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
+from compclip.io import atomic_folder, read_table, write_json, write_table
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    read, params = job.input, job.params
+    compounds, images = read_table(read.compounds, COMPOUNDS), read_table(read.images, COMPOUND_IMAGES)
+    models = [NamedModel.model_validate(model) for model in params.models]
+    captions, descriptions = (read_texts(path) if path else {} for path in (read.captions, read.descriptions))
+    choices, summary = classify(
+        compounds, images, read.folder, models, captions=captions, descriptions=descriptions,
+        device=params.device, threads=params.threads, cache=params.cache,
+    )  # fmt: skip
+    with atomic_folder(job.output.choices) as folder:
+        write_table(choices, folder / "choices.parquet", CHOICES)
+        write_json(summary, folder / "choices.json")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,25 @@
+"""Draw how often each model is right about compound nouns, next to the paper's figures, and write the page."""
+
+from pathlib import Path
+
+from compclip.compun.draw_compun import draw_compun
+from compclip.compun.section import read_analysis, section, text_table
+from compclip.core.layout import Layout
+from compclip.io import write_text
+from compclip.plot.drawing import save, style
+from compclip.plot.page import write_section_page
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    analysis, dataset = read_analysis(job.input.analysis), job.params.dataset
+    with style():
+        for name, (figure, title, description) in draw_compun(analysis).items():
+            save(figure, getattr(job.output, name), title, description)
+    write_text(text_table(analysis), job.output.text)
+    shown = section(Layout(Path(job.params.results), dataset))
+    write_section_page(job.output.page, dataset, shown, job.params.settings)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,28 @@
+"""Read the compounds and the three images of each, and copy the images."""
+
+import shutil
+
+from compclip.compun.load_compounds import load_compounds
+from compclip.core.disk import check_space
+from compclip.core.progress import track
+from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
+from compclip.io import atomic_folder, write_json, write_table
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    compounds, images, summary = load_compounds(job.input.file, job.input.source)
+    names = images["path"].dropna().tolist()
+    size = sum((job.input.source / name).stat().st_size for name in names)
+    with atomic_folder(job.output.files) as folder:
+        check_space(size, folder, f"copying {len(names)} images")
+        for name in track(names, len(names), "images copied"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(job.input.source / name, folder / name)
+    write_table(compounds, job.output.compounds, COMPOUNDS)
+    write_table(images, job.output.images, COMPOUND_IMAGES)
+    write_json(summary, job.output.summary)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,23 @@
+"""Make a task for people of each compound, and write them as Label Studio projects."""
+
+from compclip.compun.sample_compun_tasks import sample_compun_tasks
+from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
+from compclip.human.study import check_counts
+from compclip.io import read_table, write_json
+from workflow_scripts.human.study import write_study
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    compounds, images = read_table(job.input.compounds, COMPOUNDS), read_table(job.input.images, COMPOUND_IMAGES)
+    seed = job.params.seed
+    pages = sample_compun_tasks(compounds, images, kinds=job.params.kinds, seed=seed)
+    write_study(job, pages, (seed, "compun"), job.input.folder)
+    complete = int(compounds["complete"].sum())
+    kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
+    summary = {"seed": seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
+    write_json(summary, job.output.summary)
+
+
+if __name__ == "__main__":
+    run(main)
