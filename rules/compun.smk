@@ -33,6 +33,8 @@ if DRAWN:
             images=f"{COMPUN}/drawn/training/images.parquet",
             folder=f"{COMPUN}/drawn/training/images",
             splits=f"{COMPUN}/drawn/training/{{training}}.parquet",
+            pretraining=[],
+            negatives=[],
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:

@@ -45,6 +45,8 @@ if CONFIG.specs.base.epochs:
             images="<dataset>/images.parquet",
             folder="<dataset>/images",
             splits=f"{SPECS}/splits.parquet",
+            pretraining=[],
+            negatives=[],
             files=CONFIG.specs.base.files(),
         output:
             judge=directory(f"{SPECS}/base"),

@@ -17,18 +17,6 @@ from compclip.split.make_variants import variants_of
 from compclip.split.swap_adjectives import mentions_by_caption
 
 
-def ranked_pairs(pairs: pd.DataFrame, ranked: Collection[str]) -> pd.DataFrame:
-    """Return the occurrences of ranked pairs, with the column ``pair``; disputed ones do not count."""
-    plain = pairs[pairs["relation"] != "disputed"].assign(pair=pair_names)
-    return plain[plain["pair"].isin(list(ranked))]
-
-
-def adjectives_by_noun(pairs: pd.DataFrame, ranked: Collection[str]) -> dict[str, pd.Series]:
-    """Return for each noun the fraction of its occurrences in ``pairs`` that each adjective has."""
-    counts = ranked_pairs(pairs, ranked).groupby(["noun", "adjective"]).size()
-    return {str(noun): of.droplevel("noun") / of.sum() for noun, of in counts.groupby(level="noun")}
-
-
 def make_negatives(
     captions: pd.DataFrame,
     pairs: pd.DataFrame,
@@ -48,13 +36,16 @@ def make_negatives(
     Args:
         captions: all captions of the images that the judge learns from (``tables.CAPTIONS``).
         pairs: of the same captions (``tables.PAIRS``).
-        ranked: names of the pairs that count, ``adjective_noun``.
+        ranked: names of the pairs that count, ``adjective_noun``; disputed occurrences do not.
         adjectives: canonical word of each adjective's form.
         nouns: forms of nouns, as in ``split.make_variants``.
     """
-    of_noun = adjectives_by_noun(pairs, ranked)
+    plain = pairs[pairs["relation"] != "disputed"].assign(pair=pair_names)
+    plain = plain[plain["pair"].isin(list(ranked))]
+    counts = plain.groupby(["noun", "adjective"]).size().groupby(level="noun")
+    of_noun = {noun: of.droplevel("noun") / of.sum() for noun, of in counts}
+    targets = plain.groupby(["image_id", "caption_id"])[["pair", "noun"]].agg(list)
     said = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
-    targets = ranked_pairs(pairs, ranked).groupby(["image_id", "caption_id"])[["pair", "noun"]].agg(list)
     texts, mentions = captions.set_index(["image_id", "caption_id"])["text"], mentions_by_caption(pairs)
     rows = []
     for key, of_caption, of_nouns in targets.sort_index().itertuples():

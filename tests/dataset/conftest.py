@@ -49,7 +49,7 @@ def load_job(root: Path, source: str, limit: int | None = None, /, **settings: A
     files = {"captions": "captions.parquet", "images": "images.parquet", "folder": "images", "summary": "dataset.json"}
     return job(
         {}, {name: place / file for name, file in files.items()} | {"tables": []}, source=source, settings=settings,
-        limit=limit, seed=0, files=[], contents=fingerprint(), cache=root / "cache", results=root / "results",
+        limit=limit, seed=0, files=[], contents=fingerprint(), cache=root / "cache", results=f"{root}/results",
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: A
     files = {file: squares / f"{file}.parquet" for file in ("captions", "images", "splits")}
     made = job(
         files | {"negatives": settings.pop("negatives", [])}, {"judge": place / name}, cache=place / cache,
-        settings=squares_settings(squares, **settings), results=squares, halves=0, seed=0,
+        settings=squares_settings(squares, **settings), results=str(squares), halves=0, seed=0,
     )  # fmt: skip
     made.params.threads = 1
     return made

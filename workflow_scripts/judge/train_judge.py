@@ -1,5 +1,7 @@
 """Train the judge on the images that it may see, or take a pretrained one as it is."""
 
+from pathlib import Path
+
 import pandas as pd
 
 from compclip.clip.device import find_device
@@ -20,7 +22,7 @@ def main(job: Job) -> None:
     with joined(settings.gpus, device, GPUS) as group:
         material = find_material(
             read_table(read.captions, CAPTIONS), read_table(read.images, IMAGES), read_table(read.splits, SPLIT),
-            settings, given.results, halves=given.halves,
+            settings, Path(given.results), halves=given.halves,
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
             negatives=read_table(read.negatives, NEGATIVES) if read.negatives else None,
         )  # fmt: skip
