@@ -132,15 +132,9 @@ def warn(summary: dict[str, Any]) -> None:
 
 
 def load_dataset(
-    source: str,
-    settings: dict[str, Any],
-    folder: Path,
-    *,
-    seed: int = 0,
-    limit: int | None = None,
-    cache: Path = Path(".cache"),
-    processes: int = 1,
-) -> Loaded:
+    source: str, settings: dict[str, Any], folder: Path, *, seed: int = 0, limit: int | None = None,
+    cache: Path = Path(".cache"), processes: int = 1,
+) -> Loaded:  # fmt: skip
     """Read or draw the images and captions of one source.
 
     What is skipped is counted and named in the summary: empty captions (the others keep their caption_id), images
@@ -178,6 +172,6 @@ def load_dataset(
         "classes": int(captions["class_id"].nunique()),
         **skipped,
     }
-    text = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"
-    log.info(text, summary)
+    counts = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"
+    log.info(counts, summary)
     return Loaded(captions, images, loaded.tables, summary)

@@ -18,14 +18,9 @@ from compclip.split.swap_adjectives import mentions_by_caption
 
 
 def make_negatives(
-    captions: pd.DataFrame,
-    pairs: pd.DataFrame,
-    ranked: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Collection[str],
-    count: int = 1,
-    seed: int = 0,
-) -> pd.DataFrame:
+    captions: pd.DataFrame, pairs: pd.DataFrame, ranked: Collection[str], adjectives: Mapping[str, str],
+    nouns: Collection[str], count: int = 1, seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """Return up to ``count`` negatives of each caption (``tables.NEGATIVES``).
 
     A ranked pair of the caption is drawn, then an adjective, as often as the noun has it in all captions. If it is the

@@ -30,14 +30,7 @@ from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training
 from compclip.judge.feed import Captions, Feed, Images
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
-from compclip.judge.training import (
-    Evaluate,
-    Examples,
-    choose_trainable,
-    in_batch_accuracy,
-    train,
-    training_mode,
-)
+from compclip.judge.training import Evaluate, Examples, choose_trainable, in_batch_accuracy, train, training_mode
 from compclip.split.judged import judge_images, judged_images
 
 GPUS = "judge.gpus"  # the setting that errors of several processes name
@@ -59,21 +52,11 @@ class Material:
     negatives: np.ndarray | None = None  # of each caption its places in texts and, after them, wrong; -1 for none
 
 
-def trained_images(splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int) -> list[str]:
-    """Return the images that the judge learns from: of ``judge_images`` those with a file and a caption."""
-    usable = set(images.loc[images["path"].notna(), "image_id"]) & set(captions["image_id"])
-    return [image for image in judge_images(splits, images, on, seed) if image in usable]
-
-
-def watched_images(
-    splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int
-) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by test split, up to ``WATCHED`` judged images, drawn by seed, and a caption of each."""
-    usable = set(images.loc[images["path"].notna(), "image_id"])
-    judged = judged_images(splits, images, on, seed)
+def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
+    """Return, by test split, up to ``WATCHED`` judged images that have captions, drawn by seed, and a caption of each."""
     result = {}
     for split, of_split in judged.groupby("split", sort=True):
-        drawn = captions[captions["image_id"].isin(set(of_split["image_id"]) & usable)]
+        drawn = captions[captions["image_id"].isin(of_split["image_id"])]
         drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
         drawn = drawn.drop_duplicates("image_id").head(WATCHED)
         if len(drawn):
@@ -89,16 +72,9 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
 
 
 def find_material(
-    captions: pd.DataFrame,
-    images: pd.DataFrame,
-    splits: pd.DataFrame,
-    settings: Training,
-    folder: Path,
-    *,
-    pretraining: pd.DataFrame | None = None,
-    negatives: pd.DataFrame | None = None,
-    halves: int = 0,
-) -> Material:
+    captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, settings: Training, folder: Path, *,
+    pretraining: pd.DataFrame | None = None, negatives: pd.DataFrame | None = None, halves: int = 0,
+) -> Material:  # fmt: skip
     """Return what the judge learns from by ``settings.train_on``.
 
     Args:
@@ -110,16 +86,17 @@ def find_material(
         negatives: hard negatives (``tables.NEGATIVES``), which no image may retrieve.
         halves: seed of the half of the test images that judges see, if they train on half.
     """
-    chosen = (splits, images, captions, settings.train_on, halves)
-    trained = trained_images(*chosen)
+    path_of = images.dropna(subset="path").set_index("image_id")["path"]
+    captions = captions[captions["image_id"].isin(path_of.index)]
+    usable, chosen = set(captions["image_id"]), (splits, images, settings.train_on, halves)
+    trained = [image for image in judge_images(*chosen) if image in usable]
     if settings.epochs and len(trained) < max(2, settings.gpus):
         raise UserError(f"judge.train_on: {len(trained)} images to train on; the judge needs at least two")
-    path_of = images.set_index("image_id")["path"]
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
     texts, owners = own["text"].tolist(), own["image_id"].tolist()
     watched = {
         split: (items_of(list(path_of.loc[ids]), images, folder), shown)
-        for split, (ids, shown) in watched_images(*chosen).items()
+        for split, (ids, shown) in watched_images(captions, judged_images(*chosen), halves).items()
     }
     if not settings.epochs:
         return Material([], texts, *first_and_count(owners, trained), watched)
@@ -274,15 +251,9 @@ def summarize(built: Built, material: Material, config: Training, rows: list[dic
 
 
 def train_judge(
-    material: Material,
-    settings: Training,
-    *,
-    seed: int = 0,
-    threads: int = 2,
-    cache: Path = Path(".cache"),
-    device: torch.device | None = None,
-    group: Group = ALONE,
-) -> tuple[Built, list[dict[str, Any]]]:
+    material: Material, settings: Training, *, seed: int = 0, threads: int = 2, cache: Path = Path(".cache"),
+    device: torch.device | None = None, group: Group = ALONE,
+) -> tuple[Built, list[dict[str, Any]]]:  # fmt: skip
     """Train a judge, or take a pretrained one as it is if there are no epochs.
 
     Args:
