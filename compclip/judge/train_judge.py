@@ -53,7 +53,7 @@ class Material:
 
 
 def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by test split, up to ``WATCHED`` judged images that have captions, drawn by seed, and a caption of each."""
+    """Return, by test split, up to ``WATCHED`` judged images that have captions, drawn by seed, and a caption each."""
     result = {}
     for split, of_split in judged.groupby("split", sort=True):
         drawn = captions[captions["image_id"].isin(of_split["image_id"])]
