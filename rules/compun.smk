@@ -36,6 +36,8 @@ if DRAWN:
             images=f"{COMPUN}/drawn/training/images.parquet",
             folder=f"{COMPUN}/drawn/training/images",
             splits=f"{COMPUN}/drawn/training/{{training}}.parquet",
+            pretraining=[],
+            negatives=[],
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:
@@ -51,9 +53,12 @@ if DRAWN:
             runtime=growing(120),
             torch=torch_slots(),
         params:
-            **step("judge.train_judge", settings=CONFIG.compun.judge.model_dump(mode="json")),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **training_params(CONFIG.compun.judge),
+            code=code("judge.train_judge"),
+            settings=section(CONFIG.compun.judge),
+            seed=CONFIG.seed,
+        script:
+            "../workflow_scripts/judge/train_judge.py"
 
 
 rule load_compounds:

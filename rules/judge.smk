@@ -23,9 +23,14 @@ if CONFIG.judge.hard_negatives:
         conda:
             "../envs/base.yaml"
         params:
-            **step("judge.make_negatives"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("judge.make_negatives"),
+            dataset=DATASET,
+            train_on=CONFIG.judge.train_on,
+            hard_negatives=CONFIG.judge.hard_negatives,
+            halves=CONFIG.seeds.halves,
+            seed=CONFIG.seeds.split,
+        script:
+            "../workflow_scripts/judge/make_negatives.py"
 
 
 rule train_judge:
@@ -57,11 +62,10 @@ rule train_judge:
         runtime=growing(720),
         torch=torch_slots(),
     params:
-        **step(
-            "judge.train_judge",
-            also={"contents": lambda wildcards: contents_of(*config_of(wildcards).judge.files())},
-            seed=lambda wildcards: int(wildcards.judge),
-        ),
-        launch=launch_command(CONFIG.judge.gpus),
-    shell:
-        "{params.launch} {params.step} --log {log:q}"
+        **training_params(CONFIG.judge),
+        code=code("judge.train_judge"),
+        settings=lambda wildcards: section(config_of(wildcards).judge, JudgeTraining),
+        contents=lambda wildcards: contents_of(*config_of(wildcards).judge.files()),
+        seed=lambda wildcards: int(wildcards.judge),
+    script:
+        "../workflow_scripts/judge/train_judge.py"

@@ -45,6 +45,8 @@ if CONFIG.specs.base.epochs:
             images="<dataset>/images.parquet",
             folder="<dataset>/images",
             splits=f"{SPECS}/splits.parquet",
+            pretraining=[],
+            negatives=[],
             files=CONFIG.specs.base.files(),
         output:
             judge=directory(f"{SPECS}/base"),
@@ -61,10 +63,13 @@ if CONFIG.specs.base.epochs:
             runtime=growing(720),
             torch=torch_slots(),
         params:
-            **step("judge.train_judge", settings=CONFIG.specs.base.model_dump(mode="json"), also=BASE_FILES),
-            launch=launch_command(CONFIG.specs.base.gpus),
-        shell:
-            "{params.launch} {params.step} --log {log:q}"
+            **BASE_FILES,
+            **training_params(CONFIG.specs.base),
+            code=code("judge.train_judge"),
+            settings=section(CONFIG.specs.base),
+            seed=lambda wildcards: int(wildcards.seed),
+        script:
+            "../workflow_scripts/judge/train_judge.py"
 
 
 rule stretch:

@@ -204,7 +204,7 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
             for fake in (find_device, is_gpu):
-                if name.startswith("compclip.") and hasattr(module, fake.__name__):
+                if name.startswith(("compclip.", "workflow_scripts.")) and hasattr(module, fake.__name__):
                     patch.setattr(module, fake.__name__, fake)
         assert real.find_device is find_device
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2 * free))

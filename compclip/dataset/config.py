@@ -2,17 +2,26 @@
 
 from typing import Any, Self
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from compclip.core import plugins
-from compclip.core.section import NAME
-from compclip.dataset.choice import SOURCES, Choice
+from compclip.core.section import NAME, Section
+from compclip.dataset.source import SOURCES
 
 
-class _Dataset(Choice):
+class _Dataset(Section):
     """Which images, which captions."""
 
+    source: str = Field("sketch", validate_default=True, description="a file in compclip/dataset/sources")
+    limit: int | None = Field(None, ge=1, description="take only this many images, for a first try")
     name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
+
+    @field_validator("source")
+    @classmethod
+    def _known(cls, source: str) -> str:
+        if source not in plugins.available(SOURCES):
+            raise ValueError(f"unknown dataset source; allowed: {', '.join(plugins.available(SOURCES))}")
+        return source
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -1,22 +1,18 @@
 """Read or draw the images and captions of one source."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from compclip.core import cli, plugins, tables
+from compclip.core import plugins
 from compclip.core.errors import UserError, require
-from compclip.core.fingerprint import check_unchanged, fingerprint
 from compclip.core.log import log
 from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
 from compclip.core.records import CONTROL, tidy_id
-from compclip.dataset.choice import SOURCES
-from compclip.dataset.source import clean, named
-from compclip.dataset.steps import LoadDataset
-from compclip.io import atomic_folder, safe_id, write_frame, write_json, write_table
+from compclip.dataset.source import SOURCES, Loaded, clean, named
+from compclip.io import safe_id
 
 BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]
 
@@ -135,29 +131,38 @@ def warn(summary: dict[str, Any]) -> None:
             log.warning("%s: %d (%s%s)", key.replace("_", " "), value["count"], first, ", …" * (value["count"] > 3))
 
 
-def main(step: LoadDataset) -> None:
-    choice = step.choice
-    source = plugins.load(SOURCES, choice.source)
-    settings = plugins.settings(source, step.settings)
-    where = f"dataset source {choice.source}"
-    files = {path.stem: path for path in step.tables}
-    absent = [name for name in getattr(source, "TABLES", ()) if name not in files]
-    require(not absent, "--tables", f"{where} also writes {' and '.join(absent)}", "give a .parquet path for each")
-    with atomic_folder(step.folder) as folder:
-        given = {"processes": step.processes} if getattr(source, "PARALLEL", False) else {}
-        loaded = source.load(settings, seed=step.seed, limit=choice.limit, folder=folder, cache=step.cache, **given)
-        if step.contents is not None:
-            check_unchanged(step.contents, fingerprint(*settings.reads(), cache=step.cache), where)
-        captions, empty = check_captions(loaded.captions, where)
-        check_alike(captions, folder, where)
-        images, report = check_images(captions, loaded.images, folder, where)
-    place = Path(os.path.relpath(step.folder, step.results)).as_posix()
-    images["path"] = [p if pd.isna(p) else f"{place}/{p}" for p in images["path"]]
+def load_dataset(
+    source: str, settings: dict[str, Any], folder: Path, *, seed: int = 0, limit: int | None = None,
+    cache: Path = Path(".cache"), processes: int = 1,
+) -> Loaded:  # fmt: skip
+    """Read or draw the images and captions of one source.
+
+    What is skipped is counted and named in the summary: empty captions (the others keep their caption_id), images
+    without captions, images that are missing or broken (their path is null).
+
+    Args:
+        source: a module in ``compclip/dataset/sources``.
+        settings: fields of its ``Settings``.
+        folder: existing folder for the image files, to which paths are relative.
+        limit: number of images to take; None: all.
+        cache: folder that keeps downloads.
+        processes: processes that draw images; the result is the same.
+
+    Returns:
+        Checked captions (``tables.CAPTIONS``) and images (``tables.IMAGES``), the source's further tables, a summary.
+    """
+    module, where = plugins.load(SOURCES, source), f"dataset source {source}"
+    parallel = {"processes": processes} if getattr(module, "PARALLEL", False) else {}
+    parsed = plugins.settings(module, settings)
+    loaded = module.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **parallel)
+    captions, empty = check_captions(loaded.captions, where)
+    check_alike(captions, folder, where)
+    images, report = check_images(captions, loaded.images, folder, where)
     skipped = {"captions_empty": named(empty), **report}
     warn({**loaded.summary, **skipped})
     summary = {
-        "source": choice.source,
-        "limit": choice.limit,
+        "source": source,
+        "limit": limit,
         **loaded.summary,
         "images": len(images),
         "images_with_file": int(images["path"].notna().sum()),
@@ -167,16 +172,6 @@ def main(step: LoadDataset) -> None:
         "classes": int(captions["class_id"].nunique()),
         **skipped,
     }
-    write_table(captions, step.captions, tables.CAPTIONS)
-    write_table(images, step.images, tables.IMAGES)
-    for name, table in loaded.tables.items():
-        if "path" in table:
-            table["path"] = f"{place}/" + table["path"]
-        write_frame(table, files[name])
-    write_json(summary, step.summary)
-    text = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"
-    log.info(text, summary)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    counts = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"
+    log.info(counts, summary)
+    return Loaded(captions, images, loaded.tables, summary)

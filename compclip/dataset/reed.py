@@ -91,14 +91,9 @@ def check_single(captions: pd.DataFrame, name: str, archive: Path) -> None:
 
 
 def take(
-    captions: pd.DataFrame,
-    photographs: dict[str, tuple[str, int]],
-    archive: Path | None,
-    *,
-    limit: int | None,
-    seed: int,
-    folder: Path,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+    captions: pd.DataFrame, photographs: dict[str, tuple[str, int]], archive: Path | None, *,
+    limit: int | None, seed: int, folder: Path,
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
     """Take at most ``limit`` images, and copy their photographs to ``folder``.
 
     Args:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from compclip.core import seeds
 
+SOURCES = "compclip.dataset.sources"
 NAMES_LISTED = 100
 
 

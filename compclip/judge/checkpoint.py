@@ -36,14 +36,9 @@ class Checkpoint:
     """
 
     def __init__(
-        self,
-        file: Path,
-        model: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        scale: torch.amp.GradScaler,
-        unit: str,
+        self, file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler, unit: str,
         fraction: float = math.inf,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
         self.previous = file.with_stem(f"{file.stem}_previous")
         self.names, self.fraction = moving(model), fraction

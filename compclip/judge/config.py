@@ -39,16 +39,12 @@ class Training(ModelConfig):
     )
 
     @model_validator(mode="after")
-    def _trained(self) -> Self:
+    def _consistent(self) -> Self:
         if self.random and not self.epochs:
             raise ValueError(
                 "epochs: 0 with pretrained: null is a judge with random weights; give pretrained, a model with its own"
                 " weights (hf-hub:, local-dir:), or epochs"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _divisible(self) -> Self:
         if self.batch % self.gpus:
             raise ValueError(f"batch {self.batch} must be divisible by gpus {self.gpus}")
         return self

@@ -1,4 +1,8 @@
-"""Train the judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss."""
+"""Train a judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss.
+
+A killed training resumes from the cache to the same weights, and a finished one is not repeated while the code and
+settings that decide its weights stay.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,29 +17,20 @@ import torch.nn.functional as F
 
 from compclip.clip.device import autocast, check_precision, find_device, settle
 from compclip.clip.embed import Item, check_embeddings, items_of
-from compclip.clip.model import MANIFEST, Built, Judge, build, save_judge
+from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
 from compclip.clip.sources import find_source, model_name
 from compclip.clip.tokens import cut_texts, find_cut, say_cut, tokenize
 from compclip.clip.weights import find_weights
-from compclip.core import cache, cli, tables
+from compclip.core.cache import key
 from compclip.core.code import code_hash
 from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
-from compclip.io import atomic, read_table, write_json
 from compclip.judge.config import Training
 from compclip.judge.feed import Captions, Feed, Images
-from compclip.judge.parallel import Group, joined, own_device, synchronise_norms
-from compclip.judge.steps import TrainJudge
-from compclip.judge.training import (
-    Evaluate,
-    Examples,
-    choose_trainable,
-    in_batch_accuracy,
-    train,
-    training_mode,
-)
+from compclip.judge.parallel import ALONE, Group, synchronise_norms
+from compclip.judge.training import Evaluate, Examples, choose_trainable, in_batch_accuracy, train, training_mode
 from compclip.split.judged import judge_images, judged_images
 
 GPUS = "judge.gpus"  # the setting that errors of several processes name
@@ -57,21 +52,11 @@ class Material:
     negatives: np.ndarray | None = None  # of each caption its places in texts and, after them, wrong; -1 for none
 
 
-def trained_images(splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int) -> list[str]:
-    """Return the images that the judge learns from: of ``judge_images`` those with a file and a caption."""
-    usable = set(images.loc[images["path"].notna(), "image_id"]) & set(captions["image_id"])
-    return [image for image in judge_images(splits, images, on, seed) if image in usable]
-
-
-def watched_images(
-    splits: pd.DataFrame, images: pd.DataFrame, captions: pd.DataFrame, on: str, seed: int
-) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by test split, up to ``WATCHED`` judged images, drawn by seed, and a caption of each."""
-    usable = set(images.loc[images["path"].notna(), "image_id"])
-    judged = judged_images(splits, images, on, seed)
+def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
+    """Return, by test split, up to ``WATCHED`` judged images that have captions, drawn by seed, and a caption each."""
     result = {}
     for split, of_split in judged.groupby("split", sort=True):
-        drawn = captions[captions["image_id"].isin(set(of_split["image_id"]) & usable)]
+        drawn = captions[captions["image_id"].isin(of_split["image_id"])]
         drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
         drawn = drawn.drop_duplicates("image_id").head(WATCHED)
         if len(drawn):
@@ -86,31 +71,43 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
     return first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy()
 
 
-def read_material(step: TrainJudge) -> Material:
-    captions = read_table(step.captions, tables.CAPTIONS)
-    images = read_table(step.images, tables.IMAGES)
-    splits = read_table(step.splits, tables.SPLIT)
-    chosen = (splits, images, captions, step.settings.train_on, step.halves)
-    trained = trained_images(*chosen)
-    if step.settings.epochs and len(trained) < max(2, step.settings.gpus):
-        raise UserError(f"{step.splits}: {len(trained)} images to train on; the judge needs at least two")
-    path_of = images.set_index("image_id")["path"]
+def find_material(
+    captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, settings: Training, folder: Path, *,
+    pretraining: pd.DataFrame | None = None, negatives: pd.DataFrame | None = None, halves: int = 0,
+) -> Material:  # fmt: skip
+    """Return what the judge learns from by ``settings.train_on``.
+
+    Args:
+        captions: all captions (``tables.CAPTIONS``).
+        images: all images (``tables.IMAGES``).
+        splits: the split of each image (``tables.SPLIT``).
+        folder: folder that the paths of images are relative to.
+        pretraining: path and text of further images, whose captions are consecutive.
+        negatives: hard negatives (``tables.NEGATIVES``), which no image may retrieve.
+        halves: seed of the half of the test images that judges see, if they train on half.
+    """
+    path_of = images.dropna(subset="path").set_index("image_id")["path"]
+    captions = captions[captions["image_id"].isin(path_of.index)]
+    usable, chosen = set(captions["image_id"]), (splits, images, settings.train_on, halves)
+    trained = [image for image in judge_images(*chosen) if image in usable]
+    if settings.epochs and len(trained) < max(2, settings.gpus):
+        raise UserError(f"judge.train_on: {len(trained)} images to train on; the judge needs at least two")
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
-    watched = {
-        split: (items_of(list(path_of.loc[ids]), images, step.results), texts)
-        for split, (ids, texts) in watched_images(*chosen).items()
-    }
-    if not step.settings.epochs:
-        return Material([], own["text"].tolist(), *first_and_count(own["image_id"].tolist(), trained), watched)
-    items = items_of(list(path_of.loc[trained]), images, step.results)
     texts, owners = own["text"].tolist(), own["image_id"].tolist()
-    if step.pretraining:
-        more = pd.read_parquet(step.pretraining).sort_values("path", kind="stable")
+    watched = {
+        split: (items_of(list(path_of.loc[ids]), images, folder), shown)
+        for split, (ids, shown) in watched_images(captions, judged_images(*chosen), halves).items()
+    }
+    if not settings.epochs:
+        return Material([], texts, *first_and_count(owners, trained), watched)
+    items = items_of(list(path_of.loc[trained]), images, folder)
+    if pretraining is not None:
+        more = pretraining.sort_values("path", kind="stable")
         names = more["path"].drop_duplicates().tolist()
-        items += [(step.results / name, None) for name in names]
+        items += [(folder / name, None) for name in names]
         texts, owners, trained = texts + more["text"].tolist(), owners + more["path"].tolist(), trained + names
     material = Material(items, texts, *first_and_count(owners, trained), watched)
-    return with_negatives(material, own, read_table(step.negatives, tables.NEGATIVES)) if step.negatives else material
+    return material if negatives is None else with_negatives(material, own, negatives)
 
 
 def with_negatives(material: Material, captions: pd.DataFrame, negatives: pd.DataFrame) -> Material:
@@ -124,17 +121,18 @@ def with_negatives(material: Material, captions: pd.DataFrame, negatives: pd.Dat
     return replace(material, wrong=wrong["text"].tolist(), negatives=rows if rows.size else None)
 
 
-def training_key(step: TrainJudge, material: Material, device: torch.device, processes: int) -> str:
+def training_key(
+    material: Material, config: Training, seed: int, threads: int, device: torch.device, processes: int
+) -> str:
     """Return 32 hex digits over all that a training depends on: code, settings, kind of machine, data, weights."""
     digest = hashlib.blake2b(digest_size=16)
-    config = step.settings
     files = [*config.files(), *find_source(config).files]
     files += [find_weights(config.tower.weights)] if config.tower else []
     watched = [item for items, _ in material.watched.values() for item in items]
     for path, box in [*((Path(file), None) for file in dict.fromkeys(map(str, files))), *material.items, *watched]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
-    return cache.key(
-        code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus"}), step.seed, step.threads,
+    return key(
+        code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus"}), seed, threads,
         torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
         *material.wrong, b"" if material.negatives is None else material.negatives.tobytes(),
         *(text for _, texts in material.watched.values() for text in texts),
@@ -207,13 +205,10 @@ def learn(
     return rows
 
 
-def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Write log.csv, a row for each epoch, and loss.png, its curves."""
+def draw_log(table: pd.DataFrame) -> Any:
+    """Return a matplotlib figure of a training's log: loss and retrieval by epoch."""
     from matplotlib.figure import Figure
 
-    table = pd.DataFrame(rows)
-    with atomic(folder / "log.csv") as temporary:
-        table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     left = figure.subplots()
     if "loss" in table:
@@ -226,65 +221,57 @@ def write_log(rows: list[dict[str, Any]], folder: Path) -> None:
     right.set_ylim(0, 1)
     right.set_ylabel("own caption first among 100")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    with atomic(folder / "loss.png") as temporary:
-        figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
+    return figure
 
 
-def write_judge(step: TrainJudge, built: Built, material: Material, rows: list[dict[str, Any]]) -> None:
-    """Write the judge's folder: the model, the log of its training, and the manifest."""
-    config, texts = step.settings, material.texts if step.settings.epochs else []
-    tokenizer = built.tokenizer()
+def summarize(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the model, what it learned from, and how often images retrieve their captions in the end."""
+    tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []
     truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
     say_cut(truncated, len(texts))
     shown = [text for _, of_split in material.watched.values() for text in of_split]
     cut = cut_texts(tokenizer, shown)
     say_cut(sum(text in cut for text in shown), len(shown), "captions of watched images")
-    name = model_name(config.model)
-    judge_hash = save_judge(built, name, config.crop, step.judge)
-    write_log(rows, step.judge)
-    write_json(
-        {
-            "judge_hash": judge_hash,
-            "model": name,
-            "pretrained": config.pretrained and Path(config.pretrained).name,
-            "tower": config.tower and Path(config.tower.weights).name,
-            "tower_unused": built.unused,
-            "trainable": config.trainable,
-            "trained_weights": sum(p.numel() for p in built.model.parameters() if p.requires_grad) if texts else 0,
-            "train_on": config.train_on,
-            "epochs": config.epochs,
-            "images": len(material.items),
-            "captions": len(texts),
-            "hard_negatives": len(material.wrong),
-            "truncated_captions": truncated,
-            "watched": {split: len(items) for split, (items, _) in material.watched.items()},
-            **{key: value for key, value in rows[-1].items() if key.startswith("retrieval")},
-            "seed": step.seed,
-        },
-        step.judge / MANIFEST,
-    )
+    return {
+        "model": model_name(config.model),
+        "pretrained": config.pretrained and Path(config.pretrained).name,
+        "tower": config.tower and Path(config.tower.weights).name,
+        "tower_unused": built.unused,
+        "trainable": config.trainable,
+        "trained_weights": sum(p.numel() for p in built.model.parameters() if p.requires_grad) if texts else 0,
+        "train_on": config.train_on,
+        "epochs": config.epochs,
+        "images": len(material.items),
+        "captions": len(texts),
+        "hard_negatives": len(material.wrong),
+        "truncated_captions": truncated,
+        "watched": {split: len(items) for split, (items, _) in material.watched.items()},
+        **{name: value for name, value in rows[-1].items() if name.startswith("retrieval")},
+    }
 
 
-def train_judge(step: TrainJudge, device: torch.device, group: Group) -> None:
-    find_source(step.settings)  # before anything that takes time
-    material = read_material(step)
-    built = build(step.settings, material.texts, derive_seed(step.seed, "train_judge"))
+def train_judge(
+    material: Material, settings: Training, *, seed: int = 0, threads: int = 2, cache: Path = Path(".cache"),
+    device: torch.device | None = None, group: Group = ALONE,
+) -> tuple[Built, list[dict[str, Any]]]:  # fmt: skip
+    """Train a judge, or take a pretrained one as it is if there are no epochs.
+
+    Args:
+        material: from ``find_material``.
+        threads: of torch; another number changes floating-point rounding.
+        cache: folder of checkpoints and of what the frozen parts make of the images.
+        device: None: that of the settings.
+        group: the processes that train together (``judge.parallel.joined``).
+
+    Returns:
+        The trained model; the log of its training, a row for each epoch.
+    """
+    settle(threads)
+    device = device or find_device(settings.device)
+    check_precision(settings.precision, device, "judge.precision")
+    find_source(settings)  # before anything that takes time
+    built = build(settings, material.texts, derive_seed(seed, "train_judge"))
     for name in built.unused:
-        log.info("%s: %s is not used", step.settings.tower and step.settings.tower.weights, name)
-    work = step.cache / "judge" / training_key(step, material, device, group.count)
-    rows = learn(built, material, step.settings, step.seed, step.threads, device, work, group)
-    if group.first:
-        write_judge(step, built, material, rows)
-
-
-def main(step: TrainJudge) -> None:
-    config = step.settings
-    settle(step.threads)
-    device = own_device(find_device(config.device), config.gpus, config.device, GPUS)
-    check_precision(config.precision, device, "judge.precision")
-    with joined(config.gpus, device, GPUS) as group:
-        train_judge(step, device, group)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+        log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
+    work = cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
+    return built, learn(built, material, settings, seed, threads, device, work, group)

@@ -102,26 +102,17 @@ def training_mode(module: nn.Module) -> None:
 def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.optim.AdamW:
     """Return AdamW without decay on norms, biases and the logit scale (parameters of fewer than two dimensions)."""
     trained = [p for p in model.parameters() if p.requires_grad]
-    return torch.optim.AdamW(
-        [
-            {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
-            {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-        ],
-        lr=lr,
-        betas=(0.9, 0.98),
-        eps=1e-6,
-        fused=True,
-    )
+    parameters = [
+        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(parameters, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True)
 
 
 def train(
-    model: Any,
-    prepare: Callable[[], tuple[Examples, Evaluate]],
-    config: Training,
-    seed: int,
-    checkpoint: Path,
+    model: Any, prepare: Callable[[], tuple[Examples, Evaluate]], config: Training, seed: int, checkpoint: Path,
     group: Group = ALONE,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]]:  # fmt: skip
     """Train ``model`` in place; return a row for each epoch: epoch, step, loss, lr, and the results of evaluation.
 
     An epoch draws its randomness from the seed and its number, so a killed training resumes from the last checkpoint
@@ -180,7 +171,8 @@ def train(
                 raise UserError(f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it ({config.lr})")
             row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses))}
             rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **(evaluate() if group.first else {})})
-            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, _summary(rows[-1]))
+            shown = (f"{key} {value:.3g}" for key, value in rows[-1].items() if key not in ("epoch", "step"))
+            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, ", ".join(shown))
             if group.first:
                 kept.keep(rows, last=epoch + 1 == config.epochs)
             group.wait()
@@ -215,10 +207,6 @@ def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.
     order = np.where(places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2).argsort(1)
     rounds = np.arange(k)[:, None] % examples.count
     return examples.first + np.take_along_axis(order, rounds.T, 1).T
-
-
-def _summary(row: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {value:.3g}" for key, value in row.items() if key not in ("epoch", "step"))
 
 
 def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -> float:

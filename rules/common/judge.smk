@@ -1,4 +1,16 @@
-# judge: its GPUs, and the command that starts its training.
+# judge: what its trainings share, its GPUs, and the command that starts a training.
+from compclip.judge.config import Training as JudgeTraining
+
+
+def training_params(judge):
+    """The params of every training apart from its code, settings and seed; several GPUs have a process each."""
+    return {
+        "halves": CONFIG.seeds.halves,
+        "threads": CONFIG.threads,
+        "cache": undecisive(CONFIG.cache),
+        "results": RESULTS,
+        "processes": judge.gpus,
+    }
 
 
 def launch_command(gpus):

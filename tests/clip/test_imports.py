@@ -41,7 +41,7 @@ LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than panda
     ("modules", "unwanted"),
     [
         *((name, LITTLE) for name in ("split.accept_split", "generate.generate_images", "score.score_oracle")),
-        *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.steps")),
+        *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.config")),
         ("workflow_scripts.report.make_table workflow_scripts.runs.join_tables", {*LEARNING, "matplotlib", "PIL"}),
         ("workflow_scripts.report.make_page", {*LEARNING, "matplotlib"}),
         ("workflow_scripts.report.draw_scores", LEARNING),

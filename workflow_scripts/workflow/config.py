@@ -20,8 +20,8 @@ from compclip.core.documents import decode, no_such, parse_yaml
 from compclip.core.errors import UserError, require
 from compclip.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Section
 from compclip.core.step import Cache, Seed, Threads
-from compclip.dataset.choice import SOURCES
 from compclip.dataset.config import DatasetConfig
+from compclip.dataset.source import SOURCES
 from compclip.divergence.config import DivergenceConfig
 from compclip.generate.config import KINDS, GenerateConfig
 from compclip.generate.generator import reads

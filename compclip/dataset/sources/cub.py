@@ -53,26 +53,23 @@ class Settings(Files):
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the captions of all classes, and copy the photographs that the archive contains to ``folder``."""
-    sources = settings.places()
-    archive, about = obtain(sources["captions"], cache)
-    captions, undecodable = read_captions(archive)
-    log.info("%s: %d captions of %d images", archive.name, len(captions), captions["image_id"].nunique())
-    files = {"captions": about}
+    obtained = {key: obtain(places, cache) for key, places in settings.places().items()}
+    archives = {key: path for key, (path, _) in obtained.items()}
+    captions, undecodable = read_captions(archives["captions"])
+    log.info("%s: %d captions of %d images", archives["captions"].name, len(captions), captions["image_id"].nunique())
     photographs: dict[str, tuple[str, int]] = {}
     boxes: dict[str, tuple[float, ...]] = {}
     listed, renamed = list[str](), dict[str, str]()
-    photographs_archive = None
-    if "images" in sources:
-        photographs_archive, files["images"] = obtain(sources["images"], cache)
-        photographs, boxes, listed = read_photographs(photographs_archive)
-        log.info("%s: %d photographs", photographs_archive.name, len(photographs))
+    if "images" in archives:
+        photographs, boxes, listed = read_photographs(archives["images"])
+        log.info("%s: %d photographs", archives["images"].name, len(photographs))
         renamed = renames(captions["image_id"].unique(), {*photographs, *listed})
         captions["image_id"] = captions["image_id"].replace(renamed)
         captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
 
     described = set(captions["image_id"])
     summary = {
-        "files": files,
+        "files": {key: about for key, (_, about) in obtained.items()},
         "photographs_in_archive": len(photographs),
         "photographs_without_captions": named(sorted(set(photographs) - described)),
         "photographs_without_bounding_box": named(sorted(set(photographs) - set(boxes))),
@@ -80,7 +77,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         "caption_files_of_another_name": named([f"{old} is {new}" for old, new in sorted(renamed.items())]),
         "caption_files_not_utf8": named(undecodable),
     }
-    captions, images = take(captions, photographs, photographs_archive, limit=limit, seed=seed, folder=folder)
+    captions, images = take(captions, photographs, archives.get("images"), limit=limit, seed=seed, folder=folder)
     for column, name in enumerate(("bbox_x", "bbox_y", "bbox_w", "bbox_h")):
         known = {i: box[column] for i, box in boxes.items() if i in photographs}
         images[name] = [known.get(i, float("nan")) for i in images["image_id"]]

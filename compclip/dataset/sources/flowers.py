@@ -21,16 +21,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.dataset.archive import contents
 from compclip.dataset.download import Published, google_drive, obtain
-from compclip.dataset.reed import (
-    PLACE,
-    SHA256,
-    Files,
-    Names,
-    NamesOrNone,
-    check_single,
-    read_caption_files,
-    take,
-)
+from compclip.dataset.reed import PLACE, SHA256, Files, Names, NamesOrNone, check_single, read_caption_files, take
 from compclip.dataset.source import Loaded, named
 
 PHOTOGRAPHS = "102flowers.tgz"

@@ -48,9 +48,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     """
     count = min(settings.images, limit or settings.images)
     draw = partial(draw_bird, settings, make_world(seed, settings.species), seed, folder)
-    scenes: list[dict[str, Any]] = []
-    captions: list[tuple[Any, ...]] = []
-    facts: list[tuple[Any, ...]] = []
+    scenes, captions, facts = list[dict[str, Any]](), list[tuple[Any, ...]](), list[tuple[Any, ...]]()
     for scene, own_captions, own_facts in _drawn(draw, count, "birds", processes):
         scenes.append(scene)
         captions += own_captions

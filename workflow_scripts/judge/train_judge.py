@@ -1,0 +1,43 @@
+"""Train the judge on the images that it may see, or take a pretrained one as it is."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from compclip.clip.device import find_device
+from compclip.clip.model import MANIFEST, save_judge
+from compclip.clip.sources import model_name
+from compclip.core.tables import CAPTIONS, IMAGES, NEGATIVES, SPLIT
+from compclip.io import atomic, read_frame, read_table, write_json
+from compclip.judge.config import Training
+from compclip.judge.parallel import joined, own_device
+from compclip.judge.train_judge import GPUS, draw_log, find_material, summarize, train_judge
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    given, read, folder = job.params, job.input, job.output.judge
+    settings = Training.model_validate(given.settings)
+    device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS)
+    with joined(settings.gpus, device, GPUS) as group:
+        material = find_material(
+            read_table(read.captions, CAPTIONS), read_table(read.images, IMAGES), read_table(read.splits, SPLIT),
+            settings, Path(given.results), halves=given.halves,
+            pretraining=read_frame(read.pretraining) if read.pretraining else None,
+            negatives=read_table(read.negatives, NEGATIVES) if read.negatives else None,
+        )  # fmt: skip
+        options = {"seed": given.seed, "threads": given.threads, "cache": given.cache}
+        built, rows = train_judge(material, settings, **options, device=device, group=group)
+        if group.first:
+            summary = summarize(built, material, settings, rows)
+            judge_hash = save_judge(built, model_name(settings.model), settings.crop, folder)
+            with atomic(folder / "log.csv") as temporary:
+                table = pd.DataFrame(rows)
+                table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+            with atomic(folder / "loss.png") as temporary:
+                draw_log(table).savefig(temporary, format="png", dpi=120, metadata={"Software": None})
+            write_json({"judge_hash": judge_hash, **summary, "seed": given.seed}, folder / MANIFEST)
+
+
+if __name__ == "__main__":
+    run(main)
