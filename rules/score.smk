@@ -30,9 +30,12 @@ if GENERATORS:
         resources:
             **judging(8000, minutes=20 * len(GENERATORS)),
         params:
-            **step("score.score_images", serves=served_splits(GENERATORS)),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **SCORING,
+            **ENCODING,
+            code=code("score.score_images"),
+            serves=served_splits(GENERATORS),
+        script:
+            "../workflow_scripts/score/score_images.py"
 
 
 if oracle_generators():
@@ -61,9 +64,11 @@ if oracle_generators():
         conda:
             "../envs/base.yaml"
         params:
-            **step("score.score_oracle", serves=served_splits(oracle_generators())),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **SCORING,
+            code=code("score.score_oracle"),
+            serves=served_splits(oracle_generators()),
+        script:
+            "../workflow_scripts/score/score_oracle.py"
 
 
 rule measure_health:
@@ -90,9 +95,12 @@ rule measure_health:
     resources:
         **judging(8000),
     params:
-        **step("score.measure_health"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **ENCODING,
+        code=code("score.measure_health"),
+        dataset=DATASET,
+        results=RESULTS,
+    script:
+        "../workflow_scripts/score/measure_health.py"
 
 
 rule score_fid:
@@ -118,6 +126,14 @@ rule score_fid:
     resources:
         **judging(6000),
     params:
-        **step("score.score_fid", serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator]),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("score.score_fid"),
+        serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator],
+        weights=(CONFIG.score.fid or Fid()).weights,
+        balance=section(CONFIG.score.balance),
+        seed=CONFIG.seed,
+        threads=CONFIG.threads,
+        device=CONFIG.judge.device,
+        cache=undecisive(CONFIG.cache),
+        results=RESULTS,
+    script:
+        "../workflow_scripts/score/score_fid.py"

@@ -31,8 +31,8 @@ def variants_of_entries(entry_set: EntrySet, variants: pd.DataFrame) -> tuple[np
     return rows["entry"].to_numpy(), rows["variant"].to_numpy()
 
 
-def ranked_first(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
-    """Return the choices of a judge, ties at random.
+def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
+    """Return the choices of a judge, ties at random; ``np.nanmean(first)`` is its adjective accuracy.
 
     Args:
         own: (n,) the similarity of each image with its prompt.

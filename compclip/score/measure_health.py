@@ -1,7 +1,8 @@
 """Measure a judge's health: whether it reads held-out pairs as well as seen ones on images that show what they should.
 
 A judge that has learned from the same captions as the generators may know a seen pair better than a held-out one. Then
-a perfect generator falls too, and falls cannot be told from the judge's bias.
+a perfect generator falls too, and falls cannot be told from the judge's bias. The measure is adjective accuracy: k-way
+among the noun's ranked adjectives, and two-way against one of them.
 """
 
 from collections import Counter
@@ -12,16 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.clip.embed import Embedder, items_of, open_embedder
-from compclip.core import cli
-from compclip.core.log import log
 from compclip.core.rounding import rounded
-from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SWAPPED, VARIANTS
-from compclip.io import read_table, write_json
 from compclip.score.choices import CAPTION, Choices
 from compclip.score.entries import ENTRY, EntrySet, judged_entries
-from compclip.score.score_images import adjective_choices
-from compclip.score.steps import MeasureHealth
+from compclip.score.score_images import Embed, adjective_choices
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
 from compclip.split.wording import Mention
 from compclip.stats import crossed
@@ -116,27 +111,36 @@ def ratio(seen: Mapping[str, Any], held_out: Mapping[str, Any]) -> float | None:
     return rounded(max(0.0, held_out["corrected"]) / seen["corrected"]) if least > seen["chance"] else 0.0
 
 
-def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
-    """Return the content of health.json, apart from what says which judge it is."""
-    images, prompts = read_table(step.images, IMAGES), read_table(step.prompts, PROMPTS)
-    variants, swapped = read_table(step.variants, VARIANTS), read_table(step.swapped, SWAPPED)
+def measure_health(
+    texts: Embed, pictures: Embed, *, captions: pd.DataFrame, images: pd.DataFrame, pairs: pd.DataFrame,
+    prompts: pd.DataFrame, swapped: pd.DataFrame, variants: pd.DataFrame, manifest: pd.DataFrame | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure the adjective accuracy of a judge on seen and on held-out pairs.
+
+    Args:
+        texts: from n captions to their embeddings by the judge, (n, d), of unit length.
+        pictures: the same from paths in ``images`` and ``manifest``.
+        captions, images, pairs, prompts, swapped, variants: columns of ``CAPTIONS`` and so on in ``tables``.
+        manifest: images drawn as asked, of captions before and after a swap.
+
+    Returns:
+        For real and drawn ``images`` the accuracies, and the ``ratio`` of those above chance; the lower ``ratio`` of
+        both; for what fraction of the real images the choice stays the same with a ``synonym`` in the prompt.
+    """
     # Of seen and of held-out pairs: captions of different images, or the same captions before and after a swap.
     sets = {"real": [real_set(prompts, images, split) for split in ("test_seen", "test_unseen")]}
-    if step.manifest:
-        manifest = read_table(step.manifest, MANIFEST)
+    if manifest is not None:
         sets["drawn"] = [drawn_set(prompts, manifest, swapped, split) for split in ("test_seen", "test_swapped")]
 
     def choices(entry_set: EntrySet) -> Choices:
-        shown = embedder.images(items_of(entry_set.entries["path"].tolist(), images, step.results))
-        return adjective_choices(entry_set, variants, embedder.texts, shown)
+        return adjective_choices(entry_set, variants, texts, pictures(entry_set.entries["path"].tolist()))
 
     chosen = {name: [choices(part) for part in parts] for name, parts in sets.items()}
     result: dict[str, dict[str, Any]] = {}
     for name, parts in sets.items():
         seen, held_out = (accuracy(part.entries, of_part) for part, of_part in zip(parts, chosen[name], strict=True))
         result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
-    pairs = read_table(step.pairs, PAIRS)
-    others, agreements = synonyms(read_table(step.captions, CAPTIONS), pairs), []
+    others, agreements = synonyms(captions, pairs), []
     for part, of_part in zip(sets["real"], chosen["real"], strict=True):
         rows, replaced = with_synonyms(part, pairs, others)
         differences = np.abs(of_part.first[rows] - choices(replaced).first)
@@ -147,15 +151,3 @@ def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
         "ratio": min((of["ratio"] for of in result.values() if of["ratio"] is not None), default=None),
         "synonyms": {"n": len(agreed), "agreement": rounded(agreed.mean()) if len(agreed) else None},
     }
-
-
-def main(step: MeasureHealth) -> None:
-    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
-        result = measure(step, embedder)
-    judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
-    write_json({"dataset": step.dataset, "composition": step.composition, **judge, **result}, step.health)
-    log.info("%s: judge %s: health %s", step.where, embedder.judge.hash, result["ratio"])
-
-
-if __name__ == "__main__":
-    cli.run(main)

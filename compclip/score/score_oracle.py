@@ -12,16 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.errors import require
-from compclip.core.layout import ORACLE
 from compclip.core.rounding import rounded
-from compclip.io import read_frame
 from compclip.score import scores
-from compclip.score.choices import Choices, gathered, ranked_first, variants_of_entries
+from compclip.score.choices import Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.entries import ENTRY, EntrySet, number
-from compclip.score.scores import Inputs, SetScores
-from compclip.score.steps import ScoreOracle
+from compclip.score.scores import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
 
 Fact = tuple[str, str, str]
@@ -82,7 +78,7 @@ def oracle_choices(
     true, stated, size = _counted(scenes, [*asked, *(changed[row] for row in variant)])
     n, counts = len(asked), gathered(true, stated)
     of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
-    return ranked_first(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
+    return adjective_accuracy(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
 
 
 def scenes_of_entries(
@@ -150,29 +146,40 @@ def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
 
-def score_set(
-    step: ScoreOracle,
-    inputs: Inputs,
-    entry_set: EntrySet,
-    scenes: pd.DataFrame,
-    drawn: pd.DataFrame | None,
-    changed: list[frozenset[Fact]],
-    original: Facts,
-    swapped: Facts,
-) -> SetScores:
-    """Score one set; the summaries add what is true of the images, and the ceiling that true distractors leave."""
+class Oracle:
+    """What the oracle knows, of all generators.
+
+    Args:
+        scenes: of the real images, with columns ``part:kind``.
+        images, swapped, variants: columns of ``IMAGES``, ``SWAPPED`` and ``VARIANTS`` in ``tables``.
+        facts: image_id, caption_id, part, kind, value and start of what captions state.
+    """
+
+    def __init__(
+        self, scenes: pd.DataFrame, images: pd.DataFrame, facts: pd.DataFrame, swapped: pd.DataFrame,
+        variants: pd.DataFrame,
+    ) -> None:  # fmt: skip
+        # As objects, because Python takes values from Arrow's strings one by one, and slowly.
+        facts = facts.astype(object)
+        self.scenes, self.images, self.variants = scenes, images, variants
+        self.original, self.swapped = facts_of_captions(facts), facts_of_swapped(facts, swapped)
+        self.changed = facts_of_changed(facts, variants)
+
+
+def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
+    """Score one set."""
     known: dict[str, frozenset[Fact]] = {}
-    own = swapped if entry_set.split == "test_swapped" else original
-    other = swapped if entry_set.distractors == "swapped" else original
+    own = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
+    other = oracle.swapped if entry_set.distractors == "swapped" else oracle.original
     entry_set = replace(
         entry_set, entries=as_facts(entry_set.entries, own, known), pool=as_facts(entry_set.pool, other, known)
     )
-    numbered = number(entry_set, inputs.classes)
+    numbered = number(entry_set, rules.classes)
     captions = [known[text] for text in numbered.texts]
     n = len(captions)
-    shown = scenes_of_entries(entry_set, inputs.images, scenes, drawn)
+    shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
     similarities = fraction_true(shown, captions)
-    choices = oracle_choices(entry_set, inputs.variants, shown, own, changed)
+    choices = oracle_choices(entry_set, oracle.variants, shown, own, oracle.changed)
     # A distractor ties with an own caption that is completely true only if it is completely true as well.
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
     tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
@@ -190,28 +197,18 @@ def score_set(
             "true_captions": rounded((judged.similarity[rows] == 1).mean()),
             "true_distractors": rounded(tied[rows].mean()),
             "ceiling": rounded(
-                expected_top1(np.zeros(len(tied)), tied, scores.candidates_of(step), step.scoring.ties)[rows].mean()
+                expected_top1(np.zeros(len(tied)), tied, rules.candidates, rules.scoring.ties)[rows].mean()
             ),
         }
 
-    return scores.score_set(step, inputs, entry_set, numbered, one_pass(), n, choices, truth)
+    return scores.score_set(rules, entry_set, numbered, one_pass(), n, choices, truth)
 
 
-def main(step: ScoreOracle) -> None:
-    step, inputs = scores.load_inputs(step)
-    scenes, facts = read_frame(step.scenes), read_frame(step.facts)
-    # As objects, because Python takes values from Arrow's strings one by one, and slowly.
-    facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])].astype(object)
-    original, swapped = facts_of_captions(facts), facts_of_swapped(facts, inputs.tables["swapped"])
-    changed = facts_of_changed(facts, inputs.variants)
+def score_oracle(
+    sets: Sequence[EntrySet], rules: Rules, oracle: Oracle, drawn: pd.DataFrame | None
+) -> dict[str, SetScores]:
+    """Score a generator's sets, as ``score_images`` does, by the scenes that it drew; None if it shows real images.
 
-    def score(name: str, sets: list[EntrySet]) -> tuple[dict[str, SetScores], dict[str, Any]]:
-        drawn = next((read_frame(file) for file in step.drawn if file.parent.name == name), None)
-        scored = {part.name: score_set(step, inputs, part, scenes, drawn, changed, original, swapped) for part in sets}
-        return scored, {"judge": ORACLE, "judge_hash": None}
-
-    scores.score_generators(step, inputs, score)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    The summaries add what is true of the images, and the ceiling that true distractors leave.
+    """
+    return {part.name: score_set(rules, part, oracle, drawn) for part in sets}

@@ -1,5 +1,21 @@
-# score: which generators have which score.
+# score: which generators have which score, and the settings that rules share.
+from compclip.score.config import Fid, Scoring
 
+SCORING = {
+    "dataset": DATASET,
+    "results": RESULTS,
+    "scoring": section(CONFIG.score, Scoring),
+    "prompts": CONFIG.split.prompts,
+    "train_on": CONFIG.judge.train_on,
+    "halves": CONFIG.seeds.halves,
+    "seed": CONFIG.seed,
+}
+ENCODING = {
+    "batch": CONFIG.score.batch,
+    "threads": CONFIG.threads,
+    "device": CONFIG.judge.device,
+    "cache": undecisive(CONFIG.cache),
+}
 AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
 
 

@@ -1,0 +1,110 @@
+"""Shared by the scripts that score generators: read their tables, and write each generator's scores when it is done."""
+
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.layout import ORACLE
+from compclip.core.log import log
+from compclip.core.tables import MANIFEST, SCORES
+from compclip.io import atomic_folder, read_table, write_json, write_table
+from compclip.score.config import Scoring
+from compclip.score.entries import EntrySet, entry_sets
+from compclip.score.scores import Rules, SetScores
+from compclip.split.judged import judged_images
+from compclip.split.pools import bounded, class_names, least_distractors
+from workflow_scripts.job import Job
+from workflow_scripts.tables import read_tables
+
+# Scores by set, and what the summary says of the judge.
+Scored = tuple[dict[str, SetScores], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the scores of all generators share."""
+
+    tables: dict[str, pd.DataFrame]  # those of ``entry_sets``, apart from a generator's manifest
+    images: pd.DataFrame
+    variants: pd.DataFrame  # of the splits that a generator serves
+    served: set[str]
+    rules: Rules
+
+    @property
+    def captions(self) -> list[str]:
+        """The distinct captions of all sets, also of prompts without an image, sorted."""
+        prompts, captions, judged, swapped = (
+            self.tables[name] for name in ("prompts", "captions", "judged", "swapped")
+        )
+        texts = {*prompts.loc[prompts["split"].isin(self.served), "text"].tolist()}
+        texts.update(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"].tolist())
+        if "swapped" in self.rules.scoring.distractors:
+            texts.update(swapped.loc[swapped["image_id"].isin(judged["image_id"]), "swapped_text"].tolist())
+        return sorted(texts)
+
+
+def read_inputs(job: Job) -> Inputs:
+    """Read the tables, and set the number of candidates; UserError if there are too few."""
+    params, read = job.params, read_tables(job, "captions", "images", "splits", "swapped", "prompts", "variants")
+    captions, swapped, prompts = (read[name] for name in ("captions", "swapped", "prompts"))
+    judged = judged_images(read["splits"], read["images"], params.train_on, params.halves)
+    scoring, least = Scoring.model_validate(params.scoring), least_distractors(captions, judged, swapped, prompts)
+    scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, job.where)})
+    served = {split for splits in params.serves.values() for split in splits}
+    variants = read["variants"][read["variants"]["split"].isin(served)]
+    rules = Rules(scoring, class_names(captions), params.seed, job.wildcards.composition, params.prompts, swapped)
+    tables = {"prompts": prompts, "captions": captions, "judged": judged, "swapped": swapped}
+    return Inputs(tables, read["images"], variants, served, rules)
+
+
+def score_generators(job: Job, inputs: Inputs, score: Callable[[str, list[EntrySet]], Scored]) -> None:
+    """Call ``score`` with the name and the sets of one generator after the other, and write what it returns."""
+    serves, distractors = job.params.serves, inputs.rules.scoring.distractors
+    generators = zip(serves.items(), job.input.manifests, job.output.scores, strict=True)
+    for number, ((name, splits), manifest, folder) in enumerate(generators, 1):
+        started = time.monotonic()
+        made = read_table(manifest, MANIFEST)
+        scored, judge = score(name, entry_sets(splits, distractors, manifest=made, **inputs.tables))
+        write_scores(job, inputs, scored, judge, name, folder)
+        log.info("generator %d of %d, %s: %.0f s", number, len(serves), name, time.monotonic() - started)
+
+
+def write_scores(
+    job: Job, inputs: Inputs, scored: dict[str, SetScores], judge: dict[str, Any], name: str, to: Path
+) -> None:
+    """Write and log the scores of generator ``name`` by set, and their summary."""
+    rules, judged = inputs.rules, inputs.tables["judged"]
+    summaries = [summary for scores in scored.values() for summary in scores.summaries]
+    head: dict[str, Any] = {"dataset": job.params.dataset, "composition": job.wildcards.composition, "generator": name}
+    head |= {"train_on": job.params.train_on, "seed": rules.seed}
+    head |= {key: getattr(rules.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")}
+    classes = rules.classes[rules.classes.index.isin(judged["image_id"])]
+    alone = int(classes.str.startswith("image ").sum())
+    head |= {"class_rule": "other image" if alone == len(classes) else "other class", "images_without_class": alone}
+    with atomic_folder(to) as folder:
+        for set_name, scores in scored.items():
+            write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
+            (folder / f"{set_name}.predictions.pkl").write_bytes(pickle.dumps(scores.predictions, protocol=2))
+        write_json(head | judge | {"scores": summaries}, folder / "summary.json")
+    for summary in summaries:
+        log_summary(summary, f"{name} (oracle)" if judge["judge"] == ORACLE else name, rules.candidates)
+
+
+def log_summary(summary: dict[str, Any], name: str, candidates: int) -> None:
+    where = f"{name}, {summary['set']} ({summary['prompts']})"
+    log.info("%s: %s of %d entries, exact", where, summary["exact"], summary["judged"])
+    for kind in ("missing", "unreadable"):
+        if summary[kind]:
+            log.warning("warning: %s: %d images %s, first: %s", where, len(summary[kind]), kind, summary[kind][0])
+    if few := summary["pool"]["entries_with_fewer_than_candidates"]:
+        log.warning(
+            "warning: %s: %d entries have fewer than %d eligible captions; the fewest are %d",
+            where, few, candidates - 1, summary["pool"]["eligible_least"],
+        )  # fmt: skip
+    if summary.get("balance") and not summary["balance"]["cut"] and summary["judged"]:
+        log.warning("warning: %s: not balanced (%s)", where, summary["balance"]["rule"])
