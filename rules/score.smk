@@ -74,7 +74,8 @@ if oracle_generators():
 rule measure_health:
     """Measure whether a judge reads held-out pairs as well as seen ones."""
     input:
-        **drawn_as_asked(),
+        manifest=drawn_as_asked("manifest.parquet"),
+        made=drawn_as_asked("images"),
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
         files="<dataset>/images",

@@ -16,7 +16,6 @@ ENCODING = {
     "device": CONFIG.judge.device,
     "cache": undecisive(CONFIG.cache),
 }
-AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
 
 
 def served_splits(generators):
@@ -68,8 +67,7 @@ def health_files():
     return [f"health/{judge}.json" for judge in CONFIG.judges]
 
 
-def drawn_as_asked():
-    """Return the images of the first generator that draws what is asked, on which health is measured too."""
-    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"][:1]
-    folder = "<dataset>/{composition}/generated"
-    return {key: f"{folder}/{name}/{file}" for name in names for key, file in AS_DRAWN.items()}
+def drawn_as_asked(file):
+    """Return a file of the first generator that draws what is asked, on which health is measured too."""
+    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"]
+    return next((f"<dataset>/{{composition}}/generated/{name}/{file}" for name in names), [])

@@ -41,15 +41,15 @@ class Place:
         file = results / "mine" / "color" / "prompts.parquet"
         write_table(self.prompts if prompts is None else prompts, file, tables.PROMPTS)
         made = {"manifest": "manifest.parquet", "folder": "images", "summary": "summary.json"}
-        generate_images.main(
-            job(
-                {"prompts": file, "tables": [results / "mine" / "images.parquet"]},
-                {key: self.target / name for key, name in made.items()},
-                wildcards={"composition": "color", "generator": "it"},
-                generator={"name": "it", "kind": kind, "options": settings}, contents=contents, seed=seed, threads=1,
-                cache=self.root / "cache", results=results,
-            )
+        of_rule = job(
+            {"prompts": file, "tables": [results / "mine" / "images.parquet"]},
+            {key: self.target / name for key, name in made.items()},
+            wildcards={"composition": "color", "generator": "it"},
+            generator={"name": "it", "kind": kind, "options": settings}, contents=contents, seed=seed,
+            cache=self.root / "cache", results=results,
         )  # fmt: skip
+        of_rule.params.threads = 1
+        generate_images.main(of_rule)
         return read_table(self.target / "manifest.parquet", tables.MANIFEST), read_json(self.target / "summary.json")
 
 

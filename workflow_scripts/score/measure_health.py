@@ -11,7 +11,7 @@ from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:
-    params, drawn = job.params, ["manifest"] if hasattr(job.input, "manifest") else []
+    params, drawn = job.params, ["manifest"] if job.input.manifest else []
     read = read_tables(job, "captions", "images", "pairs", "prompts", "swapped", "variants", *drawn)
     with open_embedder(job.input.judge, params.batch, params.threads, params.device, params.cache) as embedder:
         result = measure_health(
