@@ -4,7 +4,7 @@ It knows what was drawn, and shows the ceiling that the captions set, since dist
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -17,65 +17,54 @@ from compclip.core.rounding import rounded
 from compclip.score import scores
 from compclip.score.choices import Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.entries import ENTRY, EntrySet, number
-from compclip.score.scores import Rules, SetScores
+from compclip.score.scores import CAPTION, Rules, SetScores
 from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
 
 Fact = tuple[str, str, str]
 CaptionKey = tuple[str, int]
+Facts = dict[CaptionKey, frozenset[Fact]]
 
 
-def facts_of_captions(facts: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts (part, kind, value) of each caption that states any, from a table with those columns."""
-    result: dict[CaptionKey, set[Fact]] = defaultdict(set)
-    columns = ["image_id", "caption_id", "part", "kind", "value"]
-    for image, caption, *fact in facts[columns].itertuples(index=False):
-        result[image, caption].add(tuple(fact))
-    return {caption: frozenset(stated) for caption, stated in result.items()}
-
-
-def facts_of_changed(facts: pd.DataFrame, changed: pd.DataFrame) -> list[frozenset[Fact]]:
-    """Return the facts of each changed caption: a change gives a new value to the facts at its start.
-
-    ``changed`` has image_id, caption_id and changes, as ``tables.SWAPPED`` and ``tables.VARIANTS``.
-    """
-    ids = pd.MultiIndex.from_frame(changed[["image_id", "caption_id"]])
-    stated = facts[pd.MultiIndex.from_frame(facts[["image_id", "caption_id"]]).isin(ids)]
-    original: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
-    columns = ["image_id", "caption_id", "start", "part", "kind", "value"]
-    for image, caption, *fact in stated[columns].itertuples(index=False):
-        original[image, caption].append(tuple(fact))
-    result = []
-    for image, caption, changes in changed[["image_id", "caption_id", "changes"]].itertuples(index=False):
-        new = {int(change["start"]): str(change["new_adj"]) for change in changes}
-        of_caption = original[image, caption]
-        result.append(frozenset((part, kind, new.get(start, value)) for start, part, kind, value in of_caption))
-    return result
-
-
-def facts_of_swapped(facts: pd.DataFrame, swapped: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts of the swapped captions."""
-    keys = swapped[["image_id", "caption_id"]].itertuples(index=False, name=None)
-    return dict(zip(keys, facts_of_changed(facts, swapped), strict=True))
-
-
-def oracle_choices(
-    entry_set: EntrySet,
-    variants: pd.DataFrame,
-    scenes: pd.DataFrame,
-    own: Mapping[CaptionKey, frozenset[Fact]],
-    changed: Sequence[frozenset[Fact]],
-) -> Choices:
-    """Return which adjective the oracle chooses for each entry.
+class Oracle:
+    """What the oracle knows, of all generators.
 
     Args:
-        scenes: of each entry's image.
-        own: the facts of the entries' captions.
-        changed: the facts of each variant.
+        scenes: of the real images, with columns ``part:kind``.
+        images, swapped, variants: columns of ``IMAGES``, ``SWAPPED`` and ``VARIANTS`` in ``tables``.
+        facts: image_id, caption_id, part, kind, value and start of what captions state.
     """
-    entry, variant = variants_of_entries(entry_set, variants)
-    captions = entry_set.entries[["image_id", "caption_id"]].itertuples(index=False, name=None)
+
+    def __init__(
+        self, scenes: pd.DataFrame, images: pd.DataFrame, facts: pd.DataFrame, swapped: pd.DataFrame,
+        variants: pd.DataFrame,
+    ) -> None:  # fmt: skip
+        self.scenes, self.images, self.variants = scenes, images, variants
+        stated: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
+        # As objects, because Python takes values from Arrow's strings one by one, and slowly.
+        rows = facts[[*CAPTION, "start", "part", "kind", "value"]].astype(object)
+        for image, caption, *fact in rows.itertuples(index=False):
+            stated[image, caption].append(tuple(fact))
+        of_swapped, self.of_variants = (
+            [_changed(stated[image, caption], changes) for image, caption, changes in rows.itertuples(index=False)]
+            for rows in (swapped[[*CAPTION, "changes"]], variants[[*CAPTION, "changes"]])
+        )
+        self.original: Facts = {caption: _changed(of_caption, ()) for caption, of_caption in stated.items()}
+        keys = swapped[CAPTION].itertuples(index=False, name=None)
+        self.swapped: Facts = dict(zip(keys, of_swapped, strict=True))
+
+
+def _changed(stated: Sequence[tuple[int, str, str, str]], changes: Iterable[Mapping[str, Any]]) -> frozenset[Fact]:
+    """Return the facts of a changed caption: a change gives a new value to the facts at its start."""
+    new = {int(change["start"]): str(change["new_adj"]) for change in changes}
+    return frozenset((part, kind, new.get(start, value)) for start, part, kind, value in stated)
+
+
+def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame) -> Choices:
+    """Return which adjective the oracle chooses for each entry, from the scenes of their images."""
+    entry, variant = variants_of_entries(entry_set, oracle.variants)
+    captions = entry_set.entries[CAPTION].itertuples(index=False, name=None)
     asked = [own.get(caption, frozenset()) for caption in captions]
-    true, stated, size = _counted(scenes, [*asked, *(changed[row] for row in variant)])
+    true, stated, size = _counted(scenes, [*asked, *(oracle.of_variants[row] for row in variant)])
     n, counts = len(asked), gathered(true, stated)
     of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
     return adjective_accuracy(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
@@ -128,9 +117,6 @@ def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> 
     return lambda rows: true[rows] @ stated.T / size
 
 
-Facts = dict[CaptionKey, frozenset[Fact]]
-
-
 @cache
 def as_text(stated: frozenset[Fact]) -> str:
     return "; ".join(" ".join(fact) for fact in sorted(stated))
@@ -139,31 +125,11 @@ def as_text(stated: frozenset[Fact]) -> str:
 def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
     """Replace each caption's text in ``table`` by its facts as text, and record in ``known`` what these texts mean."""
     texts = []
-    for image, caption in table[["image_id", "caption_id"]].itertuples(index=False):
+    for image, caption in table[CAPTION].itertuples(index=False):
         stated = facts.get((image, caption), frozenset())
         texts.append(as_text(stated))
         known[texts[-1]] = stated
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
-
-
-class Oracle:
-    """What the oracle knows, of all generators.
-
-    Args:
-        scenes: of the real images, with columns ``part:kind``.
-        images, swapped, variants: columns of ``IMAGES``, ``SWAPPED`` and ``VARIANTS`` in ``tables``.
-        facts: image_id, caption_id, part, kind, value and start of what captions state.
-    """
-
-    def __init__(
-        self, scenes: pd.DataFrame, images: pd.DataFrame, facts: pd.DataFrame, swapped: pd.DataFrame,
-        variants: pd.DataFrame,
-    ) -> None:  # fmt: skip
-        # As objects, because Python takes values from Arrow's strings one by one, and slowly.
-        facts = facts.astype(object)
-        self.scenes, self.images, self.variants = scenes, images, variants
-        self.original, self.swapped = facts_of_captions(facts), facts_of_swapped(facts, swapped)
-        self.changed = facts_of_changed(facts, variants)
 
 
 def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
@@ -179,7 +145,7 @@ def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataF
     n = len(captions)
     shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
     similarities = fraction_true(shown, captions)
-    choices = oracle_choices(entry_set, oracle.variants, shown, own, oracle.changed)
+    choices = oracle_choices(entry_set, oracle, own, shown)
     # A distractor ties with an own caption that is completely true only if it is completely true as well.
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
     tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
@@ -193,12 +159,11 @@ def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataF
     def truth(rows: np.ndarray, judged: Judged) -> dict[str, Any]:
         if not rows.any():
             return {"true_captions": None, "true_distractors": None, "ceiling": None}
+        ceiling = expected_top1(np.zeros(len(tied)), tied, rules.candidates, rules.scoring.ties)
         return {
             "true_captions": rounded((judged.similarity[rows] == 1).mean()),
             "true_distractors": rounded(tied[rows].mean()),
-            "ceiling": rounded(
-                expected_top1(np.zeros(len(tied)), tied, rules.candidates, rules.scoring.ties)[rows].mean()
-            ),
+            "ceiling": rounded(ceiling[rows].mean()),
         }
 
     return scores.score_set(rules, entry_set, numbered, one_pass(), n, choices, truth)

@@ -38,13 +38,11 @@ class Inputs:
     @property
     def captions(self) -> list[str]:
         """The distinct captions of all sets, also of prompts without an image, sorted."""
-        prompts, captions, judged, swapped = (
-            self.tables[name] for name in ("prompts", "captions", "judged", "swapped")
-        )
-        texts = {*prompts.loc[prompts["split"].isin(self.served), "text"].tolist()}
-        texts.update(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"].tolist())
-        if "swapped" in self.rules.scoring.distractors:
-            texts.update(swapped.loc[swapped["image_id"].isin(judged["image_id"]), "swapped_text"].tolist())
+        tables, judged = self.tables, self.tables["judged"]["image_id"]
+        texts = {*tables["prompts"].loc[tables["prompts"]["split"].isin(self.served), "text"].tolist()}
+        for name, column in (("captions", "text"), ("swapped", "swapped_text")):
+            if name == "captions" or name in self.rules.scoring.distractors:
+                texts.update(tables[name].loc[tables[name]["image_id"].isin(judged), column].tolist())
         return sorted(texts)
 
 
