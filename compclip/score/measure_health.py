@@ -45,17 +45,14 @@ def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     rows = pairs.drop_duplicates([*CAPTION, "adjective_start"]).merge(captions, on=CAPTION)
     columns = (rows[name].tolist() for name in ("adjective", "text", "adjective_start", "adjective_end"))
     counts = Counter((adjective, text[start:end].lower()) for adjective, text, start, end in zip(*columns, strict=True))
-    of_word = Counter[str]()
-    for (adjective, _), n in counts.items():
-        of_word[adjective] += n
+    of_word = Counter(adjective for adjective, _ in counts.elements())
     ordered = sorted(counts, key=lambda form: (-counts[form], form))
     common = [form for form in ordered if counts[form] >= COMMON * of_word[form[0]]]
-    result: Synonyms = {}
-    for adjective, form in counts:
-        other = next((word for canonical, word in common if canonical == adjective and word != form), None)
-        if other:
-            result[adjective, form] = other
-    return result
+    others = {
+        (adjective, form): next((word for canonical, word in common if canonical == adjective and word != form), "")
+        for adjective, form in counts
+    }
+    return {form: other for form, other in others.items() if other}
 
 
 def with_synonym(text: str, target: Sequence[Mention], others: Synonyms) -> str | None:
@@ -81,23 +78,17 @@ def accuracy(entries: pd.DataFrame, choices: Choices) -> dict[str, Any]:
     """Summarize choices: k-way, corrected for chance, with the interval over images and pairs; and two-way."""
     asked = choices.adjectives > 1
     if not asked.any():
-        return {"n": 0, "accuracy": None, "low": None, "high": None, "chance": None, "corrected": None, "two_way": None}
+        return {"n": 0, **dict.fromkeys(("accuracy", "low", "high", "chance", "corrected", "two_way"))}
     chance, first = float((1 / choices.adjectives[asked]).mean()), choices.first[asked]
     images, pairs = (entries.loc[asked, name].to_numpy() for name in ("image_id", "pair"))
-    cells = crossed.cells(images, pairs, first, np.ones(len(first)))
-    low = high = None
+    cells, low, high = crossed.cells(images, pairs, first, np.ones(len(first))), None, None
     if cells.clusters > 1:
         estimate = crossed.fraction(float(first.mean()), crossed.variance(cells), cells.images)
         low, high = estimate.low, estimate.high
-    return {
-        "n": len(first),
-        "accuracy": rounded(first.mean()),
-        "low": rounded(low),
-        "high": rounded(high),
-        "chance": rounded(chance),
-        "corrected": rounded((first.mean() - chance) / (1 - chance)),
-        "two_way": rounded(choices.two_way[asked].mean()),
-    }
+    corrected = (first.mean() - chance) / (1 - chance)
+    found = {"accuracy": first.mean(), "low": low, "high": high, "chance": chance, "corrected": corrected}
+    found["two_way"] = choices.two_way[asked].mean()
+    return {"n": len(first), **{name: rounded(value) for name, value in found.items()}}
 
 
 def ratio(seen: Mapping[str, Any], held_out: Mapping[str, Any]) -> float | None:

@@ -110,7 +110,7 @@ def score_images(
     Returns:
         The scores of each set, by its name.
     """
-    scored = {}
+    scored: dict[str, SetScores] = {}
     for _, of_split in groupby(sets, key=lambda part: part.split):
         first, *others = of_split
         shown = images(first.entries["path"].tolist())

@@ -45,15 +45,6 @@ class SetScores:
     predictions: list[Prediction]  # as published
 
 
-def parts(rules: Rules, entry_set: EntrySet) -> list[np.ndarray]:
-    """Return which entries a summary covers, (n,) booleans: all and, of test_seen, those whose caption was swapped."""
-    every = np.ones(len(entry_set.entries), bool)
-    if entry_set.split != "test_seen":
-        return [every]
-    entries, swapped = (pd.MultiIndex.from_frame(table[CAPTION]) for table in (entry_set.entries, rules.swapped))
-    return [every, entries.isin(swapped)]
-
-
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
     """Return the columns of ``tables.SCORES``, a row per entry."""
     table = entry_set.entries[[*ENTRY, "pair"]].copy()
@@ -77,29 +68,27 @@ def score_set(
     choices: Choices,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
 ) -> SetScores:
-    """Score one set, and each of its ``parts``.
+    """Score one set and, of test_seen, the entries whose caption was swapped.
 
-    ``more`` is what a judge adds to the summary of a part; it is called after one pass over ``blocks``. ``texts`` are
-    distinct captions.
+    ``more`` is what a judge adds to the summary of entries, (n,) booleans; it is called after one pass over ``blocks``.
+    ``texts`` is the number of distinct captions.
     """
     scoring = rules.scoring
     rule: dict[str, Any] = {"candidates": rules.candidates, "ties": scoring.ties, "seed": rules.seed}
     judged = judge(blocks, texts, numbered.entries, numbered.pool, **rule)
     pairs = list(entry_set.entries["pair"])
-    is_swapped = entry_set.split == "test_swapped"
-    cut, weight = None, np.ones(len(pairs))
-    if is_swapped:
+    cut, weight, prompts = None, np.ones(len(pairs)), rules.prompts
+    if entry_set.split == "test_swapped":
         cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(rules.composition), scoring.balance.ratio)
-        weight = balance.weights(pairs, cut)
+        weight, prompts = balance.weights(pairs, cut), "swapped"
     table = score_table(entry_set, judged, weight, choices)
-    prompts = "swapped" if is_swapped else rules.prompts
     summary = set_summary(rules, entry_set, numbered, table, cut, prompts)
-    every, *others = parts(rules, entry_set)
-    of_all = more(every, judged)
-    summaries = [summary | of_all]
-    for rows in others:
+    summaries = [summary | more(np.ones(len(pairs), bool), judged)]
+    if entry_set.split == "test_seen":
+        captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION]) for of in (entry_set.entries, rules.swapped))
+        rows = captions.isin(swapped)
         summary = set_summary(rules, *subset(entry_set, numbered, rows), table[rows], None, "swapped")
-        summaries.append(summary | (of_all if rows.all() else more(rows, judged)))
+        summaries.append(summary | more(rows, judged))
     return SetScores(table, summaries, predictions(entry_set, judged))
 
 

@@ -13,9 +13,8 @@ from compclip.core.errors import UserError
 from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from compclip.io import read_json, read_table, write_table
 from compclip.score.config import Scoring
-from compclip.score.precision import r_precision
 from compclip.score.score_images import score_with_judge
-from compclip.stats.r_precision import expected_top1
+from compclip.stats.r_precision import expected_top1, r_precision
 from tests.score.world import FakeJudge, build, make_job
 from workflow_scripts.score.score_images import main
 

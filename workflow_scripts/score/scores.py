@@ -31,8 +31,8 @@ class Inputs:
 
     tables: dict[str, pd.DataFrame]  # those of ``entry_sets``, apart from a generator's manifest
     images: pd.DataFrame
-    variants: pd.DataFrame  # of the splits that a generator serves
-    served: set[str]
+    variants: pd.DataFrame
+    served: set[str]  # the splits that a generator serves
     rules: Rules
 
     @property
@@ -49,15 +49,14 @@ class Inputs:
 def read_inputs(job: Job) -> Inputs:
     """Read the tables, and set the number of candidates; UserError if there are too few."""
     params, read = job.params, read_tables(job, "captions", "images", "splits", "swapped", "prompts", "variants")
-    captions, swapped, prompts = (read[name] for name in ("captions", "swapped", "prompts"))
     judged = judged_images(read["splits"], read["images"], params.train_on, params.halves)
-    scoring, least = Scoring.model_validate(params.scoring), least_distractors(captions, judged, swapped, prompts)
-    scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, job.where)})
+    tables = {"judged": judged, **{name: read[name] for name in ("captions", "swapped", "prompts")}}
+    scoring = Scoring.model_validate(params.scoring)
+    candidates = bounded(scoring.candidates, least_distractors(**tables), job.where)
+    scoring, classes = scoring.model_copy(update={"candidates": candidates}), class_names(read["captions"])
+    rules = Rules(scoring, classes, params.seed, job.wildcards.composition, params.prompts, read["swapped"])
     served = {split for splits in params.serves.values() for split in splits}
-    variants = read["variants"][read["variants"]["split"].isin(served)]
-    rules = Rules(scoring, class_names(captions), params.seed, job.wildcards.composition, params.prompts, swapped)
-    tables = {"prompts": prompts, "captions": captions, "judged": judged, "swapped": swapped}
-    return Inputs(tables, read["images"], variants, served, rules)
+    return Inputs(tables, read["images"], read["variants"][read["variants"]["split"].isin(served)], served, rules)
 
 
 def score_generators(job: Job, inputs: Inputs, score: Callable[[str, list[EntrySet]], Scored]) -> None:
