@@ -7,7 +7,6 @@ among the noun's ranked adjectives, and two-way against one of them.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 
 from compclip.core.rounding import rounded
 from compclip.score.choices import CAPTION, Choices
-from compclip.score.entries import ENTRY, EntrySet, judged_entries
+from compclip.score.entries import ENTRY, judged_entries
 from compclip.score.score_images import Embed, adjective_choices
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
 from compclip.split.wording import Mention
@@ -26,18 +25,16 @@ COMMON = 0.01
 Synonyms = dict[tuple[str, str], str]
 
 
-def real_set(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> EntrySet:
+def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the prompts of a split as entries of the image that each was written for."""
     paths = images.dropna(subset="path").set_index("image_id")["path"]
     rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION)
-    rows = rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path")
-    return EntrySet(split, split, "original", rows.sort_values(ENTRY, ignore_index=True), pd.DataFrame())
+    return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
 
 
-def drawn_set(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFrame, split: str) -> EntrySet:
+def drawn_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the prompts of a split that were swapped, as entries of the images that a generator drew."""
-    rows = judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION], on=CAPTION)
-    return EntrySet(split, split, "original", rows, pd.DataFrame())
+    return judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION], on=CAPTION)
 
 
 def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
@@ -63,15 +60,14 @@ def with_synonym(text: str, target: Sequence[Mention], others: Synonyms) -> str 
     return apply(text, [Candidate(m.noun, str(form), (m,)) for m, form in zip(target, forms, strict=True)])[0]
 
 
-def with_synonyms(part: EntrySet, pairs: pd.DataFrame, others: Synonyms) -> tuple[np.ndarray, EntrySet]:
-    """Return the entries (n,) whose adjective has a synonym, and these entries with it."""
-    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(part.entries["image_id"])])
+def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) -> pd.DataFrame:
+    """Return the entries whose adjective has a synonym, with it in their text."""
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(entries["image_id"])])
     texts = [
         with_synonym(text, [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair], others)
-        for image, caption, text, pair in part.entries[[*CAPTION, "text", "pair"]].itertuples(index=False)
+        for image, caption, text, pair in entries[[*CAPTION, "text", "pair"]].itertuples(index=False)
     ]
-    entries = part.entries.assign(text=texts).dropna(subset="text")
-    return entries.index.to_numpy(), replace(part, entries=entries.reset_index(drop=True))
+    return entries.assign(text=texts).dropna(subset="text")
 
 
 def accuracy(entries: pd.DataFrame, choices: Choices) -> dict[str, Any]:
@@ -119,23 +115,24 @@ def measure_health(
         both; for what fraction of the real images the choice stays the same with a ``synonym`` in the prompt.
     """
     # Of seen and of held-out pairs: captions of different images, or the same captions before and after a swap.
-    sets = {"real": [real_set(prompts, images, split) for split in ("test_seen", "test_unseen")]}
+    parts = {"real": {split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")}}
     if manifest is not None:
-        sets["drawn"] = [drawn_set(prompts, manifest, swapped, split) for split in ("test_seen", "test_swapped")]
+        tests = ("test_seen", "test_swapped")
+        parts["drawn"] = {split: drawn_entries(prompts, manifest, swapped, split) for split in tests}
 
-    def choices(entry_set: EntrySet) -> Choices:
-        return adjective_choices(entry_set, variants, texts, pictures(entry_set.entries["path"].tolist()))
+    def choices(entries: pd.DataFrame, split: str) -> Choices:
+        return adjective_choices(entries, split, variants, texts, pictures(entries["path"].tolist()))
 
-    chosen = {name: [choices(part) for part in parts] for name, parts in sets.items()}
-    result: dict[str, dict[str, Any]] = {}
-    for name, parts in sets.items():
-        seen, held_out = (accuracy(part.entries, of_part) for part, of_part in zip(parts, chosen[name], strict=True))
-        result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
     others, agreements = synonyms(captions, pairs), []
-    for part, of_part in zip(sets["real"], chosen["real"], strict=True):
-        rows, replaced = with_synonyms(part, pairs, others)
-        differences = np.abs(of_part.first[rows] - choices(replaced).first)
-        agreements.append(1 - differences[~np.isnan(differences)])
+    result: dict[str, dict[str, Any]] = {}
+    for name, by_split in parts.items():
+        chosen = {split: choices(entries, split) for split, entries in by_split.items()}
+        seen, held_out = (accuracy(entries, chosen[split]) for split, entries in by_split.items())
+        result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
+        for split, entries in by_split.items() if name == "real" else ():
+            replaced = with_synonyms(entries, pairs, others)
+            differences = np.abs(chosen[split].first[replaced.index] - choices(replaced, split).first)
+            agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)
     return {
         "images": result,

@@ -13,10 +13,10 @@ from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, 
 from compclip.core.cache import Cache
 from compclip.core.rounding import rounded
 from compclip.score import scores
-from compclip.score.choices import Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, number, pool_summary, renumber
-from compclip.score.scores import CAPTION, Rules, SetScores
+from compclip.score.scores import Rules, SetScores
 from compclip.split.pools import bounded, class_names
 from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, expected_of_one
 
@@ -60,12 +60,14 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     return lambda chosen: vectors[[place[text] for text in chosen]]
 
 
-def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embed: Embed, images: np.ndarray) -> Choices:
+def adjective_choices(
+    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray
+) -> Choices:
     """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
-    entry, variant = variants_of_entries(entry_set, variants)
+    entry, variant = variants_of_entries(entries, split, variants)
     # Draws share prompts and variants, so each text has one row.
-    place, texts = pd.factorize(pd.concat([entry_set.entries["text"], variants["text"].iloc[variant]]))
-    n, cosines = len(entry_set.entries), gathered(images, embed(texts.tolist()))
+    place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
+    n, cosines = len(entries), gathered(images, embed(texts.tolist()))
     return adjective_accuracy(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
 
 
@@ -111,10 +113,10 @@ def score_images(
         The scores of each set, by its name.
     """
     scored: dict[str, SetScores] = {}
-    for _, of_split in groupby(sets, key=lambda part: part.split):
+    for split, of_split in groupby(sets, key=lambda part: part.split):
         first, *others = of_split
         shown = images(first.entries["path"].tolist())
-        choices = adjective_choices(first, variants, texts, shown)
+        choices = adjective_choices(first.entries, split, variants, texts, shown)
         scored |= {part.name: score_set(rules, part, texts, shown, choices) for part in (first, *others)}
     return scored
 

@@ -15,9 +15,9 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.rounding import rounded
 from compclip.score import scores
-from compclip.score.choices import Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.entries import ENTRY, EntrySet, number
-from compclip.score.scores import CAPTION, Rules, SetScores
+from compclip.score.scores import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
 
 Fact = tuple[str, str, str]
@@ -61,7 +61,7 @@ def _changed(stated: Sequence[tuple[int, str, str, str]], changes: Iterable[Mapp
 
 def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame) -> Choices:
     """Return which adjective the oracle chooses for each entry, from the scenes of their images."""
-    entry, variant = variants_of_entries(entry_set, oracle.variants)
+    entry, variant = variants_of_entries(entry_set.entries, entry_set.split, oracle.variants)
     captions = entry_set.entries[CAPTION].itertuples(index=False, name=None)
     asked = [own.get(caption, frozenset()) for caption in captions]
     true, stated, size = _counted(scenes, [*asked, *(oracle.of_variants[row] for row in variant)])

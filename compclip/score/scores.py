@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.rounding import DECIMALS, rounded
-from compclip.score.choices import Choices
+from compclip.score.choices import CAPTION, Choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
 from compclip.stats import balance
 from compclip.stats.r_precision import Blocks, Judged, judge, sampled
 
-CAPTION = ["image_id", "caption_id"]
 Prediction = tuple[str, int, str, int]
 
 
@@ -60,14 +59,9 @@ def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices
 
 
 def score_set(
-    rules: Rules,
-    entry_set: EntrySet,
-    numbered: Numbered,
-    blocks: Blocks,
-    texts: int,
-    choices: Choices,
+    rules: Rules, entry_set: EntrySet, numbered: Numbered, blocks: Blocks, texts: int, choices: Choices,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
-) -> SetScores:
+) -> SetScores:  # fmt: skip
     """Score one set and, of test_seen, the entries whose caption was swapped.
 
     ``more`` is what a judge adds to the summary of entries, (n,) booleans; it is called after one pass over ``blocks``.

@@ -10,7 +10,7 @@ from compclip.core import tables
 from compclip.core.layout import Layout
 from compclip.io import empty_table, read_json, write_json, write_table
 from compclip.score.health import read_health
-from compclip.score.measure_health import drawn_set, ratio, synonyms, with_synonym
+from compclip.score.measure_health import drawn_entries, ratio, synonyms, with_synonym
 from compclip.split.wording import Mention
 from tests.score.world import COLORS, FakeJudge, build, make_job
 from workflow_scripts.score import measure_health
@@ -99,8 +99,8 @@ def test_drawn_captions_are_the_same_before_and_after_a_swap() -> None:
     prompts = keys.assign(text="a red wing", pair="red_wing", file_name=["x", "y", "z"])
     manifest = keys.assign(path="p.png", status="ok")
     swapped = pd.DataFrame({"image_id": ["a"], "caption_id": [1]})
-    part = drawn_set(prompts, manifest, swapped, "test_seen")
-    assert part.entries[["image_id", "caption_id", "path"]].to_numpy().tolist() == [["a", 1, "p.png"]]
+    part = drawn_entries(prompts, manifest, swapped, "test_seen")
+    assert part[["image_id", "caption_id", "path"]].to_numpy().tolist() == [["a", 1, "p.png"]]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import pickle
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -60,36 +59,27 @@ def read_inputs(job: Job) -> Inputs:
 
 
 def score_generators(job: Job, inputs: Inputs, score: Callable[[str, list[EntrySet]], Scored]) -> None:
-    """Call ``score`` with the name and the sets of one generator after the other, and write what it returns."""
-    serves, distractors = job.params.serves, inputs.rules.scoring.distractors
-    generators = zip(serves.items(), job.input.manifests, job.output.scores, strict=True)
-    for number, ((name, splits), manifest, folder) in enumerate(generators, 1):
-        started = time.monotonic()
-        made = read_table(manifest, MANIFEST)
-        scored, judge = score(name, entry_sets(splits, distractors, manifest=made, **inputs.tables))
-        write_scores(job, inputs, scored, judge, name, folder)
-        log.info("generator %d of %d, %s: %.0f s", number, len(serves), name, time.monotonic() - started)
-
-
-def write_scores(
-    job: Job, inputs: Inputs, scored: dict[str, SetScores], judge: dict[str, Any], name: str, to: Path
-) -> None:
-    """Write and log the scores of generator ``name`` by set, and their summary."""
-    rules, judged = inputs.rules, inputs.tables["judged"]
-    summaries = [summary for scores in scored.values() for summary in scores.summaries]
-    head: dict[str, Any] = {"dataset": job.params.dataset, "composition": job.wildcards.composition, "generator": name}
-    head |= {"train_on": job.params.train_on, "seed": rules.seed}
-    head |= {key: getattr(rules.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")}
-    classes = rules.classes[rules.classes.index.isin(judged["image_id"])]
+    """Score one generator after the other by its name and sets; write and log the scores of each when it is done."""
+    params, rules = job.params, inputs.rules
+    classes = rules.classes[rules.classes.index.isin(inputs.tables["judged"]["image_id"])]
     alone = int(classes.str.startswith("image ").sum())
-    head |= {"class_rule": "other image" if alone == len(classes) else "other class", "images_without_class": alone}
-    with atomic_folder(to) as folder:
-        for set_name, scores in scored.items():
-            write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
-            (folder / f"{set_name}.predictions.pkl").write_bytes(pickle.dumps(scores.predictions, protocol=2))
-        write_json(head | judge | {"scores": summaries}, folder / "summary.json")
-    for summary in summaries:
-        log_summary(summary, f"{name} (oracle)" if judge["judge"] == ORACLE else name, rules.candidates)
+    about = {"train_on": params.train_on, "seed": rules.seed}
+    about |= {key: getattr(rules.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")}
+    about |= {"class_rule": "other image" if alone == len(classes) else "other class", "images_without_class": alone}
+    generators = zip(params.serves.items(), job.input.manifests, job.output.scores, strict=True)
+    for number, ((name, splits), manifest, to) in enumerate(generators, 1):
+        started, made = time.monotonic(), read_table(manifest, MANIFEST)
+        scored, judge = score(name, entry_sets(splits, rules.scoring.distractors, manifest=made, **inputs.tables))
+        summaries = [summary for scores in scored.values() for summary in scores.summaries]
+        head = {"dataset": params.dataset, "composition": job.wildcards.composition, "generator": name}
+        with atomic_folder(to) as folder:
+            for set_name, scores in scored.items():
+                write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
+                (folder / f"{set_name}.predictions.pkl").write_bytes(pickle.dumps(scores.predictions, protocol=2))
+            write_json({**head, **about, **judge, "scores": summaries}, folder / "summary.json")
+        for summary in summaries:
+            log_summary(summary, f"{name} (oracle)" if judge["judge"] == ORACLE else name, rules.candidates)
+        log.info("generator %d of %d, %s: %.0f s", number, len(params.serves), name, time.monotonic() - started)
 
 
 def log_summary(summary: dict[str, Any], name: str, candidates: int) -> None:
