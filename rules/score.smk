@@ -127,14 +127,12 @@ rule score_fid:
     resources:
         **judging(6000),
     params:
+        **TORCH,
         code=code("score.score_fid"),
         serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator],
         weights=(CONFIG.score.fid or Fid()).weights,
         balance=section(CONFIG.score.balance),
         seed=CONFIG.seed,
-        threads=CONFIG.threads,
-        device=CONFIG.judge.device,
-        cache=undecisive(CONFIG.cache),
         results=RESULTS,
     script:
         "../workflow_scripts/score/score_fid.py"

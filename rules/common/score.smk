@@ -1,21 +1,11 @@
 # score: which generators have which score, and the settings that rules share.
 from compclip.score.config import Fid, Scoring
 
-SCORING = {
-    "dataset": DATASET,
-    "results": RESULTS,
-    "scoring": section(CONFIG.score, Scoring),
-    "prompts": CONFIG.split.prompts,
-    "train_on": CONFIG.judge.train_on,
-    "halves": CONFIG.seeds.halves,
-    "seed": CONFIG.seed,
-}
-ENCODING = {
-    "batch": CONFIG.score.batch,
-    "threads": CONFIG.threads,
-    "device": CONFIG.judge.device,
-    "cache": undecisive(CONFIG.cache),
-}
+# Params of the rules that score generators, and of those that encode with a judge.
+SCORING = dict(dataset=DATASET, results=RESULTS, scoring=section(CONFIG.score, Scoring), seed=CONFIG.seed)
+SCORING |= dict(prompts=CONFIG.split.prompts, train_on=CONFIG.judge.train_on, halves=CONFIG.seeds.halves)
+TORCH = dict(threads=CONFIG.threads, device=CONFIG.judge.device, cache=undecisive(CONFIG.cache))
+ENCODING = dict(batch=CONFIG.score.batch, **TORCH)
 
 
 def served_splits(generators):
