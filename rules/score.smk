@@ -30,9 +30,12 @@ if GENERATORS:
         resources:
             **judging(8000, minutes=20 * len(GENERATORS)),
         params:
-            **step("score.score_images", serves=served_splits(GENERATORS)),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **SCORING,
+            **ENCODING,
+            code=code("score.score_images"),
+            serves=served_splits(GENERATORS),
+        script:
+            "../workflow_scripts/score/score_images.py"
 
 
 if oracle_generators():
@@ -61,15 +64,18 @@ if oracle_generators():
         conda:
             "../envs/base.yaml"
         params:
-            **step("score.score_oracle", serves=served_splits(oracle_generators())),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **SCORING,
+            code=code("score.score_oracle"),
+            serves=served_splits(oracle_generators()),
+        script:
+            "../workflow_scripts/score/score_oracle.py"
 
 
 rule measure_health:
     """Measure whether a judge reads held-out pairs as well as seen ones."""
     input:
-        **drawn_as_asked(),
+        manifest=drawn_as_asked("manifest.parquet"),
+        made=drawn_as_asked("images"),
         captions="<dataset>/captions.parquet",
         images="<dataset>/images.parquet",
         files="<dataset>/images",
@@ -90,9 +96,12 @@ rule measure_health:
     resources:
         **judging(8000),
     params:
-        **step("score.measure_health"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **ENCODING,
+        code=code("score.measure_health"),
+        dataset=DATASET,
+        results=RESULTS,
+    script:
+        "../workflow_scripts/score/measure_health.py"
 
 
 rule score_fid:
@@ -118,6 +127,12 @@ rule score_fid:
     resources:
         **judging(6000),
     params:
-        **step("score.score_fid", serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator]),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **TORCH,
+        code=code("score.score_fid"),
+        serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator],
+        weights=(CONFIG.score.fid or Fid()).weights,
+        balance=section(CONFIG.score.balance),
+        seed=CONFIG.seed,
+        results=RESULTS,
+    script:
+        "../workflow_scripts/score/score_fid.py"

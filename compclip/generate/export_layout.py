@@ -15,12 +15,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from compclip.core import cli
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.tables import CAPTIONS, IMAGES, PROMPTS, SPLIT, TESTS
-from compclip.generate.steps import ExportLayout
-from compclip.io import atomic_folder, read_table, write_json
+from compclip.core.tables import TESTS
+from compclip.io import atomic_folder, write_json
 
 LAYOUT = Path(__file__).parent / "layouts" / "attngan.yaml"
 PROTOCOL = 2  # some of the models run on Python 2
@@ -68,24 +66,33 @@ def write_data_folder(folder: Path, final: Path, lists: Mapping[str, pd.DataFram
         (folder / name).symlink_to(target)
 
 
-def main(step: ExportLayout) -> None:
-    images = read_table(step.images, IMAGES).dropna(subset="path")
-    captions = read_table(step.captions, CAPTIONS).merge(read_table(step.splits, SPLIT), on="image_id")
-    captions = captions.assign(name=captions["image_id"], file_name="")
-    prompts = read_table(step.prompts, PROMPTS).drop_duplicates(["split", "image_id", "caption_id"])
+def export_layout(
+    folder: Path, captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, prompts: pd.DataFrame, *,
+    dataset: str, results: str | Path = "results",
+) -> None:  # fmt: skip
+    """Write ``folder``, whose ``layout.json`` names its data folders.
+
+    Args:
+        captions, images, splits, prompts: columns of ``CAPTIONS``, ``IMAGES``, ``SPLIT`` and ``PROMPTS`` in ``tables``.
+        dataset: name of the exported folder if no image has a bounding box.
+        results: folder that the paths in ``images`` are relative to.
+    """
+    images = images.dropna(subset="path")
+    captions = captions.merge(splits, on="image_id").assign(name=lambda table: table["image_id"], file_name="")
+    prompts = prompts.drop_duplicates(["split", "image_id", "caption_id"])
     prompts = prompts.assign(name=prompts["image_id"] + "_" + prompts["caption_id"].astype(str))
     blank = images.loc[images["image_id"].str.contains(r"\s"), "image_id"].tolist()
-    require(not blank, step.images, f"{blank[:1]} has a blank, at which the models split names", "rename it")
-    name = "birds" if images["bbox_x"].notna().any() else step.dataset
+    require(not blank, "images", f"{blank[:1]} has a blank, at which the models split names", "rename it")
+    name = "birds" if images["bbox_x"].notna().any() else dataset
     whole = {"bbox_x": 0.0, "bbox_y": 0.0, "bbox_w": images["width"], "bbox_h": images["height"]}
     # An image without a class is its own class.
     classes = captions.drop_duplicates("image_id").set_index("image_id")["class_id"].reindex(images["image_id"])
     numbered = 1 + pd.factorize(classes.fillna(classes.index.to_series()))[0]
     images = images.fillna(pd.DataFrame(whole)).assign(**{"class": numbered})
-    images["path"] = os.path.abspath(step.results) + "/" + images["path"]
+    images["path"] = os.path.abspath(results) + "/" + images["path"]
     train, seen, unseen = (captions[captions["split"] == split] for split in ("train", "test_seen", "test_unseen"))
     lists = {"train": names_of(train, images), "test": names_of(seen, images)}
-    require(len(lists["train"]), step.images, "no image of train has a file and a caption", "add its photographs")
+    require(len(lists["train"]), "images", "no image of train has a file and a caption", "add its photographs")
     lists |= {split: names_of(prompts[prompts["split"] == split], images) for split in TESTS}
     # With all captions of test_unseen, so that the numbers do not depend on which of them are prompts.
     texts = [text for names in lists.values() for of_name in names["captions"] for text in of_name]
@@ -100,13 +107,8 @@ def main(step: ExportLayout) -> None:
         repeated = [i % len(lists[split]) for i in range(-(-len(lists[split]) // BATCH) * BATCH)]
         folders[split] = dict.fromkeys(("train", "test"), lists[split].iloc[repeated])
     summary |= {"longest_caption": max(len(words_of(text)) for text in texts)}
-    with atomic_folder(step.folder) as folder:
+    with atomic_folder(folder) as begun:
         for split, both in folders.items():
-            final = Path(os.path.abspath(step.folder)) / name / split
-            write_data_folder(folder / name / split, final, both, numbers)
-        write_json({"data_folders": [f"{name}/{split}" for split in folders], **summary}, folder / "layout.json")
-    log.info("%s: %d data folders, %s", step.folder, len(folders), summary)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+            write_data_folder(begun / name / split, Path(os.path.abspath(folder)) / name / split, both, numbers)
+        write_json({"data_folders": [f"{name}/{split}" for split in folders], **summary}, begun / "layout.json")
+    log.info("%s: %d data folders, %s", folder, len(folders), summary)

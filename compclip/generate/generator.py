@@ -7,7 +7,7 @@ kind that gives ``scenes``, ``MODEL`` for one that runs a torch model. A kind th
 ``cache``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -33,7 +33,7 @@ class Context:
     to the results folder, is ``f"{place}/{file_name}"``.
     """
 
-    tables: dict[str, Path]  # the Parquet files of the kind's ``TABLES``, by name
+    tables: Mapping[str, pd.DataFrame]  # the kind's ``TABLES``, by name
     folder: Path
     place: str
     composition: str

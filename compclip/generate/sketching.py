@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from compclip.core import seeds, tables
+from compclip.core import seeds
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.dataset.sketch.draw import draw_pose, paint, png
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from compclip.generate.generator import KEYS, Context, Generated, manifest
-from compclip.io import read_frame, read_table
 
 TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
@@ -75,29 +74,28 @@ def prompt_statements(
 
 
 def _train(context: Context) -> pd.Series:
-    splits = read_table(context.tables["splits"], tables.SPLIT)
+    splits = context.tables["splits"]
     return splits.image_id[splits.split == "train"]
 
 
 def train_birds(context: Context) -> list[Scene]:
     """Return the scenes of the images of train, in the order of their ids."""
-    scenes = read_frame(context.tables["scenes"])
+    scenes = context.tables["scenes"]
     rows = scenes[scenes.image_id.isin(_train(context))].sort_values("image_id")[list(ATTRIBUTES)]
     return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
 
 def train_pairs(context: Context) -> Counter[tuple[str, str]]:
     """Count each (adjective, noun) in the captions of train, none of which is held out."""
-    pairs = read_table(context.tables["pairs"], tables.PAIRS, ["image_id", "adjective", "noun"])
+    pairs = context.tables["pairs"]
     pairs = pairs[pairs.image_id.isin(_train(context))]
     return Counter(zip(pairs.adjective, pairs.noun, strict=True))
 
 
 def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> Generated:
     """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's images."""
-    facts, swapped = read_frame(context.tables["facts"]), read_table(context.tables["swapped"], tables.SWAPPED)
-    size = int(read_table(context.tables["images"], tables.IMAGES, ["width"]).width.max())
-    statements = prompt_statements(prompts, facts, swapped, context.composition)
+    tables, size = context.tables, int(context.tables["images"].width.max())
+    statements = prompt_statements(prompts, tables["facts"], tables["swapped"], context.composition)
     birds = train_birds(context)
     undrawable: Counter[str] = Counter()
     scenes = []

@@ -14,7 +14,6 @@ from compclip.core.rounding import rounded
 from compclip.core.seeds import rng
 from compclip.core.step import Input, Seed, Step
 from compclip.dataset.source import named
-from compclip.score.steps import TestSplit
 from compclip.stats import balance, interval
 from compclip.stats.config import Resampling
 from compclip.stats.r_precision import sampled
@@ -44,7 +43,9 @@ class Aggregate(Step):
         Annotated[Literal["C-CUB", "C-Flowers"], BeforeValidator(lambda name: str(name).replace("_", "-"))] | None
     ) = Field(None, description="published data set, also spelled with _")
     composition: Literal["color", "shape"] | None = Field(None, description="composition of the annotations")
-    split: TestSplit = Field("test_swapped", description="split of the predictions")
+    split: Literal["test_seen", "test_unseen", "test_swapped"] = Field(
+        "test_swapped", description="split of the predictions"
+    )
     dominant: int | None = Field(None, ge=1, le=2, description="number of dominant pairs; default: the data set's rule")
     bootstrap: Annotated[int, Resampling.model_fields["bootstrap"]]
     seed: Seed

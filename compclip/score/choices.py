@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from compclip.score.entries import EntrySet
-
 CAPTION = ["image_id", "caption_id"]
 # Entries whose variants are compared at once.
 BLOCK = 1024
@@ -22,17 +20,16 @@ class Choices:
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
 
 
-def variants_of_entries(entry_set: EntrySet, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return two arrays (m,): an entry's row, and the row of a variant of its prompt, by entry."""
-    of_split = variants.reset_index(drop=True).rename_axis("variant").reset_index()
-    of_split = of_split.loc[of_split["split"] == entry_set.split, [*CAPTION, "variant"]]
-    entries = entry_set.entries[CAPTION].rename_axis("entry").reset_index()
-    rows = entries.merge(of_split, on=CAPTION).sort_values(["entry", "variant"])
+    of_split = variants.assign(variant=range(len(variants))).loc[variants["split"] == split, [*CAPTION, "variant"]]
+    rows = entries[CAPTION].assign(entry=range(len(entries))).merge(of_split, on=CAPTION)
+    rows = rows.sort_values(["entry", "variant"])
     return rows["entry"].to_numpy(), rows["variant"].to_numpy()
 
 
-def ranked_first(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
-    """Return the choices of a judge, ties at random.
+def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
+    """Return the choices of a judge, ties at random; ``np.nanmean(first)`` is its adjective accuracy.
 
     Args:
         own: (n,) the similarity of each image with its prompt.

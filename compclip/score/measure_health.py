@@ -1,27 +1,21 @@
 """Measure a judge's health: whether it reads held-out pairs as well as seen ones on images that show what they should.
 
 A judge that has learned from the same captions as the generators may know a seen pair better than a held-out one. Then
-a perfect generator falls too, and falls cannot be told from the judge's bias.
+a perfect generator falls too, and falls cannot be told from the judge's bias. The measure is adjective accuracy: k-way
+among the noun's ranked adjectives, and two-way against one of them.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.clip.embed import Embedder, items_of, open_embedder
-from compclip.core import cli
-from compclip.core.log import log
 from compclip.core.rounding import rounded
-from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SWAPPED, VARIANTS
-from compclip.io import read_table, write_json
 from compclip.score.choices import CAPTION, Choices
-from compclip.score.entries import ENTRY, EntrySet, judged_entries
-from compclip.score.score_images import adjective_choices
-from compclip.score.steps import MeasureHealth
+from compclip.score.entries import ENTRY, judged_entries
+from compclip.score.score_images import Embed, adjective_choices
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
 from compclip.split.wording import Mention
 from compclip.stats import crossed
@@ -31,18 +25,16 @@ COMMON = 0.01
 Synonyms = dict[tuple[str, str], str]
 
 
-def real_set(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> EntrySet:
+def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the prompts of a split as entries of the image that each was written for."""
     paths = images.dropna(subset="path").set_index("image_id")["path"]
     rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION)
-    rows = rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path")
-    return EntrySet(split, split, "original", rows.sort_values(ENTRY, ignore_index=True), pd.DataFrame())
+    return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
 
 
-def drawn_set(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFrame, split: str) -> EntrySet:
+def drawn_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the prompts of a split that were swapped, as entries of the images that a generator drew."""
-    rows = judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION], on=CAPTION)
-    return EntrySet(split, split, "original", rows, pd.DataFrame())
+    return judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION], on=CAPTION)
 
 
 def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
@@ -50,17 +42,14 @@ def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     rows = pairs.drop_duplicates([*CAPTION, "adjective_start"]).merge(captions, on=CAPTION)
     columns = (rows[name].tolist() for name in ("adjective", "text", "adjective_start", "adjective_end"))
     counts = Counter((adjective, text[start:end].lower()) for adjective, text, start, end in zip(*columns, strict=True))
-    of_word = Counter[str]()
-    for (adjective, _), n in counts.items():
-        of_word[adjective] += n
+    of_word = Counter(adjective for adjective, _ in counts.elements())
     ordered = sorted(counts, key=lambda form: (-counts[form], form))
     common = [form for form in ordered if counts[form] >= COMMON * of_word[form[0]]]
-    result: Synonyms = {}
-    for adjective, form in counts:
-        other = next((word for canonical, word in common if canonical == adjective and word != form), None)
-        if other:
-            result[adjective, form] = other
-    return result
+    others = {
+        (adjective, form): next((word for canonical, word in common if canonical == adjective and word != form), "")
+        for adjective, form in counts
+    }
+    return {form: other for form, other in others.items() if other}
 
 
 def with_synonym(text: str, target: Sequence[Mention], others: Synonyms) -> str | None:
@@ -71,38 +60,31 @@ def with_synonym(text: str, target: Sequence[Mention], others: Synonyms) -> str 
     return apply(text, [Candidate(m.noun, str(form), (m,)) for m, form in zip(target, forms, strict=True)])[0]
 
 
-def with_synonyms(part: EntrySet, pairs: pd.DataFrame, others: Synonyms) -> tuple[np.ndarray, EntrySet]:
-    """Return the entries (n,) whose adjective has a synonym, and these entries with it."""
-    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(part.entries["image_id"])])
+def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) -> pd.DataFrame:
+    """Return the entries whose adjective has a synonym, with it in their text."""
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(entries["image_id"])])
     texts = [
         with_synonym(text, [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair], others)
-        for image, caption, text, pair in part.entries[[*CAPTION, "text", "pair"]].itertuples(index=False)
+        for image, caption, text, pair in entries[[*CAPTION, "text", "pair"]].itertuples(index=False)
     ]
-    entries = part.entries.assign(text=texts).dropna(subset="text")
-    return entries.index.to_numpy(), replace(part, entries=entries.reset_index(drop=True))
+    return entries.assign(text=texts).dropna(subset="text")
 
 
 def accuracy(entries: pd.DataFrame, choices: Choices) -> dict[str, Any]:
     """Summarize choices: k-way, corrected for chance, with the interval over images and pairs; and two-way."""
     asked = choices.adjectives > 1
     if not asked.any():
-        return {"n": 0, "accuracy": None, "low": None, "high": None, "chance": None, "corrected": None, "two_way": None}
+        return {"n": 0, **dict.fromkeys(("accuracy", "low", "high", "chance", "corrected", "two_way"))}
     chance, first = float((1 / choices.adjectives[asked]).mean()), choices.first[asked]
     images, pairs = (entries.loc[asked, name].to_numpy() for name in ("image_id", "pair"))
-    cells = crossed.cells(images, pairs, first, np.ones(len(first)))
-    low = high = None
+    cells, low, high = crossed.cells(images, pairs, first, np.ones(len(first))), None, None
     if cells.clusters > 1:
         estimate = crossed.fraction(float(first.mean()), crossed.variance(cells), cells.images)
         low, high = estimate.low, estimate.high
-    return {
-        "n": len(first),
-        "accuracy": rounded(first.mean()),
-        "low": rounded(low),
-        "high": rounded(high),
-        "chance": rounded(chance),
-        "corrected": rounded((first.mean() - chance) / (1 - chance)),
-        "two_way": rounded(choices.two_way[asked].mean()),
-    }
+    corrected = (first.mean() - chance) / (1 - chance)
+    found = {"accuracy": first.mean(), "low": low, "high": high, "chance": chance, "corrected": corrected}
+    found["two_way"] = choices.two_way[asked].mean()
+    return {"n": len(first), **{name: rounded(value) for name, value in found.items()}}
 
 
 def ratio(seen: Mapping[str, Any], held_out: Mapping[str, Any]) -> float | None:
@@ -116,46 +98,44 @@ def ratio(seen: Mapping[str, Any], held_out: Mapping[str, Any]) -> float | None:
     return rounded(max(0.0, held_out["corrected"]) / seen["corrected"]) if least > seen["chance"] else 0.0
 
 
-def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
-    """Return the content of health.json, apart from what says which judge it is."""
-    images, prompts = read_table(step.images, IMAGES), read_table(step.prompts, PROMPTS)
-    variants, swapped = read_table(step.variants, VARIANTS), read_table(step.swapped, SWAPPED)
+def measure_health(
+    texts: Embed, pictures: Embed, *, captions: pd.DataFrame, images: pd.DataFrame, pairs: pd.DataFrame,
+    prompts: pd.DataFrame, swapped: pd.DataFrame, variants: pd.DataFrame, manifest: pd.DataFrame | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure the adjective accuracy of a judge on seen and on held-out pairs.
+
+    Args:
+        texts: from n captions to their embeddings by the judge, (n, d), of unit length.
+        pictures: the same from paths in ``images`` and ``manifest``.
+        captions, images, pairs, prompts, swapped, variants: columns of ``CAPTIONS`` and so on in ``tables``.
+        manifest: images drawn as asked, of captions before and after a swap.
+
+    Returns:
+        For real and drawn ``images`` the accuracies, and the ``ratio`` of those above chance; the lower ``ratio`` of
+        both; for what fraction of the real images the choice stays the same with a ``synonym`` in the prompt.
+    """
     # Of seen and of held-out pairs: captions of different images, or the same captions before and after a swap.
-    sets = {"real": [real_set(prompts, images, split) for split in ("test_seen", "test_unseen")]}
-    if step.manifest:
-        manifest = read_table(step.manifest, MANIFEST)
-        sets["drawn"] = [drawn_set(prompts, manifest, swapped, split) for split in ("test_seen", "test_swapped")]
+    parts = {"real": {split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")}}
+    if manifest is not None:
+        tests = ("test_seen", "test_swapped")
+        parts["drawn"] = {split: drawn_entries(prompts, manifest, swapped, split) for split in tests}
 
-    def choices(entry_set: EntrySet) -> Choices:
-        shown = embedder.images(items_of(entry_set.entries["path"].tolist(), images, step.results))
-        return adjective_choices(entry_set, variants, embedder.texts, shown)
+    def choices(entries: pd.DataFrame, split: str) -> Choices:
+        return adjective_choices(entries, split, variants, texts, pictures(entries["path"].tolist()))
 
-    chosen = {name: [choices(part) for part in parts] for name, parts in sets.items()}
+    others, agreements = synonyms(captions, pairs), []
     result: dict[str, dict[str, Any]] = {}
-    for name, parts in sets.items():
-        seen, held_out = (accuracy(part.entries, of_part) for part, of_part in zip(parts, chosen[name], strict=True))
+    for name, by_split in parts.items():
+        chosen = {split: choices(entries, split) for split, entries in by_split.items()}
+        seen, held_out = (accuracy(entries, chosen[split]) for split, entries in by_split.items())
         result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
-    pairs = read_table(step.pairs, PAIRS)
-    others, agreements = synonyms(read_table(step.captions, CAPTIONS), pairs), []
-    for part, of_part in zip(sets["real"], chosen["real"], strict=True):
-        rows, replaced = with_synonyms(part, pairs, others)
-        differences = np.abs(of_part.first[rows] - choices(replaced).first)
-        agreements.append(1 - differences[~np.isnan(differences)])
+        for split, entries in by_split.items() if name == "real" else ():
+            replaced = with_synonyms(entries, pairs, others)
+            differences = np.abs(chosen[split].first[replaced.index] - choices(replaced, split).first)
+            agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)
     return {
         "images": result,
         "ratio": min((of["ratio"] for of in result.values() if of["ratio"] is not None), default=None),
         "synonyms": {"n": len(agreed), "agreement": rounded(agreed.mean()) if len(agreed) else None},
     }
-
-
-def main(step: MeasureHealth) -> None:
-    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
-        result = measure(step, embedder)
-    judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
-    write_json({"dataset": step.dataset, "composition": step.composition, **judge, **result}, step.health)
-    log.info("%s: judge %s: health %s", step.where, embedder.judge.hash, result["ratio"])
-
-
-if __name__ == "__main__":
-    cli.run(main)

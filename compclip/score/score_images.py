@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.clip.embed import Embedder, items_of, mean_embedding, merge_equal, open_embedder, similarities
-from compclip.clip.tokens import cut_texts, say_cut
-from compclip.core import cli
+from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
+from compclip.core.cache import Cache
 from compclip.core.rounding import rounded
-from compclip.io import read_json
 from compclip.score import scores
-from compclip.score.choices import Choices, gathered, ranked_first, variants_of_entries
-from compclip.score.entries import EntrySet, Numbered, number, renumber
-from compclip.score.scores import Inputs, SetScores
-from compclip.score.steps import ScoreImages
+from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.config import Scoring
+from compclip.score.entries import ENTRY, EntrySet, Numbered, number, pool_summary, renumber
+from compclip.score.scores import Rules, SetScores
+from compclip.split.pools import bounded, class_names
 from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, expected_of_one
 
 HUBS = 0.01  # fraction of the captions that count as hubs
@@ -60,24 +60,21 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     return lambda chosen: vectors[[place[text] for text in chosen]]
 
 
-def adjective_choices(entry_set: EntrySet, variants: pd.DataFrame, embed: Embed, images: np.ndarray) -> Choices:
+def adjective_choices(
+    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray
+) -> Choices:
     """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
-    entry, variant = variants_of_entries(entry_set, variants)
+    entry, variant = variants_of_entries(entries, split, variants)
     # Draws share prompts and variants, so each text has one row.
-    place, texts = pd.factorize(pd.concat([entry_set.entries["text"], variants["text"].iloc[variant]]))
-    n, cosines = len(entry_set.entries), gathered(images, embed(texts.tolist()))
-    return ranked_first(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
+    place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
+    n, cosines = len(entries), gathered(images, embed(texts.tolist()))
+    return adjective_accuracy(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
 
 
-def score_set(
-    step: ScoreImages, inputs: Inputs, entry_set: EntrySet, embed_texts: Embed, images: np.ndarray, choices: Choices
-) -> SetScores:
-    """Score one set by the embeddings (n, d) of its images.
-
-    The summaries add the blind control, in which each image has the mean embedding of all, and what hubs take.
-    """
-    numbered = number(entry_set, inputs.classes)
-    texts, index = merge_equal(embed_texts(numbered.texts))
+def score_set(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices) -> SetScores:
+    """Score one set by the embeddings (n, d) of its images."""
+    numbered = number(entry_set, rules.classes)
+    texts, index = merge_equal(embed(numbered.texts))
     numbered = renumber(numbered, index)
     nearest = Nearest(len(texts), numbered)
 
@@ -90,40 +87,72 @@ def score_set(
         if not rows.any():
             return {"blind_control": None, "hubness": None}
         blind = similarities(mean_embedding(images, rows)[None].repeat(BLOCK, axis=0), texts)(np.arange(BLOCK))[0]
-        rule = numbered.entries, numbered.pool, scores.candidates_of(step), step.scoring.ties
+        rule = numbered.entries, numbered.pool, rules.candidates, rules.scoring.ties
         return {
             "blind_control": rounded(expected_of_one(blind, *rule)[rows].mean()),
             "hubness": rounded(nearest.hubness(rows)),
         }
 
-    return scores.score_set(step, inputs, entry_set, numbered, one_pass(), len(texts), choices, controls)
+    return scores.score_set(rules, entry_set, numbered, one_pass(), len(texts), choices, controls)
 
 
-def main(step: ScoreImages) -> None:
-    step, inputs = scores.load_inputs(step)
-    captions = scores.all_captions(step, inputs)
-    manifest = step.judge / "manifest.json"
-    epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
-    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
-        judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "judge_epochs": epochs}
-        embed_texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
-        truncated = cut_texts(embedder.judge.tokenizer, captions)
-        say_cut(len(truncated), len(captions))
+def score_images(
+    sets: Sequence[EntrySet], rules: Rules, variants: pd.DataFrame, texts: Embed, images: Embed
+) -> dict[str, SetScores]:
+    """Score a generator's images: does the judge retrieve the caption that an image was made from?
 
-        def score(name: str, sets: list[EntrySet]) -> tuple[dict[str, SetScores], dict[str, Any]]:
-            # Two sets of a split, one after the other, differ in their pools alone.
-            @lru_cache(1)
-            def of_split(split: str) -> tuple[np.ndarray, Choices]:
-                entry_set = next(part for part in sets if part.split == split)
-                images = embedder.images(items_of(entry_set.entries["path"].tolist(), inputs.images, step.results))
-                return images, adjective_choices(entry_set, inputs.variants, embed_texts, images)
+    The summaries add the blind control, in which each image has the mean embedding of all, and what hubs take.
 
-            scored = {part.name: score_set(step, inputs, part, embed_texts, *of_split(part.split)) for part in sets}
-            texts = {text for part in sets for table in (part.entries, part.pool) for text in table["text"].tolist()}
-            return scored, judge | {"captions": len(texts), "truncated_captions": len(truncated & texts)}
+    Args:
+        sets: those of a split, which differ in their pools alone, one after the other.
+        variants: columns of ``tables.VARIANTS``.
+        texts: from n captions to their embeddings by the judge, (n, d), of unit length.
+        images: the same from the paths of ``sets``.
 
-        scores.score_generators(step, inputs, score)
+    Returns:
+        The scores of each set, by its name.
+    """
+    scored: dict[str, SetScores] = {}
+    for split, of_split in groupby(sets, key=lambda part: part.split):
+        first, *others = of_split
+        shown = images(first.entries["path"].tolist())
+        choices = adjective_choices(first.entries, split, variants, texts, shown)
+        scored |= {part.name: score_set(rules, part, texts, shown, choices) for part in (first, *others)}
+    return scored
 
 
-if __name__ == "__main__":
-    cli.run(main)
+def score_with_judge(
+    entries: pd.DataFrame, captions: pd.DataFrame, judge: Encoder, variants: pd.DataFrame | None = None, *,
+    scoring: Scoring | None = None, seed: int = 0, batch: int = 256,
+) -> SetScores:  # fmt: skip
+    """Score images of one's own by a judge: R-precision, exact and sampled, and adjective accuracy.
+
+    Args:
+        entries: a row for each image: image_id, caption_id and text of the caption that it was made from, path of its
+            file; also draw if a caption has several images, and pair, for intervals.
+        captions: image_id, caption_id and text of the captions that may be distractors; also class_id, if images have
+            classes: captions of an image's class are not its distractors.
+        judge: as of ``clip.model.load_judge``.
+        variants: image_id, caption_id and text of captions with another adjective; None: no adjective accuracy.
+        scoring: by default as in the config.
+        batch: items encoded at once.
+
+    Returns:
+        ``summaries[0]`` has the scores: exact, sampled_mean, adjective. ``table`` has a row for each image, in the
+        order of image_id, caption_id and draw: expected_top1, hit, adjective_first.
+    """
+    name, scoring = "images", scoring or Scoring()
+    defaults = {"draw": 0, "pair": None}
+    entries = entries.assign(**{key: value for key, value in defaults.items() if key not in entries})
+    classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION, "class_id"]))
+    entry_set = EntrySet(name, name, "original", entries.sort_values(ENTRY, ignore_index=True), captions)
+    least = {name: pool_summary(number(entry_set, classes), 2)["eligible_least"]}
+    scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, "the captions")})
+    others = pd.DataFrame(columns=[*CAPTION, "text"]) if variants is None else variants
+    with Cache(":memory:") as cache:
+        embedder = Embedder(judge, cache, batch, name)
+        scored = score_images(
+            [entry_set], Rules(scoring, classes, seed), others.assign(split=name), embedder.texts,
+            lambda paths: embedder.images([(Path(path), None) for path in paths]),
+        )  # fmt: skip
+    return scored[name]

@@ -4,7 +4,7 @@ It knows what was drawn, and shows the ceiling that the captions set, since dist
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,77 +12,62 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core import cli
 from compclip.core.errors import require
-from compclip.core.layout import ORACLE
 from compclip.core.rounding import rounded
-from compclip.io import read_frame
 from compclip.score import scores
-from compclip.score.choices import Choices, gathered, ranked_first, variants_of_entries
+from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.entries import ENTRY, EntrySet, number
-from compclip.score.scores import Inputs, SetScores
-from compclip.score.steps import ScoreOracle
+from compclip.score.scores import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
 
 Fact = tuple[str, str, str]
 CaptionKey = tuple[str, int]
+Facts = dict[CaptionKey, frozenset[Fact]]
 
 
-def facts_of_captions(facts: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts (part, kind, value) of each caption that states any, from a table with those columns."""
-    result: dict[CaptionKey, set[Fact]] = defaultdict(set)
-    columns = ["image_id", "caption_id", "part", "kind", "value"]
-    for image, caption, *fact in facts[columns].itertuples(index=False):
-        result[image, caption].add(tuple(fact))
-    return {caption: frozenset(stated) for caption, stated in result.items()}
-
-
-def facts_of_changed(facts: pd.DataFrame, changed: pd.DataFrame) -> list[frozenset[Fact]]:
-    """Return the facts of each changed caption: a change gives a new value to the facts at its start.
-
-    ``changed`` has image_id, caption_id and changes, as ``tables.SWAPPED`` and ``tables.VARIANTS``.
-    """
-    ids = pd.MultiIndex.from_frame(changed[["image_id", "caption_id"]])
-    stated = facts[pd.MultiIndex.from_frame(facts[["image_id", "caption_id"]]).isin(ids)]
-    original: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
-    columns = ["image_id", "caption_id", "start", "part", "kind", "value"]
-    for image, caption, *fact in stated[columns].itertuples(index=False):
-        original[image, caption].append(tuple(fact))
-    result = []
-    for image, caption, changes in changed[["image_id", "caption_id", "changes"]].itertuples(index=False):
-        new = {int(change["start"]): str(change["new_adj"]) for change in changes}
-        of_caption = original[image, caption]
-        result.append(frozenset((part, kind, new.get(start, value)) for start, part, kind, value in of_caption))
-    return result
-
-
-def facts_of_swapped(facts: pd.DataFrame, swapped: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts of the swapped captions."""
-    keys = swapped[["image_id", "caption_id"]].itertuples(index=False, name=None)
-    return dict(zip(keys, facts_of_changed(facts, swapped), strict=True))
-
-
-def oracle_choices(
-    entry_set: EntrySet,
-    variants: pd.DataFrame,
-    scenes: pd.DataFrame,
-    own: Mapping[CaptionKey, frozenset[Fact]],
-    changed: Sequence[frozenset[Fact]],
-) -> Choices:
-    """Return which adjective the oracle chooses for each entry.
+class Oracle:
+    """What the oracle knows, of all generators.
 
     Args:
-        scenes: of each entry's image.
-        own: the facts of the entries' captions.
-        changed: the facts of each variant.
+        scenes: of the real images, with columns ``part:kind``.
+        images, swapped, variants: columns of ``IMAGES``, ``SWAPPED`` and ``VARIANTS`` in ``tables``.
+        facts: image_id, caption_id, part, kind, value and start of what captions state.
     """
-    entry, variant = variants_of_entries(entry_set, variants)
-    captions = entry_set.entries[["image_id", "caption_id"]].itertuples(index=False, name=None)
+
+    def __init__(
+        self, scenes: pd.DataFrame, images: pd.DataFrame, facts: pd.DataFrame, swapped: pd.DataFrame,
+        variants: pd.DataFrame,
+    ) -> None:  # fmt: skip
+        self.scenes, self.images, self.variants = scenes, images, variants
+        stated: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
+        # As objects, because Python takes values from Arrow's strings one by one, and slowly.
+        rows = facts[[*CAPTION, "start", "part", "kind", "value"]].astype(object)
+        for image, caption, *fact in rows.itertuples(index=False):
+            stated[image, caption].append(tuple(fact))
+        of_swapped, self.of_variants = (
+            [_changed(stated[image, caption], changes) for image, caption, changes in rows.itertuples(index=False)]
+            for rows in (swapped[[*CAPTION, "changes"]], variants[[*CAPTION, "changes"]])
+        )
+        self.original: Facts = {caption: _changed(of_caption, ()) for caption, of_caption in stated.items()}
+        keys = swapped[CAPTION].itertuples(index=False, name=None)
+        self.swapped: Facts = dict(zip(keys, of_swapped, strict=True))
+
+
+def _changed(stated: Sequence[tuple[int, str, str, str]], changes: Iterable[Mapping[str, Any]]) -> frozenset[Fact]:
+    """Return the facts of a changed caption: a change gives a new value to the facts at its start."""
+    new = {int(change["start"]): str(change["new_adj"]) for change in changes}
+    return frozenset((part, kind, new.get(start, value)) for start, part, kind, value in stated)
+
+
+def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame) -> Choices:
+    """Return which adjective the oracle chooses for each entry, from the scenes of their images."""
+    entry, variant = variants_of_entries(entry_set.entries, entry_set.split, oracle.variants)
+    captions = entry_set.entries[CAPTION].itertuples(index=False, name=None)
     asked = [own.get(caption, frozenset()) for caption in captions]
-    true, stated, size = _counted(scenes, [*asked, *(changed[row] for row in variant)])
+    true, stated, size = _counted(scenes, [*asked, *(oracle.of_variants[row] for row in variant)])
     n, counts = len(asked), gathered(true, stated)
     of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
-    return ranked_first(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
+    return adjective_accuracy(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
 
 
 def scenes_of_entries(
@@ -132,9 +117,6 @@ def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> 
     return lambda rows: true[rows] @ stated.T / size
 
 
-Facts = dict[CaptionKey, frozenset[Fact]]
-
-
 @cache
 def as_text(stated: frozenset[Fact]) -> str:
     return "; ".join(" ".join(fact) for fact in sorted(stated))
@@ -143,36 +125,27 @@ def as_text(stated: frozenset[Fact]) -> str:
 def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
     """Replace each caption's text in ``table`` by its facts as text, and record in ``known`` what these texts mean."""
     texts = []
-    for image, caption in table[["image_id", "caption_id"]].itertuples(index=False):
+    for image, caption in table[CAPTION].itertuples(index=False):
         stated = facts.get((image, caption), frozenset())
         texts.append(as_text(stated))
         known[texts[-1]] = stated
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
 
-def score_set(
-    step: ScoreOracle,
-    inputs: Inputs,
-    entry_set: EntrySet,
-    scenes: pd.DataFrame,
-    drawn: pd.DataFrame | None,
-    changed: list[frozenset[Fact]],
-    original: Facts,
-    swapped: Facts,
-) -> SetScores:
-    """Score one set; the summaries add what is true of the images, and the ceiling that true distractors leave."""
+def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
+    """Score one set."""
     known: dict[str, frozenset[Fact]] = {}
-    own = swapped if entry_set.split == "test_swapped" else original
-    other = swapped if entry_set.distractors == "swapped" else original
+    own = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
+    other = oracle.swapped if entry_set.distractors == "swapped" else oracle.original
     entry_set = replace(
         entry_set, entries=as_facts(entry_set.entries, own, known), pool=as_facts(entry_set.pool, other, known)
     )
-    numbered = number(entry_set, inputs.classes)
+    numbered = number(entry_set, rules.classes)
     captions = [known[text] for text in numbered.texts]
     n = len(captions)
-    shown = scenes_of_entries(entry_set, inputs.images, scenes, drawn)
+    shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
     similarities = fraction_true(shown, captions)
-    choices = oracle_choices(entry_set, inputs.variants, shown, own, changed)
+    choices = oracle_choices(entry_set, oracle, own, shown)
     # A distractor ties with an own caption that is completely true only if it is completely true as well.
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
     tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
@@ -186,32 +159,21 @@ def score_set(
     def truth(rows: np.ndarray, judged: Judged) -> dict[str, Any]:
         if not rows.any():
             return {"true_captions": None, "true_distractors": None, "ceiling": None}
+        ceiling = expected_top1(np.zeros(len(tied)), tied, rules.candidates, rules.scoring.ties)
         return {
             "true_captions": rounded((judged.similarity[rows] == 1).mean()),
             "true_distractors": rounded(tied[rows].mean()),
-            "ceiling": rounded(
-                expected_top1(np.zeros(len(tied)), tied, scores.candidates_of(step), step.scoring.ties)[rows].mean()
-            ),
+            "ceiling": rounded(ceiling[rows].mean()),
         }
 
-    return scores.score_set(step, inputs, entry_set, numbered, one_pass(), n, choices, truth)
+    return scores.score_set(rules, entry_set, numbered, one_pass(), n, choices, truth)
 
 
-def main(step: ScoreOracle) -> None:
-    step, inputs = scores.load_inputs(step)
-    scenes, facts = read_frame(step.scenes), read_frame(step.facts)
-    # As objects, because Python takes values from Arrow's strings one by one, and slowly.
-    facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])].astype(object)
-    original, swapped = facts_of_captions(facts), facts_of_swapped(facts, inputs.tables["swapped"])
-    changed = facts_of_changed(facts, inputs.variants)
+def score_oracle(
+    sets: Sequence[EntrySet], rules: Rules, oracle: Oracle, drawn: pd.DataFrame | None
+) -> dict[str, SetScores]:
+    """Score a generator's sets, as ``score_images`` does, by the scenes that it drew; None if it shows real images.
 
-    def score(name: str, sets: list[EntrySet]) -> tuple[dict[str, SetScores], dict[str, Any]]:
-        drawn = next((read_frame(file) for file in step.drawn if file.parent.name == name), None)
-        scored = {part.name: score_set(step, inputs, part, scenes, drawn, changed, original, swapped) for part in sets}
-        return scored, {"judge": ORACLE, "judge_hash": None}
-
-    scores.score_generators(step, inputs, score)
-
-
-if __name__ == "__main__":
-    cli.run(main)
+    The summaries add what is true of the images, and the ceiling that true distractors leave.
+    """
+    return {part.name: score_set(rules, part, oracle, drawn) for part in sets}

@@ -1,6 +1,11 @@
-# score: which generators have which score.
+# score: which generators have which score, and the settings that rules share.
+from compclip.score.config import Fid, Scoring
 
-AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
+# Params of the rules that score generators, and of those that encode with a judge.
+SCORING = dict(dataset=DATASET, results=RESULTS, scoring=section(CONFIG.score, Scoring), seed=CONFIG.seed)
+SCORING |= dict(prompts=CONFIG.split.prompts, train_on=CONFIG.judge.train_on, halves=CONFIG.seeds.halves)
+TORCH = dict(threads=CONFIG.threads, device=CONFIG.judge.device, cache=undecisive(CONFIG.cache))
+ENCODING = dict(batch=CONFIG.score.batch, **TORCH)
 
 
 def served_splits(generators):
@@ -52,8 +57,7 @@ def health_files():
     return [f"health/{judge}.json" for judge in CONFIG.judges]
 
 
-def drawn_as_asked():
-    """Return the images of the first generator that draws what is asked, on which health is measured too."""
-    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"][:1]
-    folder = "<dataset>/{composition}/generated"
-    return {key: f"{folder}/{name}/{file}" for name in names for key, file in AS_DRAWN.items()}
+def drawn_as_asked(file):
+    """Return a file of the first generator that draws what is asked, on which health is measured too."""
+    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"]
+    return next((f"<dataset>/{{composition}}/generated/{name}/{file}" for name in names), [])

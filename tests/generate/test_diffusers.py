@@ -167,7 +167,6 @@ def test_black_images_are_counted(place: Place, model: Path, monkeypatch: pytest
     [
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
         ({"model": "nobody/nothing"}, "model nobody/nothing: not downloaded yet, .*docs.cluster.md"),
-        ({"steps": 0}, "steps"),
         ({"size": 17}, "divisible by 8"),
     ],
 )

@@ -118,7 +118,6 @@ def test_no_files(place: Place) -> None:
     for settings, message in (
         ({"path": str(mine)}, r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name"),
         ({"path": str(place.root / "none")}, "none: no such folder of images"),
-        ({}, "settings: path: Field required; allowed keys: path"),
     ):
         with pytest.raises(UserError, match=message):
             place.generate("folder", **settings)

@@ -50,7 +50,7 @@ def identities() -> tuple[str, str]:
         ("judge/train_judge.py", '"train_on": config', '"trained": config', False, False),
         ("judge/config.py", "1e-4", "1e-5", False, False),
         ("clip/embed.py", "BATCHES_HELD = 16", "BATCHES_HELD = 8", False, False),
-        ("score/score_images.py", "def main(", "X = 1\n\n\ndef main(", False, False),
+        ("score/score_images.py", "def score_images(", "X = 1\n\n\ndef score_images(", False, False),
         ("split/wording.py", "\n    return ", "\n    repr(0)\n    return ", False, False),
     ],
 )

@@ -16,11 +16,10 @@ from compclip.clip.tokens import tokenize
 from compclip.core.errors import UserError
 from compclip.io import read_json
 from compclip.judge.config import JudgeConfig
-from compclip.score import score_images
-from compclip.score.steps import ScoreImages
 from compclip.specs.stretch import stretch, write_judge
 from tests.clip.conftest import clip_folder
 from tests.score import world
+from workflow_scripts.score import score_images
 
 from .conftest import VIT, Train
 
@@ -70,9 +69,7 @@ def test_no_epochs_and_long_captions_are_read_whole(train: Train, results: Path,
 
     tables, summaries = [], []
     for name, used in (("long", folder), ("short", train("other", epochs=0, **settings(stretched(tmp_path, 77))))):
-        files = {"judge": used, "cache": tmp_path / "cache", "scores": tmp_path / name}
-        step = world.make_step(ScoreImages, results, "good", **files, threads=1, device="cpu", batch=8)
-        score_images.main(step)
+        score_images.main(world.make_job(results, "good", judge=used, scores=tmp_path / name, threads=1, batch=8))
         tables.append(pd.read_parquet(tmp_path / name / "test_unseen.parquet"))
         summaries.append(read_json(tmp_path / name / "summary.json"))
     assert summaries[0]["judge"] == "short-248" and summaries[0]["judge_hash"] == judge.hash

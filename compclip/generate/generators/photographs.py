@@ -2,9 +2,7 @@
 
 import pandas as pd
 
-from compclip.core import tables
 from compclip.generate.generator import Context, Generated, Settings, manifest
-from compclip.io import read_table
 
 ABOUT = "the real images of the captions"
 SPLITS = ("test_seen", "test_unseen")
@@ -12,6 +10,5 @@ SPLITS = ("test_seen", "test_unseen")
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Give each prompt the path of its own image; nothing is copied."""
-    images = read_table(context.tables["images"], tables.IMAGES)
-    paths = images.dropna(subset="path").set_index("image_id")["path"]
+    paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
     return Generated(manifest(prompts, prompts["image_id"].map(paths)))

@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from compclip.core import seeds, tables
+from compclip.core import seeds
 from compclip.generate.generator import Context, Generated, Settings, manifest
-from compclip.io import read_table
 
 ABOUT = "real images of other captions"
 SPLITS = ("test_seen", "test_unseen")
@@ -21,8 +20,7 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
 
     That image may be of the same class, because it must be independent of the caption.
     """
-    images = read_table(context.tables["images"], tables.IMAGES)
-    paths = images.dropna(subset="path").set_index("image_id")["path"]
+    paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
     given: dict[tuple[str, str, int], str] = {}
     for split, rows in prompts.groupby("split"):
         ring = partners([i for i in rows["image_id"].unique() if i in paths.index], context.seed, str(split))

@@ -1,0 +1,14 @@
+"""Write the splits in the data layout of AttnGAN."""
+
+from compclip.generate.export_layout import export_layout
+from workflow_scripts.job import Job, run
+from workflow_scripts.tables import read_tables
+
+
+def main(job: Job) -> None:
+    read = read_tables(job, "captions", "images", "splits", "prompts")
+    export_layout(job.output.folder, **read, dataset=job.params.dataset, results=job.params.results)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,30 @@
+"""Run one generator over the prompts, and write its images, manifest, summary and, if it knows them, scenes."""
+
+import os
+from pathlib import Path
+
+from compclip.core.tables import MANIFEST, PROMPTS
+from compclip.generate.config import Generator
+from compclip.generate.generate_images import generate_images
+from compclip.generate.generator import Context
+from compclip.io import atomic_folder, read_frame, read_table, write_frame, write_json, write_table
+from workflow_scripts.job import Job, run
+
+
+def main(job: Job) -> None:
+    params, output = job.params, job.output
+    generator, prompts = Generator.model_validate(params.generator), read_table(job.input.prompts, PROMPTS)
+    tables = {path.stem: read_frame(path) for path in job.input.tables}
+    place = Path(os.path.relpath(output.folder, params.results)).as_posix()
+    with atomic_folder(output.folder) as folder:
+        composition = job.wildcards.composition
+        context = Context(tables, folder, place, composition, params.seed, params.cache, params.threads)
+        generated = generate_images(generator, prompts, context, params.contents)
+    write_table(generated.manifest, output.manifest, MANIFEST)
+    if generated.scenes is not None:
+        write_frame(generated.scenes, output.scenes)
+    write_json(generated.summary, output.summary)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,29 @@
+"""Measure the Fréchet inception distance of a generator's images from the real images of each split."""
+
+from compclip.clip.device import find_device, settle
+from compclip.io import write_json
+from compclip.score.config import Balance
+from compclip.score.score_fid import load_inception, score_fid
+from workflow_scripts.job import Job, run
+from workflow_scripts.tables import read_tables
+
+
+def main(job: Job) -> None:
+    params, device = job.params, find_device(job.params.device)
+    settle(params.threads)
+    distances = score_fid(
+        **read_tables(job, "images", "splits", "prompts", "manifest"),
+        network=load_inception(params.weights, params.cache),
+        results=params.results,
+        serves=params.serves,
+        composition=job.wildcards.composition,
+        balancing=Balance.model_validate(params.balance),
+        seed=params.seed,
+        device=device,
+    )
+    about = {"generator": job.wildcards.generator, "network": "Inception, 2048 features"}
+    write_json({**about, "splits": distances}, job.output.fid)
+
+
+if __name__ == "__main__":
+    run(main)

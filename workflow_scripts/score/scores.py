@@ -1,0 +1,97 @@
+"""Shared by the scripts that score generators: read their tables, and write each generator's scores when it is done."""
+
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.layout import ORACLE
+from compclip.core.log import log
+from compclip.core.tables import MANIFEST, SCORES
+from compclip.io import atomic_folder, read_table, write_json, write_table
+from compclip.score.config import Scoring
+from compclip.score.entries import EntrySet, entry_sets
+from compclip.score.scores import Rules, SetScores
+from compclip.split.judged import judged_images
+from compclip.split.pools import bounded, class_names, least_distractors
+from workflow_scripts.job import Job
+from workflow_scripts.tables import read_tables
+
+# Scores by set, and what the summary says of the judge.
+Scored = tuple[dict[str, SetScores], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the scores of all generators share."""
+
+    tables: dict[str, pd.DataFrame]  # those of ``entry_sets``, apart from a generator's manifest
+    images: pd.DataFrame
+    variants: pd.DataFrame
+    served: set[str]  # the splits that a generator serves
+    rules: Rules
+
+    @property
+    def captions(self) -> list[str]:
+        """The distinct captions of all sets, also of prompts without an image, sorted."""
+        tables, judged = self.tables, self.tables["judged"]["image_id"]
+        texts = {*tables["prompts"].loc[tables["prompts"]["split"].isin(self.served), "text"].tolist()}
+        for name, column in (("captions", "text"), ("swapped", "swapped_text")):
+            if name == "captions" or name in self.rules.scoring.distractors:
+                texts.update(tables[name].loc[tables[name]["image_id"].isin(judged), column].tolist())
+        return sorted(texts)
+
+
+def read_inputs(job: Job) -> Inputs:
+    """Read the tables, and set the number of candidates; UserError if there are too few."""
+    params, read = job.params, read_tables(job, "captions", "images", "splits", "swapped", "prompts", "variants")
+    judged = judged_images(read["splits"], read["images"], params.train_on, params.halves)
+    tables = {"judged": judged, **{name: read[name] for name in ("captions", "swapped", "prompts")}}
+    scoring = Scoring.model_validate(params.scoring)
+    candidates = bounded(scoring.candidates, least_distractors(**tables), job.where)
+    scoring, classes = scoring.model_copy(update={"candidates": candidates}), class_names(read["captions"])
+    rules = Rules(scoring, classes, params.seed, job.wildcards.composition, params.prompts, read["swapped"])
+    served = {split for splits in params.serves.values() for split in splits}
+    return Inputs(tables, read["images"], read["variants"][read["variants"]["split"].isin(served)], served, rules)
+
+
+def score_generators(job: Job, inputs: Inputs, score: Callable[[str, list[EntrySet]], Scored]) -> None:
+    """Score one generator after the other by its name and sets; write and log the scores of each when it is done."""
+    params, rules = job.params, inputs.rules
+    classes = rules.classes[rules.classes.index.isin(inputs.tables["judged"]["image_id"])]
+    alone = int(classes.str.startswith("image ").sum())
+    about = {"train_on": params.train_on, "seed": rules.seed}
+    about |= {key: getattr(rules.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")}
+    about |= {"class_rule": "other image" if alone == len(classes) else "other class", "images_without_class": alone}
+    generators = zip(params.serves.items(), job.input.manifests, job.output.scores, strict=True)
+    for number, ((name, splits), manifest, to) in enumerate(generators, 1):
+        started, made = time.monotonic(), read_table(manifest, MANIFEST)
+        scored, judge = score(name, entry_sets(splits, rules.scoring.distractors, manifest=made, **inputs.tables))
+        summaries = [summary for scores in scored.values() for summary in scores.summaries]
+        head = {"dataset": params.dataset, "composition": job.wildcards.composition, "generator": name}
+        with atomic_folder(to) as folder:
+            for set_name, scores in scored.items():
+                write_table(scores.table, folder / f"{set_name}.parquet", SCORES)
+                (folder / f"{set_name}.predictions.pkl").write_bytes(pickle.dumps(scores.predictions, protocol=2))
+            write_json({**head, **about, **judge, "scores": summaries}, folder / "summary.json")
+        for summary in summaries:
+            log_summary(summary, f"{name} (oracle)" if judge["judge"] == ORACLE else name, rules.candidates)
+        log.info("generator %d of %d, %s: %.0f s", number, len(params.serves), name, time.monotonic() - started)
+
+
+def log_summary(summary: dict[str, Any], name: str, candidates: int) -> None:
+    where = f"{name}, {summary['set']} ({summary['prompts']})"
+    log.info("%s: %s of %d entries, exact", where, summary["exact"], summary["judged"])
+    for kind in ("missing", "unreadable"):
+        if summary[kind]:
+            log.warning("warning: %s: %d images %s, first: %s", where, len(summary[kind]), kind, summary[kind][0])
+    if few := summary["pool"]["entries_with_fewer_than_candidates"]:
+        log.warning(
+            "warning: %s: %d entries have fewer than %d eligible captions; the fewest are %d",
+            where, few, candidates - 1, summary["pool"]["eligible_least"],
+        )  # fmt: skip
+    if summary.get("balance") and not summary["balance"]["cut"] and summary["judged"]:
+        log.warning("warning: %s: not balanced (%s)", where, summary["balance"]["rule"])
