@@ -15,8 +15,8 @@ import psutil
 from pydantic import Field
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.errors import UserError
-from compclip.core.step import Step
 from tests.project import Project
 
 # What is killed (signal 9); each is drawn as often as the others.
@@ -26,7 +26,7 @@ LOOK = 0.2  # seconds between two looks for a process to kill
 ATTEMPTS = 6
 
 
-class Faults(Step):
+class Faults(Command):
     """Kill runs at random moments, resume them, compare with an undisturbed run, and flip bits of its artifacts."""
 
     moments: int = Field(20, ge=1, description="kills in all")

@@ -16,10 +16,10 @@ from PIL import Image
 from pydantic import Field
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.layout import Layout
-from compclip.core.step import Step
 from compclip.core.tables import IMAGES, MANIFEST, SCORES, SWAPPED
 from compclip.io import read_table, write_text
 
@@ -37,7 +37,7 @@ STYLE = (
 )
 
 
-class Idea(Step):
+class Idea(Command):
     """Draw the first picture of the README from a finished default run."""
 
     results: Path = Field(Path("results"), description="folder of a finished run")

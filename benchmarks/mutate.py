@@ -17,9 +17,9 @@ from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.code import PACKAGE, ROOT
 from compclip.core.errors import UserError
-from compclip.core.step import Step
 from tests.project import Project
 
 TARGET = 95  # percent
@@ -34,7 +34,7 @@ name = "local"
 """
 
 
-class Mutate(Step):
+class Mutate(Command):
     """Mutate modules and count the mutants that their stage's tests kill."""
 
     modules: CliPositionalArg[list[Path]] = Field([], description="files; default: those that changed since --base")

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.step import Step
 from compclip.io import write_text
 
 PAGE = ROOT / "docs" / "workflow.md"
@@ -30,7 +30,7 @@ def with_picture(page: str, drawn: str) -> str:
     return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", page)
 
 
-class Picture(Step):
+class Picture(Command):
     """Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
 
 

@@ -18,10 +18,10 @@ import yaml
 from pydantic import Field
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
-from compclip.core.step import Step
 from compclip.dataset.sketch.captions import write_caption
 from compclip.dataset.sketch.world import Dice, draw_scene, make_world
 from compclip.dataset.sources.cub import read_captions
@@ -95,7 +95,7 @@ def table_of(rows: list[dict[str, Any]], of: str) -> str:
     return table.round(1).astype(object).where(table.notna(), "").to_markdown(index=False)
 
 
-class Scale(Step):
+class Scale(Command):
     """Measure time and memory of the steps by size, and how they grow."""
 
     part: str = Field("images", pattern="^(images|captions)$", description="what grows")

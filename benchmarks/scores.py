@@ -8,9 +8,9 @@ import pandas as pd
 from pydantic import Field
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.step import Step
 from compclip.io import write_text
 from workflow_scripts.workflow.run import HEADLINES
 
@@ -22,7 +22,7 @@ JUDGED = ("faithful", "memorizer")
 SCORES = {"adjective": "adjective accuracy", "exact": "R-precision"}
 
 
-class Scores(Step):
+class Scores(Command):
     """Write the tables of a finished default run's scores into README.md and docs/results.md."""
 
     results: Path = Field(Path("results"), description="folder of a finished default run")

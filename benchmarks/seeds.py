@@ -17,9 +17,9 @@ import pandas as pd
 from pydantic import Field
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.step import Step
 from compclip.core.tables import TESTS
 from compclip.io import write_text
 from compclip.plot.labels import SPLIT_NAMES, percent
@@ -120,7 +120,7 @@ def report(folders: Sequence[Path], compositions: Sequence[str]) -> Iterator[str
                 yield f"| {' | '.join(score.cells())} |"
 
 
-class Seeds(Step):
+class Seeds(Command):
     """Run a config with several draws of held-out pairs and several judges, and write docs/seeds.md."""
 
     config: Path = Field(Path("config.yaml"), description="the run that is repeated")

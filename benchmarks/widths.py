@@ -11,13 +11,13 @@ import pandas as pd
 from pydantic import Field
 
 from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.layout import Layout
-from compclip.core.step import Step
 from compclip.core.tables import SCORES
 from compclip.io import read_json, read_table
 
 
-class Widths(Step):
+class Widths(Command):
     """Compare expected and measured standard errors of the difference between two generators."""
 
     results: Path = Field(Path("results"), description="folder of a finished run")

@@ -7,7 +7,6 @@ include: "common/config.smk"
 
 from compclip.core import plugins
 from compclip.core.fingerprint import fingerprint
-from compclip.core.step import declaration, settings
 
 RESULTS = CONFIG.results
 LOGS = f"{RESULTS}/logs"
@@ -27,39 +26,6 @@ wildcard_constraints:
     composition="|".join(CONFIG.compositions),
     generator="|".join(GENERATORS) or "$.",
     judge="|".join(CONFIG.judges),
-
-
-def step(name, *modules, also=None, **given):
-    """Return the params that run step ``stage.module``, which are the identity of its code, its settings and its command.
-
-    Snakemake does not compare the command between runs, since it depends on the rule's paths; it compares the settings.
-
-    ``modules`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
-    nor keys of the config, nor wildcards; a function is called with the wildcards. ``also`` has further params whose
-    change reruns it. Inputs named ``after`` are made before it and not read.
-    """
-    code = code_hash(f"compclip.{name}", *modules)
-    declared = declaration(name).model_fields
-
-    def values(wildcards):
-        named = {"dataset": DATASET, "results": RESULTS} | dict(wildcards.items())
-        named |= {key: value(wildcards) if callable(value) else value for key, value in given.items()}
-        return {key: value for key, value in named.items() if key in declared}
-
-    def words(wildcards, input, output):
-        paths = {*input.keys(), *output.keys()}
-        by_field = {key: value for key, value in values(wildcards).items() if key not in paths}
-        after = input.get("after") or []
-        reads = {**dict(input.items()), "also_reads": [path for path in input if path not in after]}
-        writes = {**dict(output.items()), "also_writes": list(output)}
-        return command(name, config_of(wildcards), reads, writes, by_field | {"code": code})
-
-    return {
-        "code": code,
-        "settings": lambda wildcards: settings(name, config_of(wildcards), values(wildcards)),
-        **(also or {}),
-        "step": words,
-    }
 
 
 def code(script, *modules):

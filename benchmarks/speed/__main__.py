@@ -16,13 +16,13 @@ from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
 from compclip.core import cli, plugins
-from compclip.core.step import Step
+from compclip.core.cli import Command
 from compclip.io import read_json, write_json
 
 PACKAGE = "benchmarks.speed"
 
 
-class Speed(Step):
+class Speed(Command):
     """Run benchmarks and put their figures into results/bench.json."""
 
     names: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(plugins.available(PACKAGE))}")

@@ -15,13 +15,11 @@ from pydantic_core import PydanticCustomError
 
 from compclip.compun.load_compounds import key, read_list
 from compclip.compun.prompts import read_texts
-from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.cli import Command
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.section import SECRET
-from compclip.core.step import Input, Step
 from compclip.io import write_json
 
 SAMPLING = {"temperature": 0.1, "top_p": 1}  # as published
@@ -38,7 +36,7 @@ QUESTIONS = {
 FORM = 'Answer with JSON alone: {count} texts in a list, ["…", "…"].'
 
 
-class AskCaptions(Step):
+class AskCaptions(Command):
     """Ask a language model for example captions or descriptions of compounds, once.
 
     The texts are kept in a JSON file from compounds to their texts, which is saved after each answer: compounds that
@@ -46,7 +44,7 @@ class AskCaptions(Step):
     key is read from an environment variable and never written or shown.
     """
 
-    compounds: Input = Field(description="list of compounds, as for load_compounds")
+    compounds: Path = Field(description="list of compounds, as for load_compounds")
     kind: Literal["captions", "descriptions"] = Field("captions", description="which texts")
     count: int = Field(5, ge=1, le=20, description="texts of each compound")
     base_url: str = Field("https://api.openai.com/v1", description="address of a server with OpenAI's interface")
@@ -127,7 +125,3 @@ def main(step: AskCaptions) -> None:
     for noun in track(missing, len(missing), "answers"):
         texts[noun] = ask(client, step, noun, secret)
         write_json(texts, step.texts)
-
-
-if __name__ == "__main__":
-    cli.run(main)

@@ -1,23 +1,38 @@
-"""Run a step from the command line: logging in one place, errors as one line."""
+"""Commands, whose options follow from a pydantic model: where log lines go, errors as one line.
 
+Command lines are parsed by pydantic-settings, because the settings are pydantic models already: one validation, one
+set of descriptions and messages.
+"""
+
+import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_settings import CliApp, SettingsError
 
 from compclip.core import digests
-from compclip.core.errors import UserError
-from compclip.core.log import log
-from compclip.core.step import PACKAGE, Step, parse
+from compclip.core.errors import UserError, one_line
+from compclip.core.log import UNDER_RUN, log
+from compclip.core.section import SECRET
 
-# Set by ``make run``, which shows progress, the error of a step and results itself.
-UNDER_RUN = "COMPCLIP_RUN"
 INTERRUPTED = "interrupted; run again to resume"
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
+
+
+class Command(BaseModel):
+    """The base of all commands; a field is an option."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+C = TypeVar("C", bound=Command)
 
 
 def start_logging(log_file: Path | None = None) -> None:
@@ -48,31 +63,6 @@ def start_logging(log_file: Path | None = None) -> None:
         log.addHandler(file)
 
 
-def one_line(error: BaseException) -> str:
-    """Return an error's message with escapes for what a terminal would not show."""
-    if isinstance(error, UserError):
-        text = str(error)
-    elif isinstance(error, MemoryError):
-        text = "out of memory; close other programs or use smaller batches in the config"
-    elif isinstance(error, OSError):
-        text = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
-    else:
-        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    # Several errors of a config are a line each.
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-
-
-def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:
-    """Run ``main`` between the check of its inputs and the record of its outputs."""
-    # Of several processes that train together, the first checks and records.
-    first = os.environ.get("RANK", "0") == "0"
-    inputs = digests.check(step.paths("input")) if first else {}
-    main(step)
-    if first:
-        for path in step.paths("output"):
-            digests.record(path, program.removeprefix(f"{PACKAGE}."), step.code, inputs)
-
-
 @contextmanager
 def one_line_errors(log_file: Path | None = None) -> Iterator[None]:
     """Turn an error inside the block into one line, its traceback into lines of the log, and exit with 1."""
@@ -89,17 +79,38 @@ def one_line_errors(log_file: Path | None = None) -> Iterator[None]:
         sys.exit(1)
 
 
-def run(main: Callable[[Any], None]) -> None:
-    """Run ``main``, whose argument is annotated with the step's class, with the arguments of the command line."""
+def parse(declared: type[C], arguments: Sequence[str], program: str) -> C:
+    """Return the command that a command line asks for; exits as argparse does for ``--help`` and unknown options.
+
+    Raises:
+        UserError: an option has a value that the command does not take.
+    """
+    sys.argv[0] = program
+    declared.__doc__ = inspect.cleandoc(declared.__doc__ or "")
+    try:
+        return CliApp.run(declared, cli_args=list(arguments))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])).replace("_", "-")
+        value = "" if first["type"] == SECRET else f", got {first['input']!r}"
+        raise UserError(f"--{where}: {first['msg'].removeprefix('Value error, ')}{value}") from None
+    except SettingsError as error:
+        raise UserError(" ".join(str(error).split())) from None
+
+
+def run(main: Callable[[Any], None], arguments: Sequence[str] | None = None, program: str | None = None) -> None:
+    """Run ``main``, whose argument is annotated with the command's class; recorded artifacts it names are checked.
+
+    By default, the arguments are those of the process, which was started as ``python -m``.
+    """
     declared = next(iter(get_type_hints(main).values()))
     specification = sys.modules["__main__"].__spec__
-    program = specification.name if specification else sys.argv[0]
+    program = program or (f"python -m {specification.name}" if specification else sys.argv[0])
     start_logging()
     with one_line_errors():
-        step = parse(declared, sys.argv[1:], program)
-        start_logging(step.log)
-        with one_line_errors(step.log):
-            run_checked(main, step, program)
+        command = parse(declared, sys.argv[1:] if arguments is None else arguments, program)
+        digests.check(path for _, path in command if isinstance(path, Path))
+        main(command)
 
 
 def show(text: str) -> None:

@@ -19,8 +19,7 @@ PACKAGE = "compclip"
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
 UNDECISIVE = {
-    f"{PACKAGE}.core.{name}"
-    for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress", "step")
+    f"{PACKAGE}.core.{name}" for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress")
 } | {"workflow_scripts.job", "workflow_scripts.lock"}
 
 # Files that a module reads whenever it is imported: their content is part of its code.
@@ -152,7 +151,7 @@ def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | N
                 digest.update(f"{used}={target}:{inner}".encode())
                 places += [(target, inner or attribute) for attribute in attributes]
     # The declarations of steps are command lines.
-    ours = (p for p in places if p[0].startswith(OURS) and not p[0].endswith(".steps") and p[0] not in UNDECISIVE)
+    ours = (p for p in places if p[0].startswith(OURS) and p[0] not in UNDECISIVE)
     return digest.digest(), tuple(ours)
 
 

@@ -8,8 +8,7 @@ from typing import Self, TypeVar
 
 from tqdm import tqdm
 
-from compclip.core.cli import UNDER_RUN
-from compclip.core.log import log
+from compclip.core.log import UNDER_RUN, log
 
 T = TypeVar("T")
 

@@ -1,8 +1,9 @@
-"""The base of every section of the config."""
+"""The base of every section of the config, and settings that sections and commands share."""
 
-from typing import Any, get_args
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 # Names that may be a folder in results/ and a wildcard of a rule.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
@@ -11,6 +12,10 @@ NAME_RULE = "letters, digits, - and _, the first a letter or digit"
 COMPOSITION_FIELD = "{composition}"
 # The type of an error (``PydanticCustomError``) at a value that must not be shown, because it may be an API key.
 SECRET = "secret"
+
+Seed = Annotated[int, Field(0, ge=0, description="seed of every random choice")]
+Threads = Annotated[int, Field(2, ge=1, description="threads; changes floating-point rounding")]
+Cache = Annotated[Path, Field(Path(".cache"), description="folder of what steps reuse between runs")]
 
 
 class Section(BaseModel):

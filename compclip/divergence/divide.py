@@ -1,18 +1,19 @@
 """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.rounding import DECIMALS
+from compclip.core.section import Seed
 from compclip.core.seeds import rng
-from compclip.core.step import Input, Output, Seed, Step
 from compclip.divergence.exchange import REACHED, exchange, tried
 from compclip.divergence.greedy import Division, greedy
 from compclip.divergence.kernels import Goal, score
@@ -31,7 +32,7 @@ ROUNDING = 1e-9
 Target = Literal["max"] | Annotated[float, Field(ge=0, le=1)]
 
 
-class Divide(Step):
+class Divide(Command):
     """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020).
 
     The samples have the format of compclip.divergence.measure. With --compound-divergence max, the compound divergence
@@ -39,7 +40,7 @@ class Divide(Step):
     by line number, from 0, and by id if they have ids.
     """
 
-    samples: Input = Field(description="samples, one JSON object per line")
+    samples: Path = Field(description="samples, one JSON object per line")
     train: int = Field(ge=1, description="number of train samples")
     test: int = Field(ge=1, description="number of test samples")
     atom_divergence: float = Field(0.02, ge=0, le=1, description="wanted atom divergence; an upper bound with max")
@@ -49,7 +50,7 @@ class Divide(Step):
     seed: Seed
     restarts: int = Field(RESTARTS, ge=1, description="number of random first samples")
     keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
-    out: Output = Field(description="the division (JSON)")
+    out: Path = Field(description="the division (JSON)")
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,3 @@ def main(step: Divide) -> None:
     log.info("%s: atom divergence %.4f, compound divergence %.4f", step.out, best.atom, best.compound)
     if step.compound_divergence == "max" and best.atom > step.atom_divergence + ROUNDING:
         log.warning("no division within the atom divergence %s was found; reduce the samples", step.atom_divergence)
-
-
-if __name__ == "__main__":
-    cli.run(main)

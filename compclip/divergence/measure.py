@@ -2,22 +2,23 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import Field
 from scipy import sparse
 
-from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.section import Seed
 from compclip.core.seeds import rng
-from compclip.core.step import Input, Seed, Step
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, Totals, divergence, divergences
 from compclip.divergence.samples import KEEP, Samples, read_samples
 
 Rows = Sequence[int] | np.ndarray
 
 
-class Measure(Step):
+class Measure(Command):
     """Measure how far test is from train: atom and compound divergence (DBCA: Keysers et al. 2020) of any samples.
 
     Each line of a file is a sample:
@@ -32,8 +33,8 @@ class Measure(Step):
     same sizes.
     """
 
-    train: Input = Field(description="samples of train, one JSON object per line")
-    test: Input = Field(description="samples of test, likewise")
+    train: Path = Field(description="samples of train, one JSON object per line")
+    test: Path = Field(description="samples of test, likewise")
     keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
     shuffles: int = Field(10, ge=1, description="random divisions to compare with")
     seed: Seed
@@ -76,7 +77,3 @@ def report(samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int,
 def main(step: Measure) -> None:
     samples, (train, test) = read_samples(step.train, step.test, keep=step.keep)
     print(json.dumps(report(samples, train, test, step.shuffles, step.seed), indent=2))
-
-
-if __name__ == "__main__":
-    cli.run(main)

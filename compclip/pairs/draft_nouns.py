@@ -2,15 +2,15 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 import yaml
 from pydantic import Field
 
-from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.step import Input, Output, Step
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import read_table, write_text
 from compclip.text.grammar import WORDS
@@ -22,18 +22,18 @@ HEAD = "# A draft: take out what you do not want to hold out, put synonyms under
 MIN_COMPOUND, COMPOUND_FRACTION = 3, 0.2
 
 
-class DraftNouns(Step):
+class DraftNouns(Command):
     """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms.
 
     Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing. A form that
     two nouns share goes to the noun that has it more often.
     """
 
-    captions: Input = Field(description="captions.parquet")
-    pairs: Input = Field(description="pairs.parquet")
+    captions: Path = Field(description="captions.parquet")
+    pairs: Path = Field(description="pairs.parquet")
     most: int = Field(60, ge=1, description="nouns to draft")
     people: bool = Field(False, description="also draft words for people (black man)")
-    output: Output = Field(description="lexicons/nouns/<name>.yaml; must not exist yet")
+    output: Path = Field(description="lexicons/nouns/<name>.yaml; must not exist yet")
 
 
 def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
@@ -89,7 +89,3 @@ def main(step: DraftNouns) -> None:
     body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
     write_text(HEAD + body, step.output)
     log.info("%s: %d nouns to edit", step.output, len(lexicon))
-
-
-if __name__ == "__main__":
-    cli.run(main)

@@ -1,18 +1,19 @@
 """Score a published pickle of predictions: plain, or with its annotations checked and balanced."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
-from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.published import read_data, read_predictions
 from compclip.core.rounding import rounded
+from compclip.core.section import Seed
 from compclip.core.seeds import rng
-from compclip.core.step import Input, Seed, Step
 from compclip.dataset.source import named
 from compclip.stats import balance, interval
 from compclip.stats.config import Resampling
@@ -22,7 +23,7 @@ CAPTION = ["image_id", "caption_id"]
 CHUNKS, RATIO = 10, 1.25  # as published
 
 
-class Aggregate(Step):
+class Aggregate(Command):
     """Score a published pickle of predictions: plain, or with its annotations checked and balanced.
 
     A prediction is (image_id, caption_id, path, predicted index); index 0 is a hit. Prints as JSON the fraction of hits
@@ -36,8 +37,8 @@ class Aggregate(Step):
     by weights, and the chunks of a seeded subsample.
     """
 
-    predictions: Input = Field(description="pickle of predictions")
-    annotations: Input | None = Field(None, description="data.pkl of the data set: for checks and balancing")
+    predictions: Path = Field(description="pickle of predictions")
+    annotations: Path | None = Field(None, description="data.pkl of the data set: for checks and balancing")
     # The released code compares with C-CUB and is called with C_CUB.
     dataset: (
         Annotated[Literal["C-CUB", "C-Flowers"], BeforeValidator(lambda name: str(name).replace("_", "-"))] | None
@@ -119,7 +120,3 @@ def main(step: Aggregate) -> None:
         without = asked[~keys(asked).isin(keys(predictions))]
         result["missing"] = named([f"{image} {caption}" for image, caption in without[CAPTION].to_numpy()])
     print(json.dumps(result, indent=2, ensure_ascii=False))
-
-
-if __name__ == "__main__":
-    cli.run(main)

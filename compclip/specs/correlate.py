@@ -1,18 +1,19 @@
 """Do a judge's scores agree with people's ratings? Kendall's tau-b, Spearman's rho and Pearson's r, with intervals."""
 
 import itertools
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from compclip.core import cli
+from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.progress import track
+from compclip.core.section import Seed
 from compclip.core.seeds import rng
-from compclip.core.step import Input, Key, Output, Seed, Step
 from compclip.io import write_json
 from compclip.score.scores import rounded
 from compclip.specs.config import Resamples
@@ -23,13 +24,13 @@ from compclip.stats.correlation import kendall, pearson, spearman, weight_blocks
 STATISTICS = {"kendall": kendall, "spearman": spearman, "pearson": pearson}
 
 
-class Correlate(Step):
+class Correlate(Command):
     """Measure how well SPECS scores agree with people's ratings: tau-b, rho and r, with intervals over images."""
 
-    scores: Input = Field(description="CSV of specs.score with a column rating, a row per rating")
-    bootstrap: Annotated[Resamples, Key("specs.bootstrap")]
+    scores: Path = Field(description="CSV of specs.score with a column rating, a row per rating")
+    bootstrap: Resamples
     seed: Seed
-    output: Output = Field(description="the result (JSON)")
+    output: Path = Field(description="the result (JSON)")
 
 
 def correlations(
@@ -67,7 +68,3 @@ def main(step: Correlate) -> None:
     write_json({"data": step.scores.name, **about, **statistics}, step.output)
     for name, value in statistics.items():
         log.info("%s %s [%s, %s] (n = %d)", name, *(value[end] for end in ("value", "low", "high", "n")))
-
-
-if __name__ == "__main__":
-    cli.run(main)

@@ -11,10 +11,11 @@ from pydantic import Field
 
 from compclip.clip.embed import Embedder, InvalidEmbedding
 from compclip.clip.tokens import cut_texts
+from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.pictures import BrokenImage, image_size
-from compclip.core.step import Cache, Input, Key, Output, Seed, Step, Threads
+from compclip.core.section import Cache, Seed, Threads
 from compclip.dataset.source import named
 from compclip.plot import labels
 from compclip.score.scores import rounded
@@ -26,22 +27,20 @@ Skipped = dict[str, list[str]]  # from a reason to the names of what was skipped
 MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions empty"
 NO_FILE = "no such image file"
 
-Device = Annotated[
-    Literal["auto", "cpu", "cuda"], Key("specs.base.device"), Field("auto", description="auto: a GPU if there is one")
-]
+Device = Annotated[Literal["auto", "cpu", "cuda"], Field("auto", description="auto: a GPU if there is one")]
 
 
-class Evaluation(Step):
+class Evaluation(Command):
     """The base of the evaluations of a judge that are run by hand."""
 
-    judge: Input = Field(description="folder of the judge")
-    bootstrap: Annotated[Resamples, Key("specs.bootstrap")]
+    judge: Path = Field(description="folder of the judge")
+    bootstrap: Resamples
     seed: Seed
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Device
     cache: Cache
-    output: Output = Field(description="the result (JSON)")
+    output: Path = Field(description="the result (JSON)")
 
 
 def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:

@@ -16,11 +16,9 @@ from pydantic_settings import CliPositionalArg
 from compclip.clip.model import MANIFEST, MODEL, TOKENIZER, VOCABULARY, WEIGHTS, assemble, construct
 from compclip.clip.pixels import PREPROCESS
 from compclip.clip.weights import SETTINGS, read_weights
-from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.cli import Command
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.hub import hub_file
-from compclip.core.step import Output, Step
 from compclip.specs.config import KEEP
 from compclip.specs.stretch import write_judge
 
@@ -37,13 +35,13 @@ HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
 JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv", "loss.png"}
 
 
-class Released(Step):
+class Released(Command):
     """Convert a released checkpoint of Long-CLIP or SPECS to a judge's folder."""
 
     checkpoint: CliPositionalArg[str] = Field(
         description="a file, or a model on huggingface.co: Xiaohud/SPECS, BeichenZhang/LongCLIP-B, owner/model/file"
     )
-    output: Output = Field(description="folder of the judge")
+    output: Path = Field(description="folder of the judge")
 
 
 def read_released(name: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -112,7 +110,3 @@ def main(step: Released) -> None:
     path = Path(step.checkpoint)
     name = path.stem if path.exists() else step.checkpoint
     write_judge(built, name, None, {"pretrained": name}, step.output)
-
-
-if __name__ == "__main__":
-    cli.run(main)

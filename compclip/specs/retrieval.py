@@ -9,7 +9,6 @@ import torch
 from pydantic import Field
 
 from compclip.clip.embed import merge_equal, open_embedder
-from compclip.core import cli
 from compclip.core.documents import decode
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
@@ -17,7 +16,6 @@ from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import Progress
 from compclip.core.records import read_records
 from compclip.core.seeds import rng
-from compclip.core.step import Input
 from compclip.io import read_json, write_json
 from compclip.specs import evaluation
 from compclip.specs.evaluation import EMPTY, Evaluation, Skipped, encode_images, estimate, percent
@@ -38,8 +36,8 @@ class Retrieval(Evaluation):
     caption/NAME.txt), or a table with columns image and caption, a row per caption.
     """
 
-    data: Input = Field(description="COCO's or Urban1k's folder, or a table of images and captions")
-    images: Input | None = Field(None, description="folder of the images; default: the folder of the data")
+    data: Path = Field(description="COCO's or Urban1k's folder, or a table of images and captions")
+    images: Path | None = Field(None, description="folder of the images; default: the folder of the data")
     split: str = Field("val2017", description="split of COCO")
     captions: int = Field(5, ge=0, description="captions of each image of COCO, the first ones, as published; 0: all")
 
@@ -186,7 +184,3 @@ def main(step: Retrieval) -> None:
         }
         log.info("%s: %s", way, ", ".join(f"{name} {percent(value)}" for name, value in result[way].items()))
     write_json(result, step.output)
-
-
-if __name__ == "__main__":
-    cli.run(main)

@@ -9,11 +9,10 @@ from pydantic import Field
 
 from compclip.clip.embed import Embedder, open_embedder
 from compclip.clip.tokens import cut_texts, say_cut
-from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.cli import Command
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
-from compclip.core.step import Cache, Input, Output, Step, Threads
+from compclip.core.section import Cache, Threads
 from compclip.io import atomic
 from compclip.specs.evaluation import Device, embed_readable
 
@@ -22,7 +21,7 @@ PAIRS_AT_ONCE = 4096
 FAULTS_LOGGED = 20
 
 
-class Score(Step):
+class Score(Command):
     """Score pairs of an image and a text by SPECS.
 
     The table has the columns image (a path relative to the table) and text; other columns are kept. The output has
@@ -31,14 +30,14 @@ class Score(Step):
     image and text is encoded once and cached. The exit code is 1 if any pair has no score.
     """
 
-    pairs: Input = Field(description="CSV with the columns image and text")
-    judge: Input = Field(description="folder of the judge")
+    pairs: Path = Field(description="CSV with the columns image and text")
+    judge: Path = Field(description="folder of the judge")
     # The last batch is filled up, so that a large one wastes time on few pairs.
     batch: int = Field(16, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Device
     cache: Cache
-    output: Output | None = Field(None, description="CSV with the scores; default: --pairs with suffix .specs.csv")
+    output: Path | None = Field(None, description="CSV with the scores; default: --pairs with suffix .specs.csv")
 
 
 def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]) -> pd.DataFrame:
@@ -97,7 +96,3 @@ def main(step: Score) -> None:
     say_cut(int((scored["status"] == TRUNCATED).sum()), len(table), "texts")
     log.info("%s: %d pairs scored, mean SPECS score %.4f", output, len(table) - len(bad), scored["specs"].mean())
     require(not len(bad), output, f"{len(bad)} of {len(table)} pairs have no score", "see its column status")
-
-
-if __name__ == "__main__":
-    cli.run(main)

@@ -11,12 +11,9 @@ from pydantic import Field
 from compclip.clip.model import load_judge
 from compclip.clip.pixels import Content
 from compclip.clip.vision import open_clip
-from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.core.step import Input
 from compclip.io import write_json
 from compclip.specs.evaluation import Evaluation, estimate, head, percent
 from compclip.specs.retrieval import recalls
@@ -28,8 +25,8 @@ unit vectors, of unit length. Ties are in random order: an image counts with its
 class ZeroShot(Evaluation):
     """Classify images by CLIP's templates with the classes' names: top-1 and top-5 accuracy."""
 
-    data: Input = Field(description="a folder of classes (ImageNet's val), cifar-10-batches-py or cifar-100-python")
-    classes: Input | None = Field(None, description="a name per line and folder; default: CLIP's, or the folders'")
+    data: Path = Field(description="a folder of classes (ImageNet's val), cifar-10-batches-py or cifar-100-python")
+    classes: Path | None = Field(None, description="a name per line and folder; default: CLIP's, or the folders'")
     templates: Literal["imagenet", "simple"] = Field("imagenet", description="80 or 7 of CLIP's templates")
 
 
@@ -74,7 +71,3 @@ def main(step: ZeroShot) -> None:
         result[f"top-{k}"] = estimate(values, np.arange(len(values)).astype(str), step.bootstrap, generator)
         log.info("%s: top-%d %s", step.data, k, percent(result[f"top-{k}"]))
     write_json(result, step.output)
-
-
-if __name__ == "__main__":
-    cli.run(main)

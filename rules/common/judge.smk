@@ -13,11 +13,6 @@ def training_params(judge):
     }
 
 
-def launch_command(gpus):
-    """The command that starts a module on each of these GPUs, the module and its options following."""
-    return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node={gpus} -m --"
-
-
 def training_resources(judge):
     """The GPUs of a training, on one host; a machine without a GPU trains too."""
     gpus = 0 if judge.device == "cpu" else judge.gpus

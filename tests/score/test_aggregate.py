@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.cli import parse
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
-from compclip.core.step import parse
 from compclip.core.tables import CAPTIONS, SCORES, SWAPPED
 from compclip.io import read_json, read_table
 from compclip.score import aggregate

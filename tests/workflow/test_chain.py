@@ -3,19 +3,16 @@
 import contextlib
 import importlib
 import json
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_type_hints
 
 import pytest
 
 import workflow_scripts.job
 from compclip.core import cli, code, digests, disk, errors, fingerprint, log, progress
 from compclip.core.code import ROOT, UNDECISIVE
-from compclip.core.step import parse
 from tests.clip.test_imports import loaded
 from tests.graph import Job, jobs
 from tests.project import SMALL, Project
@@ -75,22 +72,14 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_undecisive_modules_change_no_artifact(first_run: Project, unwatched: None, tmp_path: Path) -> None:
     covered = {module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, log, progress)}
-    # Declarations of steps are the command lines themselves.
-    assert covered | {"compclip.core.step", "workflow_scripts.job", "workflow_scripts.lock"} == UNDECISIVE
+    assert covered | {"workflow_scripts.job", "workflow_scripts.lock"} == UNDECISIVE
     config = tmp_path / "config.yaml"
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
     for job in in_order(jobs(config)):
-        if job.script:
-            module, made = importlib.import_module(job.script), job.stand_in()
-            reads = [path for path in job.inputs if Path(path) not in getattr(made.input, "after", [])]
-            with contextlib.chdir(ROOT):
-                run_checked(module.main, made, job.script.split(".", 1)[1], reads, job.outputs)
-            continue
-        words = shlex.split(job.command)
-        module = importlib.import_module(words[2])
-        declared = next(iter(get_type_hints(module.main).values()))
+        module, made = importlib.import_module(job.script), job.stand_in()
+        reads = [path for path in job.inputs if Path(path) not in getattr(made.input, "after", [])]
         with contextlib.chdir(ROOT):
-            cli.run_checked(module.main, parse(declared, words[3:], words[2]), words[2])
+            run_checked(module.main, made, job.script.split(".", 1)[1], reads, job.outputs)
     results = first_run.root / "results"
     assert first_run.artifacts("results") == Project(tmp_path).artifacts("results")
     assert records_of(results) == records_of(tmp_path / "results")

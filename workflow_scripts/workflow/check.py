@@ -14,11 +14,10 @@ from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core import cli, plugins
-from compclip.core.cli import UNDER_RUN
+from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.log import log
-from compclip.core.step import Step
+from compclip.core.log import UNDER_RUN, log
 from compclip.dataset.download import Candidate, is_remote
 from compclip.generate.config import KINDS
 from compclip.text.language import installed_name
@@ -31,7 +30,7 @@ from workflow_scripts.workflow.config import Config, load_config, run_values, ru
 NEEDED = ("results: ", "cache: ")
 
 
-class Check(Step):
+class Check(Command):
     """Check a config's files, models and device."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")

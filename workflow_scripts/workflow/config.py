@@ -18,8 +18,7 @@ from compclip.core import plugins
 from compclip.core.code import ROOT
 from compclip.core.documents import decode, no_such, parse_yaml
 from compclip.core.errors import UserError, require
-from compclip.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Section
-from compclip.core.step import Cache, Seed, Threads
+from compclip.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Cache, Section, Seed, Threads
 from compclip.dataset.config import DatasetConfig
 from compclip.dataset.source import SOURCES
 from compclip.divergence.config import DivergenceConfig

@@ -11,9 +11,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from compclip.core import cli, plugins
+from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.section import Section
-from compclip.core.step import Step
 from compclip.generate.config import KINDS
 from compclip.io import write_text
 from workflow_scripts.workflow.config import Config
@@ -30,7 +30,7 @@ own. Unknown keys and wrong values are refused with one line that names the key.
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "length ≥"}
 
 
-class Reference(Step):
+class Reference(Command):
     """Write docs/config.md from the models of the config, or their JSON schema."""
 
     schema_file: Path | None = Field(None, alias="schema", description="write the JSON schema to this file instead")
