@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from compclip.__main__ import COMMANDS
 from compclip.core.code import ROOT
 from workflow_scripts.workflow.config import load_config
 
@@ -24,7 +25,9 @@ NAMED = re.compile(rf"(?<![\w./<>-])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w<{{*])(?:
 # Files that a user makes.
 USERS = {"captions.md": ["lexicons/nouns/mine.yaml", "lexicons/nouns/mine.yaml"]}
 # Packages that are commands.
-COMMANDS = {"benchmarks.speed": "benchmarks.speed.__main__"}
+MODULES = {"benchmarks.speed": "benchmarks.speed.__main__"} | {
+    f"compclip {name}": f"compclip.{module}" for name, (module, _) in COMMANDS.items()
+}
 # On GitHub, ../../actions is the page of the repository's workflows.
 LINK = re.compile(r"\]\((?!\w+:|\.\./\.\./actions/)([^)\s]+)\)")
 
@@ -60,12 +63,13 @@ def test_links_resolve(page: Path) -> None:
 def test_commands_have_the_options_that_are_shown(page: Path) -> None:
     # After ` -- ` come other programs' options.
     text = re.sub(r" -- .*", "", page.read_text().replace("\\\n", " ").replace("-m -- ", "-m "))
-    for module, rest in re.findall(r" -m ((?:benchmarks|compclip|workflow_scripts)[\w.]+)([^\n`#]*)", text):
+    command = r" -m (compclip [\w-]+|(?:benchmarks|compclip|workflow_scripts)[\w.]+)([^\n`#]*)"
+    for module, rest in re.findall(command, text):
         if "--" not in rest:  # importing it is enough
             importlib.import_module(module)
             continue
-        main = importlib.import_module(COMMANDS.get(module, module)).main
-        (declared,) = [kind for name, kind in get_type_hints(main).items() if name == "step"]
+        main = importlib.import_module(MODULES.get(module, module)).main
+        declared = next(iter(get_type_hints(main).values()))
         options = [option.split(".")[0].replace("-", "_") for option in re.findall(r"[ \[]--([a-z][\w.-]*)", rest)]
         names = {field.alias or name for name, field in declared.model_fields.items()} | {"help"}
         assert [option for option in options if option not in names] == [], module
