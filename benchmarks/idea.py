@@ -19,9 +19,9 @@ from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.layout import Layout
 from compclip.core.tables import IMAGES, MANIFEST, SCORES, SWAPPED
 from compclip.io import read_table, write_text
+from workflow_scripts.layout import Layout
 
 PICTURE = ROOT / "docs" / "pictures" / "idea.svg"
 KEY = ["image_id", "caption_id"]

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from compclip.core import cli
 from compclip.core.cli import Command
-from compclip.core.layout import Layout
 from compclip.core.tables import SCORES
 from compclip.io import read_json, read_table
+from workflow_scripts.layout import Layout
 
 
 class Widths(Command):

@@ -80,7 +80,7 @@ rule make_page:
         "../envs/base.yaml"
     params:
         **readable(),
-        code=code("report.make_page", *(f"compclip.{stage}.section" for stage in SECTIONS)),
+        code=code("report.make_page", *(f"workflow_scripts.{stage}.section" for stage in SECTIONS)),
         sections=SECTIONS,
         about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
         examples=CONFIG.report.examples,

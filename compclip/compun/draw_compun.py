@@ -9,7 +9,7 @@ from matplotlib.transforms import blended_transform_factory
 from compclip.compun.analyze_choices import RIGHT, WRONG
 from compclip.compun.prompts import captions_of
 from compclip.compun.published import CHANCE, COMPOUNDS, TABLE_1, TABLE_2
-from compclip.compun.section import prompt_words, row_name, rows_of
+from compclip.compun.shown import prompt_words, row_name, rows_of
 from compclip.core.tables import NOUNS_SEEN
 from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, size
 from compclip.plot.labels import percent

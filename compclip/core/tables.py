@@ -11,6 +11,8 @@ import pandas as pd
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
+# The judge that knows what was drawn.
+ORACLE = "oracle"
 SIDES = ("train", "test", "unused")
 DEFINITIONS = ("pairs", "subgraphs")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")

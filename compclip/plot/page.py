@@ -2,7 +2,7 @@
 
 Figures and pictures are links relative to the results folder, so that a browser loads them when they are looked at.
 
-A stage with something to show has a module ``section`` with one function, ``section(layout)``, which returns a
+A stage with something to show has a script ``section`` with one function, ``section(layout)``, which returns a
 ``PageSection``, or None if there is nothing to show, and a template ``<stage>/templates/<stage>_section.html.j2``.
 """
 

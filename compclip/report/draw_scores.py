@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from compclip.core.layout import ORACLE
-from compclip.core.tables import TESTS
+from compclip.core.tables import ORACLE, TESTS
 from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, size
 from compclip.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from compclip.core.layout import ORACLE
+from compclip.core.tables import ORACLE
 from compclip.report import by_pair, comparisons, table
 from compclip.report.rows import main_rows
 from compclip.report.table import Row, Scored

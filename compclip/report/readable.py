@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from compclip.core.heldout import heldout_note
-from compclip.core.layout import ORACLE
-from compclip.core.tables import TESTS
+from compclip.core.tables import ORACLE, TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from compclip.core.layout import ORACLE
+from compclip.core.tables import ORACLE
 from compclip.plot.labels import SPLIT_NAMES
 
 

@@ -24,10 +24,9 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.core.layout import ORACLE
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import TESTS
+from compclip.core.tables import ORACLE, TESTS
 from compclip.divergence import results as divergences
 from compclip.report.measures import BY_OTHERS, MEASURES
 from compclip.stats import crossed, interval

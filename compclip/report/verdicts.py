@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.layout import ORACLE
+from compclip.core.tables import ORACLE
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import MEASURES

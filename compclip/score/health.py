@@ -1,11 +1,8 @@
 """The health of a composition's judges, and what follows for the scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from compclip.core.layout import Layout
-from compclip.io import read_json
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,3 @@ class Health:
             f"Judge health {self.ratio:.2f}: the judge's adjective accuracy above chance on held-out pairs, as a"
             f" fraction of that on seen pairs, where images show what they should (required: {self.least:g})."
         )
-
-
-def read_health(layout: Layout, judges: Sequence[str], least: float) -> Health:
-    return Health({name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, least)

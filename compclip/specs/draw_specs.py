@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from compclip.core.log import log
 from compclip.plot.drawing import draw_interval, name_rows, note, size
-from compclip.specs.section import JUDGES, MEASURES, is_certain, pick
+from compclip.specs.shown import JUDGES, MEASURES, is_certain, pick
 
 COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
 MARKERS = {"stretched": "o", "contrastive": "s", "specs": "D"}

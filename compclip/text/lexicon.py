@@ -7,9 +7,10 @@ from pathlib import Path
 
 from compclip.core.documents import decode, parse_yaml
 from compclip.core.errors import UserError, require
-from compclip.core.layout import SHARED
 from compclip.text import LEXICONS
 
+# Compositions whose lexicons are read for every other, too: they share the data set's pairs.
+SHARED = ("color", "shape")
 # Compound nouns that are read as one noun whatever noun lexicon is used.
 COMPOUNDS = LEXICONS / "compounds" / "common.yaml"
 

@@ -3,7 +3,8 @@
 
 from pathlib import Path
 
-from compclip.core.layout import SHARED, Layout
+from compclip.text.lexicon import SHARED
+from workflow_scripts.layout import Layout
 from compclip.text.lexicon import lexicons_of
 
 

@@ -1,7 +1,7 @@
 # report: what tables, figures and pages read, and what a run is for.
 from pathlib import Path
 
-from compclip.core.layout import Layout
+from workflow_scripts.layout import Layout
 
 
 def page_templates(*stages):
@@ -11,7 +11,7 @@ def page_templates(*stages):
     return list(map(str, files))
 
 
-# Stages with a section (compclip/<stage>/section.py) on the page of a run.
+# Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.
 SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 
 

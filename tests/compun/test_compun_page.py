@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun.draw_compun import draw_accuracy, draw_examples, draw_kinds
-from compclip.compun.section import FIGURES, read_analysis, shown_compounds
+from compclip.compun.shown import FIGURES, read_analysis, shown_compounds
 from compclip.plot.drawing import style
 from compclip.plot.page import described
 from tests.compun.conftest import COMPLETE, HOSTILE, MODELS, change, read

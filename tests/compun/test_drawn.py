@@ -16,7 +16,7 @@ from compclip.compun.draw_compounds import WATCHED
 from compclip.compun.drawn import COLORS, NOUNS, PATTERNS, PLAIN, Thing, make_compounds, paint
 from compclip.compun.load_compounds import joined
 from compclip.compun.prompts import compound_prompts, read_texts
-from compclip.compun.section import read_analysis
+from compclip.compun.shown import read_analysis
 from compclip.core import seeds, tables
 from compclip.core.errors import UserError
 from compclip.dataset.sketch.draw import RGB

@@ -9,9 +9,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.core.layout import Layout
 from compclip.plot.examples import choose_examples, mark, spread, swapped_spans
 from tests.project import COMPOSITION, DATASET, GENERATORS
+from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import read_generated, read_tables
 
 

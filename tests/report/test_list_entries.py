@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from compclip.core import tables
-from compclip.core.layout import Layout
 from compclip.io import read_table
 from compclip.report import list_entries
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page
+from workflow_scripts.layout import Layout
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from compclip.core import tables
-from compclip.core.layout import Layout
 from compclip.io import empty_table, read_json, write_json, write_table
-from compclip.score.health import read_health
 from compclip.score.measure_health import drawn_entries, ratio, synonyms, with_synonym
 from compclip.split.wording import Mention
 from tests.score.world import COLORS, FakeJudge, build, make_job
+from workflow_scripts.layout import Layout
 from workflow_scripts.score import measure_health
+from workflow_scripts.score.section import read_health
 
 NONE = empty_table(tables.VARIANTS)
 

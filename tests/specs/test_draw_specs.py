@@ -8,7 +8,7 @@ from compclip.io import read_json
 from compclip.plot.drawing import style
 from compclip.plot.page import described
 from compclip.specs.draw_specs import draw_growing
-from compclip.specs.section import COLUMNS, MEASURES, lines
+from compclip.specs.shown import COLUMNS, MEASURES, lines
 from tests.plot.overlapping import overlapping
 from tests.report.pages import Page
 from tests.scripts import job

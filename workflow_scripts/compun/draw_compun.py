@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from compclip.compun.draw_compun import draw_compun
-from compclip.compun.section import read_analysis, section, text_table
-from compclip.core.layout import Layout
+from compclip.compun.shown import read_analysis, text_table
 from compclip.io import write_text
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
+from workflow_scripts.compun.section import section
 from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
 
 
 def main(job: Job) -> None:

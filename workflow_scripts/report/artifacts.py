@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 
 from compclip.core import tables
-from compclip.core.layout import Layout
 from compclip.divergence.results import read_divergences
 from compclip.io import read_json, read_table
 from compclip.plot.examples import Generated
 from compclip.report.readable import Readable, to_read
-from compclip.score.health import read_health
 from workflow_scripts.job import Job
+from workflow_scripts.layout import Layout
+from workflow_scripts.score.section import read_health
 
 SCHEMAS = {
     "captions": tables.CAPTIONS, "images": tables.IMAGES, "pairs": tables.PAIRS, "prompts": tables.PROMPTS,

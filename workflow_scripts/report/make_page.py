@@ -9,10 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.layout import Layout
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.divergence.section import section as divergence_section
 from compclip.io import read_json
 from compclip.plot.examples import choose_examples
 from compclip.plot.labels import WORD_KINDS, swatch
@@ -21,10 +19,12 @@ from compclip.report import skipped
 from compclip.report.measures import MEASURES
 from compclip.report.rows import of_composition
 from compclip.report.verdicts import deciding_measure
-from compclip.score.section import section as judge_section
-from compclip.split.section import section as split_section
+from workflow_scripts.divergence.section import section as divergence_section
 from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
 from workflow_scripts.report import artifacts
+from workflow_scripts.score.section import section as judge_section
+from workflow_scripts.split.section import section as split_section
 
 SCORE_FIGURES = ("scores", "gaps", "pairs")
 # Swapped examples on the first screen, and in a part that opens.
@@ -103,7 +103,7 @@ def main(job: Job) -> None:
     rows = [pd.read_csv(path) for path in (job.input.table, job.input.comparisons) if path]
     compositions = [with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts]
     whole = layouts[0].of("")
-    sections = [import_module(f"compclip.{name}.section").section(whole) for name in params.sections]
+    sections = [import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections]
     if not rows:
         log.info(ignored_line(params))
     context = {name: getattr(params, name) for name in ("dataset", "reference", "about", "seed", "settings")}

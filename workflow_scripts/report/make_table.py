@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compclip.core.cli import show
-from compclip.core.layout import ORACLE, Layout
+from compclip.core.tables import ORACLE
 from compclip.divergence.results import read_divergences
 from compclip.io import read_frame, write_json, write_text
 from compclip.report.make_table import make_table, metrics
@@ -12,6 +12,7 @@ from compclip.report.readable import latex, markdown
 from compclip.report.rows import of_composition
 from compclip.report.table import Scored, all_scores, as_csv, scores_of
 from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts, read_readable, read_scores
 
 

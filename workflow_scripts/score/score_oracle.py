@@ -1,6 +1,6 @@
 """Score the drawn scenes of all generators by the oracle, which knows what was drawn."""
 
-from compclip.core.layout import ORACLE
+from compclip.core.tables import ORACLE
 from compclip.io import read_frame
 from compclip.score.entries import EntrySet
 from compclip.score.score_oracle import Oracle, score_oracle

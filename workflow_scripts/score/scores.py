@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.layout import ORACLE
 from compclip.core.log import log
-from compclip.core.tables import MANIFEST, SCORES
+from compclip.core.tables import MANIFEST, ORACLE, SCORES
 from compclip.io import atomic_folder, read_table, write_json, write_table
 from compclip.score.config import Scoring
 from compclip.score.entries import EntrySet, entry_sets

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from compclip.core.layout import Layout
 from compclip.io import atomic, read_frame
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from compclip.specs.draw_specs import draw_specs
-from compclip.specs.section import read_intrinsic, section
+from compclip.specs.shown import read_intrinsic
 from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
+from workflow_scripts.specs.section import section
 
 
 def main(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""The section of compound nouns on pages: which image each model chose, by prompt, next to the paper's results."""
+"""What figures, tables and the page show of compound nouns: which image each model chose, by prompt."""
 
 from pathlib import Path
 from typing import Any
@@ -6,14 +6,12 @@ from typing import Any
 import pandas as pd
 
 from compclip.compun import published
-from compclip.compun.analyze_choices import FIRST, MINUS, RIGHT, TIED
+from compclip.compun.analyze_choices import FIRST, MINUS, RIGHT
 from compclip.compun.prompts import captions_of, usual_prompts
-from compclip.core.layout import Layout
 from compclip.core.seeds import rng
-from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
-from compclip.io import read_json, read_table, spreadsheet_texts
+from compclip.core.tables import ROLES
+from compclip.io import spreadsheet_texts
 from compclip.plot.labels import interval, number, p_value, percent
-from compclip.plot.page import PageSection, show_figures
 
 FIGURES = ("accuracy", "examples", "kinds")  # in the order of the page
 EXAMPLES = 12  # compounds on the page, half of them wrong if there are enough
@@ -119,29 +117,3 @@ def text_table(analysis: pd.DataFrame) -> str:
         "chance a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s where all or none "
         "are right.\n"
     )
-
-
-def section(layout: Layout) -> PageSection:
-    place = layout.data / "compun"
-    analysis = read_analysis(place / "analysis.csv")
-    compounds = read_table(place / "compounds.parquet", COMPOUNDS)
-    choices = read_table(place / "choices" / "choices.parquet", CHOICES)
-    ties = rows_of(analysis, TIED, usual=False)
-    # Accuracies of four digits that are no fractions of the paper's compounds.
-    uneven = [line for line in published.TABLE_1 if round(line[2] * 1e4) * published.COMPOUNDS % 10_000]
-    context = {
-        "judged": choices["compound"].nunique(),
-        "incomplete": compounds.loc[~compounds["complete"], "compound"].tolist(),
-        "ties": int((ties["value"] * ties["n"]).round().sum()), "answers": len(choices),
-        "drawn": (place / "drawn" / "list.csv").is_file(),
-        "images": max(model["images"] for model in read_json(place / "choices" / "choices.json")["models"]),
-        "accuracy": accuracy_lines(analysis), "differences": difference_lines(analysis),
-        "has_kinds": bool(compounds["kind"].notna().any()), "alpha": ALPHA,
-        "paper": {"compounds": published.COMPOUNDS, "uneven": [f"{m} {percent(v, 2)}" for m, _, v in uneven]},
-        "shown": shown_compounds(
-            choices, read_table(place / "images.parquet", COMPOUND_IMAGES), compounds,
-            f"{layout.dataset}/compun/images",
-        ),
-        "figures": {name: show_figures([layout.figure(f"compun_{name}")])[0] for name in FIGURES},
-    }  # fmt: skip
-    return PageSection("Compound nouns", "compun_section.html.j2", context)

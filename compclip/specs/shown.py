@@ -6,10 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.layout import Layout
 from compclip.io import read_json
 from compclip.plot.labels import interval, percent
-from compclip.plot.page import PageSection, show_figures
 
 # The names of judges and measures that readers see, in their order.
 JUDGES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
@@ -54,26 +52,3 @@ def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
         name = JUDGES.get(judge, judge)
         result.append({"name": f"{name} − {JUDGES.get(against, against)}" if against else name, "cells": cells})
     return sorted(result, key=lambda line: " − " in line["name"])
-
-
-def section(layout: Layout) -> PageSection:
-    table = pd.read_csv(layout.results / "specs.csv", keep_default_na=False, na_values=[""])
-    table["against"] = table["against"].fillna("")
-    seeds = list(dict.fromkeys(table["seed"]))
-    folder = layout.data / "specs" / str(seeds[0])
-    trained, stretched = (read_json(folder / name / "manifest.json") for name in ("specs", "stretched"))
-    result = read_json(folder / "intrinsic.json")
-    context = {
-        "drawn": (folder / "splits.parquet").is_file(),
-        "stretched": stretched,
-        "trained": trained,
-        "seeds": [(seed, lines(table, seed)) for seed in seeds],
-        "measures": list(MEASURES.values()),
-        "resamples": result["resamples"],
-        "captions": result["captions"],
-        "images": int(table["images"].max()),
-        "left_out": result["left_out"],
-        "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
-        "figures": show_figures(layout.figure(f"specs_{name}") for name in FIGURES),
-    }
-    return PageSection("Long captions", "specs_section.html.j2", context)

@@ -4,10 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# Compositions whose lexicons are read for every other, too: they share the data set's pairs.
-SHARED = ("color", "shape")
-# The judge that knows what was drawn.
-ORACLE = "oracle"
+from compclip.text.lexicon import SHARED
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,44 @@
+"""The section of compound nouns on pages: which image each model chose, by prompt, next to the paper's results."""
+
+from compclip.compun import published
+from compclip.compun.analyze_choices import TIED
+from compclip.compun.shown import (
+    ALPHA,
+    FIGURES,
+    accuracy_lines,
+    difference_lines,
+    read_analysis,
+    rows_of,
+    shown_compounds,
+)
+from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
+from compclip.io import read_json, read_table
+from compclip.plot.labels import percent
+from compclip.plot.page import PageSection, show_figures
+from workflow_scripts.layout import Layout
+
+
+def section(layout: Layout) -> PageSection:
+    place = layout.data / "compun"
+    analysis = read_analysis(place / "analysis.csv")
+    compounds = read_table(place / "compounds.parquet", COMPOUNDS)
+    choices = read_table(place / "choices" / "choices.parquet", CHOICES)
+    ties = rows_of(analysis, TIED, usual=False)
+    # Accuracies of four digits that are no fractions of the paper's compounds.
+    uneven = [line for line in published.TABLE_1 if round(line[2] * 1e4) * published.COMPOUNDS % 10_000]
+    context = {
+        "judged": choices["compound"].nunique(),
+        "incomplete": compounds.loc[~compounds["complete"], "compound"].tolist(),
+        "ties": int((ties["value"] * ties["n"]).round().sum()), "answers": len(choices),
+        "drawn": (place / "drawn" / "list.csv").is_file(),
+        "images": max(model["images"] for model in read_json(place / "choices" / "choices.json")["models"]),
+        "accuracy": accuracy_lines(analysis), "differences": difference_lines(analysis),
+        "has_kinds": bool(compounds["kind"].notna().any()), "alpha": ALPHA,
+        "paper": {"compounds": published.COMPOUNDS, "uneven": [f"{m} {percent(v, 2)}" for m, _, v in uneven]},
+        "shown": shown_compounds(
+            choices, read_table(place / "images.parquet", COMPOUND_IMAGES), compounds,
+            f"{layout.dataset}/compun/images",
+        ),
+        "figures": {name: show_figures([layout.figure(f"compun_{name}")])[0] for name in FIGURES},
+    }  # fmt: skip
+    return PageSection("Compound nouns", "compun_section.html.j2", context)

@@ -1,0 +1,31 @@
+"""The section of long captions on pages: each judge's measures, and the differences between judges."""
+
+import pandas as pd
+
+from compclip.io import read_json
+from compclip.plot.page import PageSection, show_figures
+from compclip.specs.shown import FIGURES, MEASURES, lines
+from workflow_scripts.layout import Layout
+
+
+def section(layout: Layout) -> PageSection:
+    table = pd.read_csv(layout.results / "specs.csv", keep_default_na=False, na_values=[""])
+    table["against"] = table["against"].fillna("")
+    seeds = list(dict.fromkeys(table["seed"]))
+    folder = layout.data / "specs" / str(seeds[0])
+    trained, stretched = (read_json(folder / name / "manifest.json") for name in ("specs", "stretched"))
+    result = read_json(folder / "intrinsic.json")
+    context = {
+        "drawn": (folder / "splits.parquet").is_file(),
+        "stretched": stretched,
+        "trained": trained,
+        "seeds": [(seed, lines(table, seed)) for seed in seeds],
+        "measures": list(MEASURES.values()),
+        "resamples": result["resamples"],
+        "captions": result["captions"],
+        "images": int(table["images"].max()),
+        "left_out": result["left_out"],
+        "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
+        "figures": show_figures(layout.figure(f"specs_{name}") for name in FIGURES),
+    }
+    return PageSection("Long captions", "specs_section.html.j2", context)
