@@ -30,7 +30,6 @@ class Job:
     outputs: tuple[str, ...]
     log: str
     wildcards: dict[str, str]
-    command: str
     workflow: Workflow
 
     @property
@@ -61,7 +60,7 @@ class _Collector(logging.Handler):
         if about.get("event") == LogEvent.JOB_INFO and about["rule_name"] != "all":
             paths = [tuple(map(str, about[name])) for name in ("input", "output", "log")]
             wildcards = dict(about["wildcards"] or {})
-            rest = (" ".join(paths[2]), wildcards, about["shellcmd"] or "", self.workflow)
+            rest = (" ".join(paths[2]), wildcards, self.workflow)
             self.jobs.append(Job(about["rule_name"], paths[0], paths[1], *rest))
 
 

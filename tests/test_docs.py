@@ -66,7 +66,7 @@ def test_commands_have_the_options_that_are_shown(page: Path) -> None:
     command = r" -m (compclip [\w-]+|(?:benchmarks|compclip|workflow_scripts)[\w.]+)([^\n`#]*)"
     for module, rest in re.findall(command, text):
         if "--" not in rest:  # importing it is enough
-            importlib.import_module(module)
+            importlib.import_module(MODULES.get(module, module))
             continue
         main = importlib.import_module(MODULES.get(module, module)).main
         declared = next(iter(get_type_hints(main).values()))

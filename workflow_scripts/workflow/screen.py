@@ -53,7 +53,7 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.JOB_ERROR and number in self.running:
             stage, log = self.running.pop(number)
             error = logged(log, "ERROR")
-            killed = any(KILLED.search(text) and f"--log {log}" in text for text in self.others)
+            killed = any(map(KILLED.search, self.others))
             why = error or (OUT_OF_MEMORY if killed else "failed; see .snakemake/log")
             self.failed[number] = bool(error), f"error: {stage}: {why} (log: {log})\n"
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
