@@ -83,7 +83,11 @@ def run_checked(main: Callable[[Job], None], job: Job, name: str, reads: Iterabl
 def run(main: Callable[[Job], None]) -> None:
     """Run the script of a rule, which is ``__main__``; on failure print one line and exit with 1."""
     script = sys.modules["__main__"]
-    snakemake = script.__dict__["snakemake"]
+    snakemake = script.__dict__.get("snakemake")
+    if snakemake is None:
+        sys.exit(
+            "error: a script is run by its rule: `snakemake <output>`; to debug one, see workflow_scripts/stand_in.py"
+        )
     # Of several processes that train together, the first one waits, checks and records.
     first = os.environ.get("RANK", "0") == "0"
     processes = getattr(snakemake.params, "processes", 1)
