@@ -10,6 +10,9 @@ import pytest
 from PIL import Image
 
 from compclip.core import tables
+from compclip.core.plugins import load
+from compclip.generate.config import KINDS
+from compclip.generate.generator import reads
 from compclip.io import read_json, read_table, write_table
 from tests.scripts import job
 from workflow_scripts.generate import generate_images
@@ -42,7 +45,7 @@ class Place:
         write_table(self.prompts if prompts is None else prompts, file, tables.PROMPTS)
         made = {"manifest": "manifest.parquet", "folder": "images", "summary": "summary.json"}
         of_rule = job(
-            {"prompts": file, "tables": [results / "mine" / "images.parquet"]},
+            {"prompts": file, "tables": [results / "mine" / f"{name}.parquet" for name in reads(load(KINDS, kind))]},
             {key: self.target / name for key, name in made.items()},
             wildcards={"composition": "color", "generator": "it"},
             generator={"name": "it", "kind": kind, "options": settings}, contents=contents, seed=seed,
