@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from compclip.checks import Findings
 from huggingface_hub import hf_hub_download
 from PIL import Image
 
@@ -26,6 +25,7 @@ from compclip.core.errors import UserError
 from compclip.judge.config import JudgeConfig
 from tests.clip.test_tokens import tokenizer_of
 from tests.loopback import Handler, serving
+from workflow_scripts.checks import Findings
 from workflow_scripts.clip.check import check_model
 
 from .conftest import OPENAI, SIGLIP, VIT, clip_folder

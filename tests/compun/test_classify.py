@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun import classify as library
-from compclip.compun.classify import choose, ranks
+from compclip.compun.classify import ask, choose
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip
@@ -134,12 +135,21 @@ def test_choose() -> None:
     assert right.tolist() == [True, *[False] * 6]
 
 
+def ranks(values: np.ndarray, own: np.ndarray) -> list[int]:
+    """Ask about images whose similarities to each of n texts are ``values`` (n, m); own: (n,) columns."""
+    names = [f"c{n}" for n in range(len(values))]
+    embedder = SimpleNamespace(texts=lambda texts: values[[names.index(text) for text in texts]])
+    columns = pd.DataFrame(dict.fromkeys(ROLES, own), index=names)
+    table = ask(embedder, "m", {"plain": {name: [name] for name in names}}, np.eye(values.shape[1]), columns)
+    return table["rank"].tolist()
+
+
 def test_ranks_are_a_sort() -> None:
     values = np.random.default_rng(0).standard_normal((40, 90))
     own = np.random.default_rng(1).integers(90, size=40)
     order = [list(np.argsort(-row)).index(place) + 1 for row, place in zip(values, own, strict=True)]
-    assert ranks(values, own).tolist() == order
-    assert ranks(np.ones((1, 3)), np.array([0])).tolist() == [3], "a tie precedes"
+    assert ranks(values, own) == order
+    assert ranks(np.ones((1, 3)), np.array([0])) == [3], "a tie precedes"
 
 
 def painted(path: Path, text: str) -> None:

@@ -78,7 +78,7 @@ CODE = "compclip/"
         (f"{CODE}score/score_images.py", RETURN, EDITED, {"score_images", "make_table"}, {"train_judge"}),
         (f"{CODE}split/make_prompts.py", RETURN, EDITED, {"make_prompts"}, {"train_judge", "swap_adjectives"}),
         (f"{CODE}split/wording.py", RETURN, EDITED, {"swap_adjectives"}, {"train_judge", "load_dataset"}),
-        (f"{CODE}report/make_page.py", RETURN, EDITED, {"make_page"}, {"train_judge", "score_images", "make_table"}),
+        ("workflow_scripts/report/make_page.py", RETURN, EDITED, {"make_page"}, {"train_judge", "make_table"}),
         ("small.yaml", "bootstrap: 200", "bootstrap: 300", {"make_table"}, {"train_judge", "score_images"}),
         ("small.yaml", "epochs: 2", "epochs: 3", {"train_judge", "score_images"}, {"extract_pairs", "audit", "export"}),
         ("small.yaml", "shuffles: 2", "shuffles: 5", {"measure_splits"}, {"make_splits", "train_judge"}),
