@@ -1,4 +1,4 @@
-# The Python of the rules: here paths, params and resources; common/ has a file for each stage.
+# The Python of the rules: here inputs, params and resources; common/ has a file for each stage.
 from functools import cache
 
 
@@ -7,11 +7,14 @@ include: "common/config.smk"
 
 from compclip.core import plugins
 from compclip.core.fingerprint import fingerprint
-from compclip.core.step import declaration, settings
 
 RESULTS = CONFIG.results
 LOGS = f"{RESULTS}/logs"
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
+# Params that rules share: names in paths, what places the split, whom judges have seen.
+PLACE = {"dataset": DATASET, "results": RESULTS}
+SPLITTING = {"dataset": DATASET, "seed": CONFIG.seeds.split}
+SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
@@ -29,39 +32,6 @@ wildcard_constraints:
     judge="|".join(CONFIG.judges),
 
 
-def step(name, *modules, also=None, **given):
-    """Return the params that run step ``stage.module``, which are the identity of its code, its settings and its command.
-
-    Snakemake does not compare the command between runs, since it depends on the rule's paths; it compares the settings.
-
-    ``modules`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
-    nor keys of the config, nor wildcards; a function is called with the wildcards. ``also`` has further params whose
-    change reruns it. Inputs named ``after`` are made before it and not read.
-    """
-    code = code_hash(f"compclip.{name}", *modules)
-    declared = declaration(name).model_fields
-
-    def values(wildcards):
-        named = {"dataset": DATASET, "results": RESULTS} | dict(wildcards.items())
-        named |= {key: value(wildcards) if callable(value) else value for key, value in given.items()}
-        return {key: value for key, value in named.items() if key in declared}
-
-    def words(wildcards, input, output):
-        paths = {*input.keys(), *output.keys()}
-        by_field = {key: value for key, value in values(wildcards).items() if key not in paths}
-        after = input.get("after") or []
-        reads = {**dict(input.items()), "also_reads": [path for path in input if path not in after]}
-        writes = {**dict(output.items()), "also_writes": list(output)}
-        return command(name, config_of(wildcards), reads, writes, by_field | {"code": code})
-
-    return {
-        "code": code,
-        "settings": lambda wildcards: settings(name, config_of(wildcards), values(wildcards)),
-        **(also or {}),
-        "step": words,
-    }
-
-
 def code(script, *modules):
     """Return the identity of the code of ``stage.script``, and of further modules that decide its result."""
     return code_hash(f"workflow_scripts.{script}", *modules)
@@ -77,12 +47,6 @@ def undecisive(value):
     return lambda wildcards, input: value
 
 
-def config_of(wildcards):
-    """Return the config of a job: {composition} in the path of the judge's weights is replaced."""
-    composition = dict(wildcards.items()).get("composition")
-    return CONFIG.model_copy(update={"judge": CONFIG.judge.of(composition)}) if composition else CONFIG
-
-
 @cache
 def contents_of(*places):
     """Return a fingerprint of the user's files and folders: as a param, it reruns a rule when their content changes."""
@@ -94,6 +58,11 @@ def contents(*places):
     return lambda wildcards: contents_of(*places)
 
 
+def inputs(*names):
+    """Return artifacts and lexicons that many rules read, as inputs of these names."""
+    return {name: INPUTS[name] for name in names}
+
+
 def torch_slots():
     """Return the units of the ``torch`` resource that a job takes: jobs with several threads run one after another."""
     return 1 if CONFIG.threads > 1 else 0
@@ -102,11 +71,6 @@ def torch_slots():
 def growing(amount):
     """Return the memory or time to request: ``amount``, and as much again for each retry."""
     return lambda wildcards, attempt: amount * attempt
-
-
-def shards_of(section):
-    """Return the names of the shards that a section of the config asks for, in order; none if one job does the work."""
-    return [f"{shard}-of-{section.shards}" for shard in range(1, section.shards + 1)] if section.shards > 1 else []
 
 
 include: "common/dataset.smk"
@@ -120,3 +84,12 @@ include: "common/report.smk"
 include: "common/specs.smk"
 include: "common/compun.smk"
 include: "common/human.smk"
+
+
+# What inputs() returns.
+INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
+INPUTS |= dict(pairs=pairs_table, adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
+for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):
+    INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.parquet"
+for NAME in ("heldout", "accepted"):
+    INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.json"

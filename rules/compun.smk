@@ -17,8 +17,6 @@ if DRAWN:
             training=expand("<dataset>/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]),
         log:
             "<logs>/compun/compun/draw_compounds.log",
-        benchmark:
-            "<logs>/compun/compun/draw_compounds.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -48,10 +46,7 @@ if DRAWN:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            gpu=gpu_of(CONFIG.compun.device),
-            mem_mb=growing(4000),
-            runtime=growing(120),
-            torch=torch_slots(),
+            **model_resources(CONFIG.compun.device, 4000, minutes=120),
         params:
             **training_params(CONFIG.compun.judge),
             code=code("judge.train_judge"),
@@ -72,8 +67,6 @@ rule load_compounds:
         summary=f"{COMPUN}/compounds.json",
     log:
         "<logs>/compun/compun/load_compounds.log",
-    benchmark:
-        "<logs>/compun/compun/load_compounds.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -102,17 +95,12 @@ rule classify:
         "../envs/compun.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=growing(8000),
-        runtime=growing(120),
-        torch=torch_slots(),
-        gpu=gpu_of(CONFIG.compun.device),
+        **model_resources(CONFIG.compun.device, 8000, minutes=120),
     params:
+        **model_params(CONFIG.compun.device),
         code=code("compun.classify"),
         contents=contents(*USER_TEXTS, *USER_MODELS),
         models=asked_models(),
-        device=CONFIG.compun.device,
-        threads=CONFIG.threads,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/compun/classify.py"
 
@@ -127,8 +115,6 @@ rule analyze_choices:
         analysis=f"{COMPUN}/analysis.csv",
     log:
         "<logs>/compun/compun/analyze_choices.log",
-    benchmark:
-        "<logs>/compun/compun/analyze_choices.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -155,8 +141,6 @@ if CONFIG.compun.human:
             summary=f"{COMPUN}/human/tasks.json",
         log:
             "<logs>/compun/compun/sample_compun_tasks.log",
-        benchmark:
-            "<logs>/compun/compun/sample_compun_tasks.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -181,8 +165,6 @@ if ANSWERS:
             by_worker=f"{COMPUN}/human/workers.csv",
         log:
             "<logs>/compun/compun/analyze_people.log",
-        benchmark:
-            "<logs>/compun/compun/analyze_people.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -206,14 +188,11 @@ rule draw_compun:
         page=of_section("compun", "compun.html", table="the page to read"),
     log:
         "<logs>/compun/draw_compun.log",
-    benchmark:
-        "<logs>/compun/draw_compun.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
+        **PLACE,
         code=code("compun.draw_compun"),
-        dataset=DATASET,
-        results=RESULTS,
         settings=shown_settings("compun"),
     script:
         "../workflow_scripts/compun/draw_compun.py"

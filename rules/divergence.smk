@@ -6,15 +6,8 @@
 rule measure_splits:
     """Measure the atom and compound divergence of each test split from train."""
     input:
-        captions="<dataset>/captions.parquet",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("captions", "pairs", "ranking", "splits", "swapped", "prompts", "nouns", "compounds"),
         adjectives=read_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
     output:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",

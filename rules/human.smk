@@ -6,14 +6,7 @@
 rule sample_tasks:
     """Sample tasks for people, and write them as Label Studio projects."""
     input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        files="<dataset>/images",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "swapped", "prompts"),
         manifests=of_shown_generators("generated/{generator}/manifest.parquet"),
         generated=of_shown_generators("generated/{generator}/images"),
         # All judges score the same images.
@@ -26,14 +19,11 @@ rule sample_tasks:
         summary="<dataset>/{composition}/human/tasks.json",
     log:
         "<logs>/human/{composition}/sample_tasks.log",
-    benchmark:
-        "<logs>/human/{composition}/sample_tasks.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
+        **PLACE,
         code=code("human.sample_tasks"),
-        dataset=DATASET,
-        results=RESULTS,
         generators=shown_generators(),
         sampling=section(CONFIG.human, Sampling),
         consent=CONFIG.human.consent,
@@ -54,8 +44,6 @@ rule analyze:
         summary="<dataset>/{composition}/human/analysis.json",
     log:
         "<logs>/human/{composition}/analyze.log",
-    benchmark:
-        "<logs>/human/{composition}/analyze.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

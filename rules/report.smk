@@ -74,8 +74,6 @@ rule make_page:
         page=score_table("report", "html", "the page to read", caption="page"),
     log:
         "<logs>/report/make_page.log",
-    benchmark:
-        "<logs>/report/make_page.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -107,16 +105,12 @@ rule list_entries:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        **judging(4000),
+        **model_resources(CONFIG.judge.device, 4000),
     params:
         **whole_run(),
+        **SEEN,
+        **ENCODING,
         code=code("report.list_entries"),
         judge=CONFIG.judges[0],
-        train_on=CONFIG.judge.train_on,
-        halves=CONFIG.seeds.halves,
-        batch=CONFIG.score.batch,
-        threads=CONFIG.threads,
-        device=CONFIG.judge.device,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/report/list_entries.py"

@@ -66,8 +66,6 @@ rule join_tables:
         joined=expand("<results>/{name}", name=TABLES),
     log:
         "<logs>/runs/join_tables.log",
-    benchmark:
-        "<logs>/runs/join_tables.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

@@ -8,7 +8,6 @@ sys.path.insert(0, workflow.basedir)
 
 from compclip.core.code import code_hash
 from compclip.core.errors import UserError
-from compclip.core.step import command
 from workflow_scripts.workflow.check import check_jobs
 from workflow_scripts.workflow.config import snakemake_config
 

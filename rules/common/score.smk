@@ -2,10 +2,8 @@
 from compclip.score.config import Fid, Scoring
 
 # Params of the rules that score generators, and of those that encode with a judge.
-SCORING = dict(dataset=DATASET, results=RESULTS, scoring=section(CONFIG.score, Scoring), seed=CONFIG.seed)
-SCORING |= dict(prompts=CONFIG.split.prompts, train_on=CONFIG.judge.train_on, halves=CONFIG.seeds.halves)
-TORCH = dict(threads=CONFIG.threads, device=CONFIG.judge.device, cache=undecisive(CONFIG.cache))
-ENCODING = dict(batch=CONFIG.score.batch, **TORCH)
+SCORING = dict(**PLACE, **SEEN, scoring=section(CONFIG.score, Scoring), seed=CONFIG.seed, prompts=CONFIG.split.prompts)
+ENCODING = dict(batch=CONFIG.score.batch, **model_params(CONFIG.judge.device))
 
 
 def served_splits(generators):
@@ -16,12 +14,6 @@ def served_splits(generators):
 def of_generators(path, generators):
     """The same path for each generator."""
     return expand(path, generator=generators, allow_missing=True)
-
-
-def judging(memory, minutes=60):
-    """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
-    gpu = gpu_of(CONFIG.judge.device)
-    return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(minutes), "gpu": gpu}
 
 
 def fid_generators():
