@@ -9,21 +9,19 @@ from compclip.core import plugins
 from compclip.core.fingerprint import fingerprint
 
 RESULTS = CONFIG.results
-LOGS = f"{RESULTS}/logs"
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
-# Params that rules share: names in paths, what places the split, whom judges have seen.
+DATA = f"{RESULTS}/{DATASET}"
+# Params that rules share: the data set's place, and which images judges have seen.
 PLACE = {"dataset": DATASET, "results": RESULTS}
-SPLITTING = {"dataset": DATASET, "seed": CONFIG.seeds.split}
 SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <name> its name.
+# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>.
 pathvars:
     results=RESULTS,
-    dataset=f"{RESULTS}/{DATASET}",
-    name=DATASET,
-    logs=LOGS,
+    dataset=DATA,
+    logs=f"{RESULTS}/logs",
 
 
 wildcard_constraints:
@@ -63,6 +61,28 @@ def inputs(*names):
     return {name: INPUTS[name] for name in names}
 
 
+def of_compositions(*names):
+    """Return these files of all compositions."""
+    return [f"{DATA}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
+
+
+def in_report(path, caption, category, subcategory=None, **labels):
+    """Return a file that Snakemake's report shows."""
+    caption = f"../compclip/report/captions/{caption}.rst"
+    return report(path, caption=caption, category=category, subcategory=subcategory, labels=labels)
+
+
+def figure(name, caption=None):
+    """Return a figure of a composition, with the caption of its name or ``caption``."""
+    path = f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg"
+    return in_report(path, caption or name, "Figures", "{composition}", figure=name.replace("_", " "))
+
+
+def figures(*names):
+    """Return several figures by name."""
+    return {name: figure(name) for name in names}
+
+
 def torch_slots():
     """Return the units of the ``torch`` resource that a job takes: jobs with several threads run one after another."""
     return 1 if CONFIG.threads > 1 else 0
@@ -80,10 +100,10 @@ include: "common/divergence.smk"
 include: "common/judge.smk"
 include: "common/generate.smk"
 include: "common/score.smk"
-include: "common/report.smk"
 include: "common/specs.smk"
 include: "common/compun.smk"
 include: "common/human.smk"
+include: "common/report.smk"
 
 
 # What inputs() returns.

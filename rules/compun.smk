@@ -2,8 +2,6 @@
 # Needs a list of compounds with three images of each, the user's or drawn here. Gives which of the three each model
 # chooses, by every prompt, accuracies and tests, and tasks to ask people the same. Included if the config has compun.
 
-COMPUN = "<dataset>/compun"
-
 if DRAWN:
 
     rule draw_compounds:
@@ -59,7 +57,8 @@ if DRAWN:
 rule load_compounds:
     """Read the compounds and the three images of each; count the incomplete ones."""
     input:
-        **compound_files(),
+        file=USER_COMPOUNDS[0] if USER_COMPOUNDS else f"{COMPUN}/drawn/list.csv",
+        source=USER_COMPOUNDS[1] if USER_COMPOUNDS else f"{COMPUN}/drawn/images",
     output:
         compounds=f"{COMPUN}/compounds.parquet",
         images=f"{COMPUN}/images.parquet",
@@ -79,9 +78,7 @@ rule load_compounds:
 rule classify:
     """Ask every model, by every prompt, which of its three images shows a compound."""
     input:
-        compounds=f"{COMPUN}/compounds.parquet",
-        images=f"{COMPUN}/images.parquet",
-        folder=f"{COMPUN}/images",
+        **COMPOUNDS,
         captions=text_file("captions"),
         descriptions=text_file("descriptions"),
         files=[*SMALL_CLIPS.values(), *USER_MODELS],
@@ -100,7 +97,7 @@ rule classify:
         **model_params(CONFIG.compun.device),
         code=code("compun.classify"),
         contents=contents(*USER_TEXTS, *USER_MODELS),
-        models=asked_models(),
+        models=ASKED_MODELS,
     script:
         "../workflow_scripts/compun/classify.py"
 
@@ -130,9 +127,7 @@ if CONFIG.compun.human:
     rule sample_compun_tasks:
         """Make a task for people of each compound, and write them as Label Studio projects."""
         input:
-            compounds=f"{COMPUN}/compounds.parquet",
-            images=f"{COMPUN}/images.parquet",
-            folder=f"{COMPUN}/images",
+            **COMPOUNDS,
             template=LABEL_STUDIO,
         output:
             tasks=f"{COMPUN}/human/tasks.parquet",
@@ -179,8 +174,8 @@ if ANSWERS:
 rule draw_compun:
     """Draw how often each model is right about compound nouns, next to the paper's figures, and write the page."""
     input:
-        compun_results(),
-        analysis=f"{COMPUN_FOLDER}/analysis.csv",
+        COMPUN_RESULTS,
+        analysis=f"{COMPUN}/analysis.csv",
         templates=page_templates("compun"),
     output:
         **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},

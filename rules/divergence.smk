@@ -36,9 +36,9 @@ rule draw_divergence:
     input:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",
-        division=branch(by_divergence(), then="<dataset>/{composition}/division.json"),
+        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.json"),
     output:
-        figures=divergence_figures(),
+        figures=DIVERGENCE_FIGURES,
     log:
         "<logs>/divergence/{composition}/draw_divergence.log",
     benchmark:

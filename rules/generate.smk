@@ -32,7 +32,7 @@ rule generate_images:
         contents=generator_contents,
         seed=CONFIG.seed,
         # Kinds without a model do not rerun when it changes.
-        threads=lambda wildcards: CONFIG.threads if getattr(kind_of(wildcards.generator), "MODEL", False) else 2,
+        threads=lambda wildcards: CONFIG.threads if runs_model(wildcards.generator) else 2,
         cache=undecisive(CONFIG.cache),
         results=RESULTS,
     script:

@@ -7,10 +7,10 @@ rule sample_tasks:
     """Sample tasks for people, and write them as Label Studio projects."""
     input:
         **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "swapped", "prompts"),
-        manifests=of_shown_generators("generated/{generator}/manifest.parquet"),
-        generated=of_shown_generators("generated/{generator}/images"),
+        manifests=of_generators("generated/{generator}/manifest.parquet", SHOWN_GENERATORS),
+        generated=of_generators("generated/{generator}/images", SHOWN_GENERATORS),
         # All judges score the same images.
-        scores=of_shown_generators(f"scores/{CONFIG.judges[0]}/{{generator}}"),
+        scores=of_generators(f"scores/{CONFIG.judges[0]}/{{generator}}", SHOWN_GENERATORS),
         template=LABEL_STUDIO,
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
@@ -24,7 +24,7 @@ rule sample_tasks:
     params:
         **PLACE,
         code=code("human.sample_tasks"),
-        generators=shown_generators(),
+        generators=SHOWN_GENERATORS,
         sampling=section(CONFIG.human, Sampling),
         consent=CONFIG.human.consent,
         seed=CONFIG.seed,
@@ -38,7 +38,7 @@ rule analyze:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=CONFIG.human.answers,
         other=[*CONFIG.human.scores.values()],
-        scores=[of_shown_generators(f"scores/{judge}/{{generator}}") for judge in CONFIG.judges],
+        scores=[of_generators(f"scores/{judge}/{{generator}}", SHOWN_GENERATORS) for judge in CONFIG.judges],
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",

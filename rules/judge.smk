@@ -17,9 +17,9 @@ if CONFIG.judge.hard_negatives:
         conda:
             "../envs/base.yaml"
         params:
-            code=code("judge.make_negatives"),
             **SPLITTING,
             **SEEN,
+            code=code("judge.make_negatives"),
             hard_negatives=CONFIG.judge.hard_negatives,
         script:
             "../workflow_scripts/judge/make_negatives.py"

@@ -9,11 +9,11 @@ if GENERATORS:
         """Score the images of all generators by the trained judge."""
         input:
             **inputs("captions", "images", "files", "splits", "swapped", "prompts", "variants"),
-            manifests=of_generators("<dataset>/{composition}/generated/{generator}/manifest.parquet", GENERATORS),
-            made=of_generators("<dataset>/{composition}/generated/{generator}/images", GENERATORS),
+            manifests=of_generators("generated/{generator}/manifest.parquet", GENERATORS),
+            made=of_generators("generated/{generator}/images", GENERATORS),
             judge="<dataset>/{composition}/judges/{judge}",
         output:
-            scores=directory(of_generators("<dataset>/{composition}/scores/{judge}/{generator}", GENERATORS)),
+            scores=directory(of_generators("scores/{judge}/{generator}", GENERATORS)),
         log:
             "<logs>/score/{composition}/score_images.{judge}.log",
         benchmark:
@@ -32,7 +32,7 @@ if GENERATORS:
             "../workflow_scripts/score/score_images.py"
 
 
-if oracle_generators():
+if ORACLE_GENERATORS:
 
     rule score_oracle:
         """Score the drawn scenes of all generators by the oracle, which knows what was drawn."""
@@ -40,12 +40,10 @@ if oracle_generators():
             **inputs("captions", "images", "splits", "swapped", "prompts", "variants"),
             scenes="<dataset>/scenes.parquet",
             facts="<dataset>/facts.parquet",
-            manifests=of_generators(
-                "<dataset>/{composition}/generated/{generator}/manifest.parquet", oracle_generators()
-            ),
-            drawn=of_generators("<dataset>/{composition}/generated/{generator}/scenes.parquet", generators(scenes=True)),
+            manifests=of_generators("generated/{generator}/manifest.parquet", ORACLE_GENERATORS),
+            drawn=of_generators("generated/{generator}/scenes.parquet", generators(scenes=True)),
         output:
-            scores=directory(of_generators("<dataset>/{composition}/scores/oracle/{generator}", oracle_generators())),
+            scores=directory(of_generators("scores/oracle/{generator}", ORACLE_GENERATORS)),
         log:
             "<logs>/score/{composition}/score_oracle.log",
         benchmark:
@@ -55,7 +53,7 @@ if oracle_generators():
         params:
             **SCORING,
             code=code("score.score_oracle"),
-            serves=served_splits(oracle_generators()),
+            serves=served_splits(ORACLE_GENERATORS),
         script:
             "../workflow_scripts/score/score_oracle.py"
 
@@ -63,9 +61,9 @@ if oracle_generators():
 rule measure_health:
     """Measure whether a judge reads held-out pairs as well as seen ones."""
     input:
+        **inputs("captions", "images", "files", "pairs", "prompts", "swapped", "variants"),
         manifest=drawn_as_asked("manifest.parquet"),
         made=drawn_as_asked("images"),
-        **inputs("captions", "images", "files", "pairs", "prompts", "swapped", "variants"),
         judge="<dataset>/{composition}/judges/{judge}",
     output:
         health="<dataset>/{composition}/health/{judge}.json",

@@ -183,8 +183,8 @@ rule draw_specs:
     conda:
         "../envs/base.yaml"
     params:
-        code=code("specs.draw_specs"),
         **PLACE,
+        code=code("specs.draw_specs"),
         settings=shown_settings("specs"),
     script:
         "../workflow_scripts/specs/draw_specs.py"

@@ -20,9 +20,9 @@ rule divide_images:
     resources:
         runtime=growing(120),
     params:
+        **SPLITTING,
         code=code("split.divide_images"),
         divergence=section(CONFIG.split.divergence),
-        **SPLITTING,
     script:
         "../workflow_scripts/split/divide_images.py"
 
@@ -31,8 +31,8 @@ rule sample_heldout:
     """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
-        pairs=branch(by_divergence() or CONFIG.split.heldout.pairs, then=pairs_table),
-        division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
+        pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs, then=pairs_table),
+        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
         adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=adjective_lexicons),
         nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=NOUN_LEXICON),
     output:
@@ -44,11 +44,12 @@ rule sample_heldout:
     conda:
         "../envs/base.yaml"
     params:
+        **SPLITTING,
         code=code("split.sample_heldout"),
         draw=section(CONFIG.split.heldout, Draw),
         listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
-        **PUBLISHED_SPLIT,
-        **SPLITTING,
+        published=published_split,
+        contents=published_contents,
     script:
         "../workflow_scripts/split/sample_heldout.py"
 
@@ -57,7 +58,7 @@ rule make_splits:
     """Divide the images into train, test_seen and test_unseen, or take a published or divergent division."""
     input:
         **inputs("captions", "pairs", "ranking", "heldout", "adjectives", "nouns", "compounds"),
-        division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
+        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
     output:
         splits="<dataset>/{composition}/splits.parquet",
         csv="<dataset>/{composition}/splits.csv",
@@ -71,10 +72,11 @@ rule make_splits:
     conda:
         "../envs/base.yaml"
     params:
+        **SPLITTING,
         code=code("split.make_splits"),
         test_seen=CONFIG.split.test_seen,
-        **PUBLISHED_SPLIT,
-        **SPLITTING,
+        published=published_split,
+        contents=published_contents,
     script:
         "../workflow_scripts/split/make_splits.py"
 
@@ -95,10 +97,10 @@ rule swap_adjectives:
     conda:
         "../envs/base.yaml"
     params:
+        **SPLITTING,
         code=code("split.swap_adjectives"),
         published=published_data,
         contents=published_contents,
-        **SPLITTING,
     script:
         "../workflow_scripts/split/swap_adjectives.py"
 
@@ -119,13 +121,13 @@ rule make_prompts:
     conda:
         "../envs/base.yaml"
     params:
+        **SEEN,
+        **SPLITTING,
         code=code("split.make_prompts"),
         prompts=CONFIG.split.prompts,
         draws=CONFIG.split.draws,
         per_image=CONFIG.split.per_image,
-        **SEEN,
         candidates=undecisive(CONFIG.score.candidates),
-        **SPLITTING,
     script:
         "../workflow_scripts/split/make_prompts.py"
 
@@ -219,7 +221,7 @@ rule draw_splits:
     input:
         **inputs("pairs", "ranking", "splits", "swapped", "prompts"),
     output:
-        **split_figures(),
+        **SPLIT_FIGURES,
     log:
         "<logs>/split/{composition}/draw_splits.log",
     benchmark:
@@ -227,9 +229,9 @@ rule draw_splits:
     conda:
         "../envs/base.yaml"
     params:
+        **SPLITTING,
         code=code("split.draw_splits"),
         dominant=lambda wildcards: CONFIG.score.balance.dominant_of(wildcards.composition),
         ratio=CONFIG.score.balance.ratio,
-        **SPLITTING,
     script:
         "../workflow_scripts/split/draw_splits.py"

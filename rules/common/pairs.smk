@@ -1,6 +1,4 @@
 # pairs: the lexicons and shards.
-
-
 from pathlib import Path
 
 from compclip.core.layout import SHARED, Layout
