@@ -21,12 +21,11 @@ rule measure_splits:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("divergence.measure_splits"),
         settings=section(CONFIG.divergence),
-        model=CONFIG.pairs.model,
         seed=CONFIG.seed,
         dataset=DATASET,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/divergence/measure_splits.py"
 

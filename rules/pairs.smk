@@ -20,9 +20,8 @@ rule extract_shard:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("pairs.extract_shard"),
-        model=CONFIG.pairs.model,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/pairs/extract_shard.py"
 
@@ -47,9 +46,8 @@ rule extract_pairs:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("pairs.extract_pairs"),
-        model=CONFIG.pairs.model,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/pairs/extract_pairs.py"
 
@@ -62,6 +60,8 @@ rule rank_pairs:
         ranking="<dataset>/{composition}/ranking.parquet",
     log:
         "<logs>/pairs/{composition}/rank_pairs.log",
+    benchmark:
+        "<logs>/pairs/{composition}/rank_pairs.benchmark.tsv"
     group:
         "split"
     conda:

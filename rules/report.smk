@@ -9,8 +9,7 @@ report: "../compclip/report/captions/workflow.rst"
 rule make_table:
     """Gather all scores in the table, compare them, and print it."""
     input:
-        scores=of_compositions(*(f"scores/{judge}/{name}" for judge in CONFIG.judges for name in GENERATORS))
-        + ORACLE_SCORES,
+        scores=SCORES + ORACLE_SCORES,
         swapped=of_compositions("swapped.parquet"),
         heldout=of_compositions("heldout.json"),
         divergence=of_compositions("divergence.parquet"),
@@ -75,6 +74,8 @@ rule make_page:
         page=in_report("<results>/report.html", "page", "Scores", table="the page to read"),
     log:
         "<logs>/report/make_page.log",
+    benchmark:
+        "<logs>/report/make_page.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

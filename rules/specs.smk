@@ -105,9 +105,8 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("specs.cut_captions"),
-        model=CONFIG.pairs.model,
-        cache=undecisive(CONFIG.cache),
         contents=users_files(LONG_CAPTIONS, LONG_IMAGES),
     script:
         "../workflow_scripts/specs/cut_captions.py"

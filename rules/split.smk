@@ -39,6 +39,8 @@ rule sample_heldout:
         heldout="<dataset>/{composition}/heldout.json",
     log:
         "<logs>/split/{composition}/sample_heldout.log",
+    benchmark:
+        "<logs>/split/{composition}/sample_heldout.benchmark.tsv"
     group:
         "split"
     conda:
@@ -116,6 +118,8 @@ rule make_prompts:
         widths="<dataset>/{composition}/widths.json",
     log:
         "<logs>/split/{composition}/make_prompts.log",
+    benchmark:
+        "<logs>/split/{composition}/make_prompts.benchmark.tsv"
     group:
         "split"
     conda:

@@ -34,6 +34,8 @@ def caption_shards(wildcards):
     return [str(folder / f"{shard}-of-{shards}.parquet") for shard in range(1, shards + 1) if shards > 1]
 
 
+# Params of the rules that parse.
+PARSING = {"model": CONFIG.pairs.model, "cache": undecisive(CONFIG.cache)}
 # The noun lexicon, or nothing where any noun goes; the compound nouns that are one noun each.
 NOUN_LEXICON = f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml" if CONFIG.pairs.nouns else []
 COMPOUND_LEXICON = "lexicons/compounds/common.yaml"

@@ -12,6 +12,7 @@ SCORE_FIGURES = figures("scores", "gaps", "pairs", "loss")
 # All figures of the page, apart from those of stages with a section of their own.
 DRAWN_FIGURES = [*SPLIT_FIGURES.values(), *DIVERGENCE_FIGURES, *([] if CAPTIONS_ALONE else SCORE_FIGURES.values())]
 SHOWN_FIGURES = expand([str(path) for path in DRAWN_FIGURES], composition=CONFIG.compositions)
+
 # What pages read, apart from tables and figures: examples, counts and the stages' sections.
 LAYOUTS = [Layout(Path("<results>"), DATASET, composition) for composition in CONFIG.compositions]
 PAIRS_READ = list(dict.fromkeys(str(of.read / "pairs.parquet") for of in LAYOUTS))
@@ -21,13 +22,15 @@ PAGE_READS += [*SPLIT_SHOWN, *DIVERGENCE_SHOWN, *SPECS_SHOWN, *COMPUN_SHOWN]
 PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACLE_SCORES]
 ENTRIES_READ = [*of_compositions("splits.parquet", f"judges/{CONFIG.judges[0]}"), *EXAMPLES, *PAIRS_READ]
 ENTRIES_READ += [path for of in LAYOUTS for path in of.pictures(GENERATORS)]
+
 # What a run makes: the table and the page or, of captions alone, the splits and the page.
 OUTPUTS = of_compositions("splits.csv", "swapped.parquet", "prompts.jsonl", "widths.json", "audit.json", "export")
 OUTPUTS += [*of_compositions("divergence.parquet"), f"{RESULTS}/report.html", *SPECS_OUTPUTS, *COMPUN_OUTPUTS]
-TABLES = ["table.csv", "table.md", "table.tex", "comparisons.csv", "pairs.csv", "metrics.json", "entries.html"]
-OUTPUTS += (
-    SHOWN_FIGURES if CAPTIONS_ALONE else HEALTHS + FIDS + HUMAN_OUTPUTS + [f"{RESULTS}/{name}" for name in TABLES]
-)
+if CAPTIONS_ALONE:
+    OUTPUTS += SHOWN_FIGURES
+else:
+    OUTPUTS += [f"{RESULTS}/{name}" for name in ("metrics.json", "comparisons.csv", "pairs.csv", "entries.html")]
+    OUTPUTS += [f"{RESULTS}/table.{suffix}" for suffix in ("csv", "md", "tex")] + HEALTHS + FIDS + HUMAN_OUTPUTS
 
 
 def page_templates(*stages):
@@ -38,9 +41,8 @@ def page_templates(*stages):
 
 def of_section(stage, name, **labels):
     """Return a file of a stage with a page of its own."""
-    return in_report(
-        f"{RESULTS}/{name}", stage, {"specs": "Long captions", "compun": "Compound nouns"}[stage], **labels
-    )
+    category = {"specs": "Long captions", "compun": "Compound nouns"}[stage]
+    return in_report(f"{RESULTS}/{name}", stage, category, **labels)
 
 
 def shown_settings(stage):

@@ -10,6 +10,7 @@ FIDS = of_compositions(*(f"fid/{name}.json" for name in FID_GENERATORS))
 # Generators whose scenes are known: those that give them, and those that show real sketches, since they read only images.
 ORACLE_GENERATORS = [name for name in GENERATORS if gives_scenes(name) or reads(kind_of(name)) == ("images",)]
 ORACLE_GENERATORS = ORACLE_GENERATORS if {"scenes", "facts"} <= set(SOURCE_TABLES) else []
+SCORES = of_compositions(*(f"scores/{judge}/{name}" for judge in CONFIG.judges for name in GENERATORS))
 ORACLE_SCORES = of_compositions(*(f"scores/oracle/{name}" for name in ORACLE_GENERATORS))
 HEALTHS = of_compositions(*(f"health/{judge}.json" for judge in CONFIG.judges))
 # What the page's section of the judge reads.
