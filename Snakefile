@@ -43,4 +43,4 @@ else:
 rule all:
     default_target: True
     input:
-        final_outputs,
+        OUTPUTS,

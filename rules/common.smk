@@ -1,4 +1,4 @@
-# The Python of the rules: here paths, params and resources; common/ has a file for each stage.
+# The Python of the rules: here inputs, params and resources; common/ has a file for each stage.
 from functools import cache
 
 
@@ -9,17 +9,19 @@ from compclip.core import plugins
 from compclip.core.fingerprint import fingerprint
 
 RESULTS = CONFIG.results
-LOGS = f"{RESULTS}/logs"
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
+DATA = f"{RESULTS}/{DATASET}"
+# Params that rules share: the data set's place, and which images judges have seen.
+PLACE = {"dataset": DATASET, "results": RESULTS}
+SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <name> its name.
+# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>.
 pathvars:
     results=RESULTS,
-    dataset=f"{RESULTS}/{DATASET}",
-    name=DATASET,
-    logs=LOGS,
+    dataset=DATA,
+    logs=f"{RESULTS}/logs",
 
 
 wildcard_constraints:
@@ -43,12 +45,6 @@ def undecisive(value):
     return lambda wildcards, input: value
 
 
-def config_of(wildcards):
-    """Return the config of a job: {composition} in the path of the judge's weights is replaced."""
-    composition = dict(wildcards.items()).get("composition")
-    return CONFIG.model_copy(update={"judge": CONFIG.judge.of(composition)}) if composition else CONFIG
-
-
 @cache
 def contents_of(*places):
     """Return a fingerprint of the user's files and folders: as a param, it reruns a rule when their content changes."""
@@ -58,6 +54,33 @@ def contents_of(*places):
 def contents(*places):
     """Return the same as a param, computed when a job needs it."""
     return lambda wildcards: contents_of(*places)
+
+
+def inputs(*names):
+    """Return artifacts and lexicons that many rules read, as inputs of these names."""
+    return {name: INPUTS[name] for name in names}
+
+
+def of_compositions(*names):
+    """Return these files of all compositions."""
+    return [f"{DATA}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
+
+
+def in_report(path, caption, category, subcategory=None, **labels):
+    """Return a file that Snakemake's report shows."""
+    caption = f"../compclip/report/captions/{caption}.rst"
+    return report(path, caption=caption, category=category, subcategory=subcategory, labels=labels)
+
+
+def figure(name, caption=None):
+    """Return a figure of a composition, with the caption of its name or ``caption``."""
+    path = f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg"
+    return in_report(path, caption or name, "Figures", "{composition}", figure=name.replace("_", " "))
+
+
+def figures(*names):
+    """Return several figures by name."""
+    return {name: figure(name) for name in names}
 
 
 def torch_slots():
@@ -70,11 +93,6 @@ def growing(amount):
     return lambda wildcards, attempt: amount * attempt
 
 
-def shards_of(section):
-    """Return the names of the shards that a section of the config asks for, in order; none if one job does the work."""
-    return [f"{shard}-of-{section.shards}" for shard in range(1, section.shards + 1)] if section.shards > 1 else []
-
-
 include: "common/dataset.smk"
 include: "common/pairs.smk"
 include: "common/split.smk"
@@ -82,7 +100,16 @@ include: "common/divergence.smk"
 include: "common/judge.smk"
 include: "common/generate.smk"
 include: "common/score.smk"
-include: "common/report.smk"
 include: "common/specs.smk"
 include: "common/compun.smk"
 include: "common/human.smk"
+include: "common/report.smk"
+
+
+# What inputs() returns.
+INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
+INPUTS |= dict(pairs=pairs_table, adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
+for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):
+    INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.parquet"
+for NAME in ("heldout", "accepted"):
+    INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.json"

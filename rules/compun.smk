@@ -2,8 +2,6 @@
 # Needs a list of compounds with three images of each, the user's or drawn here. Gives which of the three each model
 # chooses, by every prompt, accuracies and tests, and tasks to ask people the same. Included if the config has compun.
 
-COMPUN = "<dataset>/compun"
-
 if DRAWN:
 
     rule draw_compounds:
@@ -17,8 +15,6 @@ if DRAWN:
             training=expand("<dataset>/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]),
         log:
             "<logs>/compun/compun/draw_compounds.log",
-        benchmark:
-            "<logs>/compun/compun/draw_compounds.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -48,10 +44,7 @@ if DRAWN:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            gpu=gpu_of(CONFIG.compun.device),
-            mem_mb=growing(4000),
-            runtime=growing(120),
-            torch=torch_slots(),
+            **model_resources(CONFIG.compun.device, 4000, minutes=120),
         params:
             **training_params(CONFIG.compun.judge),
             code=code("judge.train_judge"),
@@ -64,7 +57,8 @@ if DRAWN:
 rule load_compounds:
     """Read the compounds and the three images of each; count the incomplete ones."""
     input:
-        **compound_files(),
+        file=USER_COMPOUNDS[0] if USER_COMPOUNDS else f"{COMPUN}/drawn/list.csv",
+        source=USER_COMPOUNDS[1] if USER_COMPOUNDS else f"{COMPUN}/drawn/images",
     output:
         compounds=f"{COMPUN}/compounds.parquet",
         images=f"{COMPUN}/images.parquet",
@@ -72,8 +66,6 @@ rule load_compounds:
         summary=f"{COMPUN}/compounds.json",
     log:
         "<logs>/compun/compun/load_compounds.log",
-    benchmark:
-        "<logs>/compun/compun/load_compounds.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -86,9 +78,7 @@ rule load_compounds:
 rule classify:
     """Ask every model, by every prompt, which of its three images shows a compound."""
     input:
-        compounds=f"{COMPUN}/compounds.parquet",
-        images=f"{COMPUN}/images.parquet",
-        folder=f"{COMPUN}/images",
+        **COMPOUNDS,
         captions=text_file("captions"),
         descriptions=text_file("descriptions"),
         files=[*SMALL_CLIPS.values(), *USER_MODELS],
@@ -102,17 +92,12 @@ rule classify:
         "../envs/compun.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=growing(8000),
-        runtime=growing(120),
-        torch=torch_slots(),
-        gpu=gpu_of(CONFIG.compun.device),
+        **model_resources(CONFIG.compun.device, 8000, minutes=120),
     params:
+        **model_params(CONFIG.compun.device),
         code=code("compun.classify"),
         contents=contents(*USER_TEXTS, *USER_MODELS),
-        models=asked_models(),
-        device=CONFIG.compun.device,
-        threads=CONFIG.threads,
-        cache=undecisive(CONFIG.cache),
+        models=ASKED_MODELS,
     script:
         "../workflow_scripts/compun/classify.py"
 
@@ -127,8 +112,6 @@ rule analyze_choices:
         analysis=f"{COMPUN}/analysis.csv",
     log:
         "<logs>/compun/compun/analyze_choices.log",
-    benchmark:
-        "<logs>/compun/compun/analyze_choices.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
@@ -144,9 +127,7 @@ if CONFIG.compun.human:
     rule sample_compun_tasks:
         """Make a task for people of each compound, and write them as Label Studio projects."""
         input:
-            compounds=f"{COMPUN}/compounds.parquet",
-            images=f"{COMPUN}/images.parquet",
-            folder=f"{COMPUN}/images",
+            **COMPOUNDS,
             template=LABEL_STUDIO,
         output:
             tasks=f"{COMPUN}/human/tasks.parquet",
@@ -155,8 +136,6 @@ if CONFIG.compun.human:
             summary=f"{COMPUN}/human/tasks.json",
         log:
             "<logs>/compun/compun/sample_compun_tasks.log",
-        benchmark:
-            "<logs>/compun/compun/sample_compun_tasks.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -181,8 +160,6 @@ if ANSWERS:
             by_worker=f"{COMPUN}/human/workers.csv",
         log:
             "<logs>/compun/compun/analyze_people.log",
-        benchmark:
-            "<logs>/compun/compun/analyze_people.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -197,8 +174,8 @@ if ANSWERS:
 rule draw_compun:
     """Draw how often each model is right about compound nouns, next to the paper's figures, and write the page."""
     input:
-        compun_results(),
-        analysis=f"{COMPUN_FOLDER}/analysis.csv",
+        COMPUN_RESULTS,
+        analysis=f"{COMPUN}/analysis.csv",
         templates=page_templates("compun"),
     output:
         **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},
@@ -206,14 +183,11 @@ rule draw_compun:
         page=of_section("compun", "compun.html", table="the page to read"),
     log:
         "<logs>/compun/draw_compun.log",
-    benchmark:
-        "<logs>/compun/draw_compun.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
+        **PLACE,
         code=code("compun.draw_compun"),
-        dataset=DATASET,
-        results=RESULTS,
         settings=shown_settings("compun"),
     script:
         "../workflow_scripts/compun/draw_compun.py"

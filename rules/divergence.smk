@@ -6,15 +6,8 @@
 rule measure_splits:
     """Measure the atom and compound divergence of each test split from train."""
     input:
-        captions="<dataset>/captions.parquet",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("captions", "pairs", "ranking", "splits", "swapped", "prompts", "nouns", "compounds"),
         adjectives=read_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
     output:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",
@@ -28,12 +21,11 @@ rule measure_splits:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("divergence.measure_splits"),
         settings=section(CONFIG.divergence),
-        model=CONFIG.pairs.model,
         seed=CONFIG.seed,
         dataset=DATASET,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/divergence/measure_splits.py"
 
@@ -43,9 +35,9 @@ rule draw_divergence:
     input:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",
-        division=branch(by_divergence(), then="<dataset>/{composition}/division.json"),
+        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.json"),
     output:
-        figures=divergence_figures(),
+        figures=DIVERGENCE_FIGURES,
     log:
         "<logs>/divergence/{composition}/draw_divergence.log",
     benchmark:

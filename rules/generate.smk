@@ -32,7 +32,7 @@ rule generate_images:
         contents=generator_contents,
         seed=CONFIG.seed,
         # Kinds without a model do not rerun when it changes.
-        threads=lambda wildcards: CONFIG.threads if getattr(kind_of(wildcards.generator), "MODEL", False) else 2,
+        threads=lambda wildcards: CONFIG.threads if runs_model(wildcards.generator) else 2,
         cache=undecisive(CONFIG.cache),
         results=RESULTS,
     script:
@@ -67,24 +67,17 @@ use rule generate_images as generate_by_model with:
 rule export_layout:
     """Write the splits in the data layout of AttnGAN, from which DM-GAN, ControlGAN and DF-GAN train and draw."""
     input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        files="<dataset>/images",
-        splits="<dataset>/{composition}/splits.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("captions", "images", "files", "splits", "prompts"),
     output:
         folder=directory("<dataset>/{composition}/layout"),
     log:
         "<logs>/generate/{composition}/export_layout.log",
-    benchmark:
-        "<logs>/generate/{composition}/export_layout.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     resources:
         runtime=growing(60),
     params:
+        **PLACE,
         code=code("generate.export_layout"),
-        dataset=DATASET,
-        results=RESULTS,
     script:
         "../workflow_scripts/generate/export_layout.py"

@@ -5,10 +5,8 @@
 rule extract_shard:
     """Find the pairs of one shard of the captions."""
     input:
-        captions="<dataset>/captions.parquet",
+        **inputs("captions", "nouns", "compounds"),
         adjectives=read_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
     output:
         found="<dataset>/{own}pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
     log:
@@ -22,9 +20,8 @@ rule extract_shard:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("pairs.extract_shard"),
-        model=CONFIG.pairs.model,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/pairs/extract_shard.py"
 
@@ -32,10 +29,8 @@ rule extract_shard:
 rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
-        captions="<dataset>/captions.parquet",
+        **inputs("captions", "nouns", "compounds"),
         adjectives=read_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
         extracted=caption_shards,
     output:
         pairs="<dataset>/{own}pairs.parquet",
@@ -51,9 +46,8 @@ rule extract_pairs:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("pairs.extract_pairs"),
-        model=CONFIG.pairs.model,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/pairs/extract_pairs.py"
 
@@ -61,9 +55,7 @@ rule extract_pairs:
 rule rank_pairs:
     """Select a composition's adjectives and nouns, and rank their pairs by frequency."""
     input:
-        pairs=pairs_table,
-        adjectives=adjective_lexicons,
-        nouns=NOUN_LEXICON,
+        **inputs("pairs", "adjectives", "nouns"),
     output:
         ranking="<dataset>/{composition}/ranking.parquet",
     log:

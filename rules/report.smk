@@ -9,19 +9,19 @@ report: "../compclip/report/captions/workflow.rst"
 rule make_table:
     """Gather all scores in the table, compare them, and print it."""
     input:
-        scores=all_scores,
-        swapped=expand("<dataset>/{composition}/swapped.parquet", composition=CONFIG.compositions),
+        scores=SCORES + ORACLE_SCORES,
+        swapped=of_compositions("swapped.parquet"),
         heldout=of_compositions("heldout.json"),
         divergence=of_compositions("divergence.parquet"),
-        fid=all_fids(),
-        healths=of_compositions(*health_files()),
+        fid=FIDS,
+        healths=HEALTHS,
         templates=page_templates("report"),
     output:
-        csv=score_table("table", "csv", "every score"),
+        csv=in_report("<results>/table.csv", "table", "Scores", table="every score"),
         md="<results>/table.md",
         tex="<results>/table.tex",
-        comparisons=score_table("comparisons", "csv", "differences"),
-        pairs=score_table("pairs", "csv", "scores by pair"),
+        comparisons=in_report("<results>/comparisons.csv", "comparisons", "Scores", table="differences"),
+        pairs=in_report("<results>/pairs.csv", "pairs", "Scores", table="scores by pair"),
         metrics="<results>/metrics.json",
     log:
         "<logs>/report/make_table.log",
@@ -30,9 +30,9 @@ rule make_table:
     conda:
         "../envs/base.yaml"
     params:
-        **readable(),
+        **READABLE,
         code=code("report.make_table"),
-        oracle=oracle_generators(),
+        oracle=ORACLE_GENERATORS,
         chunks=CONFIG.score.chunks,
         bootstrap=CONFIG.score.bootstrap,
     script:
@@ -47,7 +47,7 @@ rule draw_scores:
         differences="<results>/comparisons.csv",
         by_pair="<results>/pairs.csv",
     output:
-        **figures(SCORE_FIGURES),
+        **SCORE_FIGURES,
     log:
         "<logs>/report/{composition}/draw_scores.log",
     benchmark:
@@ -65,13 +65,13 @@ rule draw_scores:
 rule make_page:
     """Write the page that shows everything, with examples."""
     input:
-        table=page_tables("table"),
-        comparisons=page_tables("comparisons"),
-        figures=shown_figures,
-        shown=page_reads(),
+        table=branch(not CAPTIONS_ALONE, then="<results>/table.csv"),
+        comparisons=branch(not CAPTIONS_ALONE, then="<results>/comparisons.csv"),
+        figures=SHOWN_FIGURES,
+        shown=PAGE_READS,
         templates=page_templates("report", "divergence", "score", "split", *SECTIONS),
     output:
-        page=score_table("report", "html", "the page to read", caption="page"),
+        page=in_report("<results>/report.html", "page", "Scores", table="the page to read"),
     log:
         "<logs>/report/make_page.log",
     benchmark:
@@ -79,7 +79,7 @@ rule make_page:
     conda:
         "../envs/base.yaml"
     params:
-        **readable(),
+        **READABLE,
         code=code("report.make_page", *(f"workflow_scripts.{stage}.section" for stage in SECTIONS)),
         sections=SECTIONS,
         about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
@@ -94,10 +94,10 @@ rule make_page:
 rule list_entries:
     """Write the page of every judged image, with its prompt, its rank and the nearest wrong caption."""
     input:
-        entries_read(),
+        ENTRIES_READ,
         templates=page_templates("report"),
     output:
-        page=score_table("entries", "html", "every judged image"),
+        page=in_report("<results>/entries.html", "entries", "Scores", table="every judged image"),
         data=directory("<results>/entries"),
     log:
         "<logs>/report/list_entries.log",
@@ -107,16 +107,12 @@ rule list_entries:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        **judging(4000),
+        **model_resources(CONFIG.judge.device, 4000),
     params:
-        **whole_run(),
+        **WHOLE_RUN,
+        **SEEN,
+        **ENCODING,
         code=code("report.list_entries"),
         judge=CONFIG.judges[0],
-        train_on=CONFIG.judge.train_on,
-        halves=CONFIG.seeds.halves,
-        batch=CONFIG.score.batch,
-        threads=CONFIG.threads,
-        device=CONFIG.judge.device,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/report/list_entries.py"

@@ -49,13 +49,12 @@ def of_run(run):
 
 
 # The folders of the runs that have a table; runs of captions without images have none.
-SCORED = {run: of_run(run).RESULTS for run in CONFIG.runs if not of_run(run).captions_alone()}
+SCORED = {run: of_run(run).RESULTS for run in CONFIG.runs if not of_run(run).CAPTIONS_ALONE}
 
 
-def final_outputs(wildcards):
-    """Return the final outputs of each run, and the common table."""
-    own = [output for run in CONFIG.runs for output in of_run(run).final_outputs(wildcards)]
-    return own + [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
+# What each run makes, and the common table.
+OUTPUTS = [output for run in CONFIG.runs for output in of_run(run).OUTPUTS]
+OUTPUTS += [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
 
 
 rule join_tables:
@@ -66,8 +65,6 @@ rule join_tables:
         joined=expand("<results>/{name}", name=TABLES),
     log:
         "<logs>/runs/join_tables.log",
-    benchmark:
-        "<logs>/runs/join_tables.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:

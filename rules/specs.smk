@@ -25,8 +25,6 @@ if CONFIG.specs.data is None:
             splits=f"{SPECS}/splits.parquet",
         log:
             "<logs>/specs/specs/{seed}/describe_images.log",
-        benchmark:
-            "<logs>/specs/specs/{seed}/describe_images.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
@@ -59,9 +57,6 @@ if CONFIG.specs.base.epochs:
         threads: CONFIG.threads * CONFIG.specs.base.gpus
         resources:
             **training_resources(CONFIG.specs.base),
-            mem_mb=growing(8000 * CONFIG.specs.base.gpus),
-            runtime=growing(720),
-            torch=torch_slots(),
         params:
             **BASE_FILES,
             **training_params(CONFIG.specs.base),
@@ -81,8 +76,6 @@ rule stretch:
         judge=directory(f"{SPECS}/stretched"),
     log:
         "<logs>/specs/specs/{seed}/stretch.log",
-    benchmark:
-        "<logs>/specs/specs/{seed}/stretch.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     resources:
@@ -112,9 +105,8 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
+        **PARSING,
         code=code("specs.cut_captions"),
-        model=CONFIG.pairs.model,
-        cache=undecisive(CONFIG.cache),
         contents=users_files(LONG_CAPTIONS, LONG_IMAGES),
     script:
         "../workflow_scripts/specs/cut_captions.py"
@@ -137,16 +129,11 @@ rule train_specs:
     threads: CONFIG.threads * CONFIG.specs.base.gpus
     resources:
         **training_resources(CONFIG.specs.base),
-        mem_mb=growing(8000 * CONFIG.specs.base.gpus),
-        runtime=growing(720),
-        torch=torch_slots(),
     params:
+        **model_params(CONFIG.specs.base.device),
         code=code("specs.train_specs"),
         training=section(CONFIG.specs.training),
-        device=CONFIG.specs.base.device,
         processes=CONFIG.specs.base.gpus,
-        threads=CONFIG.threads,
-        cache=undecisive(CONFIG.cache),
     script:
         "../workflow_scripts/specs/train_specs.py"
 
@@ -169,16 +156,11 @@ rule intrinsic:
         "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=growing(8000),
-        runtime=growing(120),
-        torch=torch_slots(),
-        gpu=gpu_of(CONFIG.specs.base.device),
+        **model_resources(CONFIG.specs.base.device, 8000, minutes=120),
     params:
+        **model_params(CONFIG.specs.base.device),
         code=code("specs.intrinsic"),
         bootstrap=CONFIG.specs.bootstrap,
-        device=CONFIG.specs.base.device,
-        threads=CONFIG.threads,
-        cache=undecisive(CONFIG.cache),
         contents=users_files(GROWING_CAPTIONS, GROWING_IMAGES),
     script:
         "../workflow_scripts/specs/intrinsic.py"
@@ -197,14 +179,11 @@ rule draw_specs:
         page=of_section("specs", "specs.html", table="the page to read"),
     log:
         "<logs>/specs/draw_specs.log",
-    benchmark:
-        "<logs>/specs/draw_specs.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
+        **PLACE,
         code=code("specs.draw_specs"),
         settings=shown_settings("specs"),
-        dataset=DATASET,
-        results=RESULTS,
     script:
         "../workflow_scripts/specs/draw_specs.py"

@@ -7,8 +7,5 @@ SOURCE_SETTINGS = getattr(CONFIG.dataset, CONFIG.dataset.source)
 SOURCE_FILES = [str(file) for file in SOURCE_SETTINGS.reads() if file] if hasattr(SOURCE_SETTINGS, "reads") else []
 # Tables that it makes beside captions and images.
 SOURCE_TABLES = getattr(SOURCE, "TABLES", ())
-
-
-def captions_alone():
-    """Whether nothing is scored: the source has captions but no images, or there are no generators."""
-    return not CONFIG.scored
+# Nothing is scored: the source has captions but no images, or there are no generators.
+CAPTIONS_ALONE = not CONFIG.scored

@@ -1,6 +1,4 @@
 # pairs: the lexicons and shards.
-
-
 from pathlib import Path
 
 from compclip.text.lexicon import SHARED
@@ -33,10 +31,12 @@ def pairs_table(wildcards):
 
 def caption_shards(wildcards):
     """The pairs of the shards of the captions; none if extract_pairs parses them itself."""
-    folder = Path(RESULTS, DATASET, wildcards.own, "pairs")
-    return [str(folder / f"{shard}.parquet") for shard in shards_of(CONFIG.pairs)]
+    folder, shards = Path(RESULTS, DATASET, wildcards.own, "pairs"), CONFIG.pairs.shards
+    return [str(folder / f"{shard}-of-{shards}.parquet") for shard in range(1, shards + 1) if shards > 1]
 
 
+# Params of the rules that parse.
+PARSING = {"model": CONFIG.pairs.model, "cache": undecisive(CONFIG.cache)}
 # The noun lexicon, or nothing where any noun goes; the compound nouns that are one noun each.
 NOUN_LEXICON = f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml" if CONFIG.pairs.nouns else []
 COMPOUND_LEXICON = "lexicons/compounds/common.yaml"

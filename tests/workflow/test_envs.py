@@ -57,8 +57,7 @@ def rules() -> list[tuple[str, Path, list[str]]]:
     result = []
     for file in sorted((ROOT / "rules").glob("*.smk")):
         for part in re.split(r"^\s*rule ", file.read_text(), flags=re.MULTILINE)[1:]:
-            modules = [f"{PACKAGE}.{name}" for name in re.findall(r'step\(\s*"([\w.]+)"', part)]
-            modules += [f"workflow_scripts.{name}" for name in re.findall(r'code\(\s*"([\w.]+)"', part)]
+            modules = [f"workflow_scripts.{name}" for name in re.findall(r'code\(\s*"([\w.]+)"', part)]
             env = re.search(r'"\.\./(envs/\w+\.yaml)"', part)
             if modules and env:
                 result.append((part.split(":")[0], ROOT / env[1], modules))
