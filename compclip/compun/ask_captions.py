@@ -16,8 +16,7 @@ from pydantic_core import PydanticCustomError
 from compclip.compun.load_compounds import key, read_list
 from compclip.compun.prompts import read_texts
 from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.section import SECRET

@@ -15,10 +15,9 @@ from compclip.clip.sources import find_source, model_name
 from compclip.clip.vision import open_clip
 from compclip.compun.config import NamedModel
 from compclip.core.cache import key
-from compclip.core.cli import one_line
 from compclip.core.code import code_hash
 from compclip.core.digests import is_recorded, record
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, one_line
 from compclip.core.fingerprint import fingerprint
 from compclip.core.log import log
 from compclip.io import atomic_folder

@@ -12,8 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from compclip.compun.load_compounds import key
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.io import read_json
 
 # The texts of each prompt and compound; similarities to a compound's texts are averaged.

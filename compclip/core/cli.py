@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from compclip.core import digests
-from compclip.core.errors import UserError
-from compclip.core.log import log
+from compclip.core.errors import UserError, one_line
+from compclip.core.log import UNDER_RUN, log
 from compclip.core.step import PACKAGE, Step, parse
 
-# Set by ``make run``, which shows progress, the error of a step and results itself.
-UNDER_RUN = "COMPCLIP_RUN"
 INTERRUPTED = "interrupted; run again to resume"
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
@@ -46,20 +44,6 @@ def start_logging(log_file: Path | None = None) -> None:
         file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
         file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(file)
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error's message with escapes for what a terminal would not show."""
-    if isinstance(error, UserError):
-        text = str(error)
-    elif isinstance(error, MemoryError):
-        text = "out of memory; close other programs or use smaller batches in the config"
-    elif isinstance(error, OSError):
-        text = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
-    else:
-        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    # Several errors of a config are a line each.
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def run_checked(main: Callable[[Any], None], step: Step, program: str) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")

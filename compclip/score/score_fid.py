@@ -17,9 +17,8 @@ import torch
 
 from compclip.clip.pixels import PREPROCESS, Preprocess
 from compclip.clip.vision import import_torchvision
-from compclip.core.cli import one_line
 from compclip.core.digests import sha256
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng

@@ -12,8 +12,7 @@ import pyarrow as arrow
 from pyarrow import parquet
 
 from compclip.clip.embed import Embedder
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.records import read_records
 from compclip.core.seeds import rng

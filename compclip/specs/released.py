@@ -17,8 +17,7 @@ from compclip.clip.model import MANIFEST, MODEL, TOKENIZER, VOCABULARY, WEIGHTS,
 from compclip.clip.pixels import PREPROCESS
 from compclip.clip.weights import SETTINGS, read_weights
 from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.hub import hub_file
 from compclip.core.step import Output, Step
 from compclip.specs.config import KEEP

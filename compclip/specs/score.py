@@ -10,8 +10,7 @@ from pydantic import Field
 from compclip.clip.embed import Embedder, open_embedder
 from compclip.clip.tokens import cut_texts, say_cut
 from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.step import Cache, Input, Output, Step, Threads
 from compclip.io import atomic

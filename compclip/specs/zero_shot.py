@@ -12,8 +12,7 @@ from compclip.clip.model import load_judge
 from compclip.clip.pixels import Content
 from compclip.clip.vision import open_clip
 from compclip.core import cli
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.core.step import Input

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
 
-from compclip.core.cli import UNDER_RUN
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
+from compclip.core.log import UNDER_RUN
 from workflow_scripts import checks
 from workflow_scripts.checks import DRIVE
 from workflow_scripts.workflow.check import check_config, check_jobs, report

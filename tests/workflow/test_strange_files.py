@@ -17,8 +17,7 @@ from compclip.clip.weights import read_table as read_renames
 from compclip.compun.load_compounds import read_list
 from compclip.compun.prompts import read_texts
 from compclip.core import published
-from compclip.core.cli import one_line
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, one_line
 from compclip.core.heldout import read_heldout
 from compclip.dataset.archive import contents
 from compclip.dataset.load_dataset import check_captions

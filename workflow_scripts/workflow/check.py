@@ -14,10 +14,9 @@ from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.core import cli, plugins
-from compclip.core.cli import UNDER_RUN
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.log import log
+from compclip.core.log import UNDER_RUN, log
 from compclip.core.step import Step
 from compclip.dataset.download import Candidate, is_remote
 from compclip.generate.config import KINDS
