@@ -53,6 +53,16 @@ def load_lexicon(path: str | Path) -> Lexicon:
     return Lexicon(path.stem, forms)
 
 
+def find_lexicon(lexicon: Lexicon | str, kind: str) -> Lexicon:
+    """Return a lexicon, or the one of its name in ``lexicons/<kind>``: ``color`` of ``adjectives``."""
+    return lexicon if isinstance(lexicon, Lexicon) else load_lexicon(LEXICONS / kind / f"{lexicon}.yaml")
+
+
+def forms_of(adjectives: Lexicon | str, nouns: Lexicon | str | None) -> tuple[dict[str, str], dict[str, str] | None]:
+    """Return the forms of two lexicons, or of those of their names; None for no nouns."""
+    return find_lexicon(adjectives, "adjectives").forms, find_lexicon(nouns, "nouns").forms if nouns else None
+
+
 def lexicons_of(composition: str, folder: Path) -> list[str]:
     """Return the names of the lexicons in ``folder`` with which a composition's captions are read.
 
