@@ -15,7 +15,6 @@ by Holm's method. All others are ``exploratory``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -43,10 +42,10 @@ def compare(a: Values, b: Values | None, resamples: int, stream: np.random.Gener
     parts = [a] if b is None else [a, b]
     if not all(map(len, parts)):
         return {"n": len(a)}
-    other = {} if b is None else {"b_images": b.images, "b_pairs": b.pairs}
+    other: Row = {} if b is None else {"b_images": b.images, "b_pairs": b.pairs}
     minus = np.zeros_like(a.by_judge) if b is None else b.by_judge
-    settings: dict[str, Any] = {"limit": limit, "resamples": resamples, "seed": stream}
-    of = compare_scores(a.by_judge, minus, a.images, a.pairs, **other, **settings)
+    settings: Row = {"limit": limit, "resamples": resamples, "seed": stream, **other}
+    of = compare_scores(a.by_judge, minus, a.images, a.pairs, **settings)
     return {
         "difference": of.value, "low": of.low, "high": of.high, "fixed_low": of.fixed_low,
         "fixed_high": of.fixed_high, "p": of.p, "n": len(a),

@@ -23,6 +23,6 @@ def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
     return ((cosines + 1) / 2).clamp(min=0)
 
 
-def specs(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
+def specs_score(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
     """Return the SPECS score, ``max((cos + 1) / 2, 0)``, of each pair of embeddings by one model, (n, d) each, (n,)."""
     return from_cosine(cosine(images, texts))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun import classify as library
-from compclip.compun.classify import choose, ranks
+from compclip.compun.classify import choose_compound
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip
@@ -129,17 +129,9 @@ def test_without_texts(tmp_path: Path, fake: FakeJudge) -> None:
 
 def test_choose() -> None:
     three = np.array([[3, 1, 2], [1, 3, 2], [1, 2, 3], [3, 3, 1], [3, 1, 3], [2, 3, 3], [1, 1, 1]], float)
-    answers, right = choose(three)
+    answers, right = choose_compound(three)
     assert answers.tolist() == ["compound", "n1", "n2", "n1", "n2", "n1", "n1"]
     assert right.tolist() == [True, *[False] * 6]
-
-
-def test_ranks_are_a_sort() -> None:
-    values = np.random.default_rng(0).standard_normal((40, 90))
-    own = np.random.default_rng(1).integers(90, size=40)
-    order = [list(np.argsort(-row)).index(place) + 1 for row, place in zip(values, own, strict=True)]
-    assert ranks(values, own).tolist() == order
-    assert ranks(np.ones((1, 3)), np.array([0])).tolist() == [3], "a tie precedes"
 
 
 def painted(path: Path, text: str) -> None:
