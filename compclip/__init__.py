@@ -19,6 +19,7 @@ _MODULES = {
     "divide_samples": "divergence.divide",
     "estimate_score": "stats.estimates",
     "extract_pairs": "pairs.extract_pairs",
+    "judged_images": "split.judged",
     "load_judge": "clip.model",
     "load_lexicon": "text.lexicon",
     "make_prompts": "split.make_prompts",

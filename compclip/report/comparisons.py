@@ -44,8 +44,8 @@ def compare(a: Values, b: Values | None, resamples: int, stream: np.random.Gener
         return {"n": len(a)}
     other: Row = {} if b is None else {"b_images": b.images, "b_pairs": b.pairs}
     minus = np.zeros_like(a.by_judge) if b is None else b.by_judge
-    settings: Row = {"limit": limit, "resamples": resamples, "seed": stream, **other}
-    of = compare_scores(a.by_judge, minus, a.images, a.pairs, **settings)
+    settings: Row = {"limit": limit, "resamples": resamples, "seed": stream}
+    of = compare_scores(a.by_judge, minus, a.images, a.pairs, **settings, **other)
     return {
         "difference": of.value, "low": of.low, "high": of.high, "fixed_low": of.fixed_low,
         "fixed_high": of.fixed_high, "p": of.p, "n": len(a),

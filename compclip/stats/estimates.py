@@ -71,11 +71,11 @@ def estimate_score(
     known = ~np.isnan(by_judge).any(axis=1)
     if not known.any():
         raise ValueError("no entry has a value")
-    by_judge, images = by_judge[known], np.asarray(images, object)[known]
+    by_judge, shown = by_judge[known], np.asarray(images, object)[known]
     means, judges = by_judge.mean(axis=1), _judges(by_judge)
-    cells = _cells(means, images, None if pairs is None else np.asarray(pairs, object)[known])
+    cells = _cells(means, shown, None if pairs is None else np.asarray(pairs, object)[known])
     both = crossed.estimate(cells, judges)
-    fixed = interval.share(images, means, np.ones(len(means)), resamples, np.random.default_rng(seed))
+    fixed = interval.share(shown, means, np.ones(len(means)), resamples, np.random.default_rng(seed))
     return ScoreEstimate(both.value, both.low, both.high, fixed.low, fixed.high, crossed.components(cells, judges))
 
 
@@ -93,20 +93,18 @@ def compare_scores(
         limit: the greatest possible difference.
         resamples, seed: as of ``estimate_score``.
     """
-    stream, images = np.random.default_rng(seed), np.asarray(images, object)
+    stream, shown = np.random.default_rng(seed), np.asarray(images, object)
     if b_images is None:
         differences = _by_judge(a) - _by_judge(b)
         means, judges = differences.mean(axis=1), _judges(differences)
-        fixed, cells = (
-            interval.mean(images, means, np.ones(len(means)), resamples, stream),
-            [_cells(means, images, pairs)],
-        )
+        fixed = interval.mean(shown, means, np.ones(len(means)), resamples, stream)
+        cells = [_cells(means, shown, pairs)]
     else:
         sides = [_by_judge(a), _by_judge(b)]
         means_a, means_b = (of.mean(axis=1) for of in sides)
         others = np.asarray(b_images, object)
-        fixed = interval.unpaired_difference(images, means_a, others, means_b, resamples, stream)
-        cells = [_cells(means_a, images, pairs), _cells(means_b, others, b_pairs)]
+        fixed = interval.unpaired_difference(shown, means_a, others, means_b, resamples, stream)
+        cells = [_cells(means_a, shown, pairs), _cells(means_b, others, b_pairs)]
         judges = sides[0].mean(axis=0) - sides[1].mean(axis=0)
     if min(of.clusters for of in cells) < 2:
         return ScoreDifference(fixed.value, None, None, fixed.low, fixed.high, None)
