@@ -172,9 +172,9 @@ def make_samples(lines: Sequence[Sample | Mapping[str, Any]], keep: int = KEEP) 
         UserError: a compound is a name in one sample and has structure in another.
         ValidationError: a sample has other fields.
     """
-    lines = [line if isinstance(line, Sample) else Sample.model_validate(line, strict=False) for line in lines]
-    strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in lines]
-    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in lines]
+    checked = [line if isinstance(line, Sample) else Sample.model_validate(line, strict=False) for line in lines]
+    strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
+    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
     structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
     both = {name for bag in strings for name in bag} & {name for sample in structures for name, _ in sample}
     fault = f"compound {min(both, default='')!r} is a string in one line and has structure in another"
@@ -186,8 +186,8 @@ def make_samples(lines: Sequence[Sample | Mapping[str, Any]], keep: int = KEEP) 
     heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:keep])
     kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
     bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
-    samples = from_bags([Counter(line.atoms) for line in lines], bags)
-    ids = [line.id for line in lines]
+    samples = from_bags([Counter(line.atoms) for line in checked], bags)
+    ids = [line.id for line in checked]
     return replace(samples, ids=None if set(ids) <= {None} else ids)
 
 
