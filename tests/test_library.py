@@ -10,6 +10,7 @@ import re
 import resource
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ import pytest
 import compclip
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, save_judge
-from compclip.core.code import PACKAGE, ROOT
+from compclip.core.code import PACKAGE, ROOT, module_file, reached
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.draw import draw_pose, paint, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
+from tests.workflow.test_envs import BRINGS, PACKAGES, normal
 
 PAGE = (ROOT / "docs" / "library.md").read_text()
 # The table has six.
@@ -30,6 +32,11 @@ SIX_DIGITS = """
 both = scores.r_precision, scores.adjective_accuracy
 print([round(end, 6) for score in both for end in (score.value, score.low, score.high)])
 """
+# The names that need an extra.
+CLIP = ("choose_compound", "load_judge", "score_with_judge", "specs_loss", "specs_score")
+EXTRAS = {"extract_pairs": "text", **dict.fromkeys(CLIP, "clip")}
+# tqdm draws a bar on a terminal, where it is installed; pydantic_settings parses the command lines of core/step.py.
+OPTIONAL = {"tqdm", "pydantic_settings"}
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -107,6 +114,42 @@ def test_code_imports_modules_so_that_its_identity_can_be_read() -> None:
                 assert not {alias.name for alias in node.names} & {*compclip.__all__}, file
             elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == PACKAGE:
                 assert node.attr not in compclip.__all__, file
+
+
+def modules_imported(module: str, seen: set[str]) -> set[str]:
+    """Return the module and those of the project that are imported with it."""
+    seen.add(module)
+    for node in ast.parse(module_file(module).read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(PACKAGE):
+            for inner in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                if module_file(inner) and inner not in seen:
+                    modules_imported(inner, seen)
+    return seen
+
+
+def packages_needed(name: str) -> set[str]:
+    """Return the packages, except Python's own, that importing a name of ``compclip`` and calling it imports."""
+    module = f"{PACKAGE}.{compclip._MODULES[name]}"
+    nodes = [
+        node for other in modules_imported(module, set()) for node in ast.parse(module_file(other).read_text()).body
+    ]
+    for other, definition in reached(f"{module}:{name}"):
+        for statement in ast.parse(module_file(other).read_text()).body:
+            if getattr(statement, "name", "") == definition:
+                nodes += ast.walk(statement)
+    imports = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    imports += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    packages = {name.split(".")[0] for name in imports} - set(sys.stdlib_module_names) - {PACKAGE}
+    return {normal(PACKAGES.get(name, name)) for name in packages}
+
+
+@pytest.mark.parametrize("name", compclip.__all__)
+def test_an_extra_has_what_its_functions_import(name: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = project["dependencies"] + project["optional-dependencies"].get(EXTRAS.get(name), [])
+    there = {normal(re.split("[<>=]", line)[0]) for line in listed}
+    there |= {brought for package in there for brought in BRINGS.get(package, ())}
+    assert packages_needed(name) <= there | OPTIONAL
 
 
 def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path: Path) -> None:
