@@ -22,6 +22,7 @@ from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, save_judge
 from compclip.core.code import PACKAGE, ROOT, module_file, reached
 from compclip.core.seeds import rng
+from compclip.core.tables import as_captions
 from compclip.dataset.sketch.draw import draw_pose, paint, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
 from tests.workflow.test_envs import BRINGS, PACKAGES, normal
@@ -88,6 +89,14 @@ def test_the_page_has_no_other_code() -> None:
 @pytest.mark.parametrize("name", compclip.__all__)
 def test_a_name_is_described(name: str) -> None:
     assert name in dir(compclip) and getattr(compclip, name).__doc__
+
+
+def test_captions_of_any_form_have_keys() -> None:
+    assert as_captions(["a", "b"]).to_dict("list") == {"image_id": ["0", "1"], "text": ["a", "b"], "caption_id": [0, 0]}
+    table = as_captions(pd.DataFrame({"image_id": [7, 7, 8], "text": list("abc")}))
+    assert table["image_id"].tolist() == ["7", "7", "8"] and table["caption_id"].tolist() == [0, 1, 0]
+    numbered = table.assign(caption_id=[5, 6, 7])
+    assert as_captions(numbered) is numbered
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

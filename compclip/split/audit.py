@@ -140,7 +140,7 @@ def audit(
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     reported: Sequence[dict[str, Any]] = (), unused: Collection[str] = (), tolerance: str = "refuse",
 ) -> dict[str, Any]:  # fmt: skip
-    """Check a split and its swapped captions by the order of words alone.
+    """Check a split and its swapped captions by the order of words alone; nothing of the pair extraction is used.
 
     Args:
         captions: all, as ``extract_pairs`` takes them.

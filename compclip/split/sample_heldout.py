@@ -122,7 +122,10 @@ def sample_heldout(
         dataset, composition: names for the random stream and for messages.
 
     Returns:
-        The content of heldout.json: the pairs, sorted, their source, how they were drawn, and their counts.
+        The content of heldout.json: the ``pairs``, sorted, their source, how they were drawn, and their counts.
+
+    Raises:
+        UserError: too few pairs are ranked, or one that is listed cannot be held out.
     """
     draw, where = draw or Draw(), f"{dataset}/{composition}"
     adjectives = find_lexicon(adjectives or Lexicon("none", {}), "adjectives")

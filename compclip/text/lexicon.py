@@ -31,7 +31,14 @@ class Lexicon:
 
 
 def load_lexicon(path: str | Path) -> Lexicon:
-    """Read a YAML file ``canonical: [other forms]``; raises UserError if it is another, or lists a form twice."""
+    """Read a lexicon.
+
+    Args:
+        path: a YAML file that maps each canonical word to a list of its other forms.
+
+    Raises:
+        UserError: there is no such file, it has another content, or it lists a form twice.
+    """
     path = Path(path)
     known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
     require(path.is_file(), path, "no such lexicon", f"choose one of: {known}")
