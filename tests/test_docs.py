@@ -125,7 +125,7 @@ def test_the_readme_is_short_and_in_order() -> None:
     text = README.read_text()
     assert len(text.split()) < 900
     first = text.index("docs/pictures/idea.svg")
-    order = "Two commands, Results of the default run, Three recipes, The workflow, How to cite, Where to find".split(
+    order = "Two commands, Results of the default run, Four recipes, The workflow, How to cite, Where to find".split(
         ", "
     )
     places = [first, *(text.index(f"## {title}") for title in order)]

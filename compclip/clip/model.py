@@ -292,8 +292,17 @@ def _read_judge(folder: Path) -> tuple[Built, str, float | None]:
     return built, settings["name"], settings["crop"]
 
 
-def load_judge(folder: str | Path, threads: int, device: str = "auto") -> Judge:
-    """Load the judge of a folder for encoding, with folded batch norms; raises UserError as ``read_judge``."""
+def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Judge:
+    """Load a judge for encoding, with folded batch norms.
+
+    Args:
+        folder: as ``save_judge`` writes it: that of stage judge or specs, or of ``compclip.specs.released``.
+        threads: changes floating-point rounding.
+        device: cpu, cuda or auto.
+
+    Raises:
+        UserError: as ``check_judge``.
+    """
     folder = Path(folder)
     settle(threads)
     digest = check_judge(folder)

@@ -25,8 +25,17 @@ from compclip.dataset.source import named
 BATCH = 256  # items encoded at once; changes floating-point rounding
 
 
-def choose(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the answers of ROLES (n,) to similarities (n, 3), and whether they are right (n,), as ties are not."""
+def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Choose among the three images of each compound the one that is most similar to its text.
+
+    Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section 3.
+
+    Args:
+        three: (n, 3) similarities with the compound's own image and those of its first and its second noun.
+
+    Returns:
+        The choices (n,), of ``tables.ROLES``, and whether they are right (n,); a tie is not.
+    """
     # argmax takes the first of ties, so distractors precede the compound.
     order = np.array([1, 2, 0])
     answers = order[three[:, order].argmax(axis=1)]
@@ -46,7 +55,7 @@ def ask(embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, co
         similarities = (vectors @ images.T).round(DECIMALS)
         own = columns.loc[list(of)].to_numpy()
         three = np.take_along_axis(similarities, own, axis=1)
-        answer, right = choose(three)
+        answer, right = choose_compound(three)
         values = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
         head = {"compound": list(of), "model": model, "prompt": prompt}
         tables.append(pd.DataFrame(head | values | {"answer": answer, "right": right}))

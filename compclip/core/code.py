@@ -139,7 +139,9 @@ def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | N
     parsed = _parse(module)
     digest = hashlib.blake2b(f"{module}:{name}".encode(), digest_size=16)
     if module in DATA:
-        digest.update(ROOT.joinpath(DATA[module]).read_bytes())
+        # In a checkout beside the package, in an installed package inside it.
+        places_of = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
+        digest.update(next(path for path in places_of if path.is_file()).read_bytes())
     places: list[tuple[str, str | None]] = []
     for statement in parsed.definitions[name]:
         digest.update(ast.dump(statement).encode())

@@ -4,9 +4,8 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Self, TypeVar
-
-from tqdm import tqdm
 
 from compclip.core.log import UNDER_RUN, log
 
@@ -21,7 +20,12 @@ class Progress:
         self.done = 0
         self.started = self.logged = time.monotonic()
         on_terminal = sys.stderr.isatty() and UNDER_RUN not in os.environ
-        self.bar = tqdm(total=total, unit=f" {unit}", leave=False) if on_terminal else None
+        self.bar = None
+        if on_terminal:
+            with suppress(ImportError):  # an extra
+                from tqdm import tqdm
+
+                self.bar = tqdm(total=total, unit=f" {unit}", leave=False)
 
     def __enter__(self) -> Self:
         return self

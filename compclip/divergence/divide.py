@@ -1,5 +1,6 @@
 """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,7 +19,7 @@ from compclip.divergence.exchange import REACHED, exchange, tried
 from compclip.divergence.greedy import Division, greedy
 from compclip.divergence.kernels import Goal, score
 from compclip.divergence.measure import measure
-from compclip.divergence.samples import KEEP, Samples, read_samples
+from compclip.divergence.samples import KEEP, Samples, make_samples, read_samples
 from compclip.io import write_json
 
 RESTARTS = 3
@@ -64,19 +65,31 @@ class Start:
     compound: float  # D_C of these
 
 
-def divide(
-    samples: Samples, n_train: int, n_test: int, atom: float, compound: Target, seed: int, restarts: int = RESTARTS,
-    moves: int | None = None,
+def divide_samples(
+    samples: Samples | Sequence[Mapping[str, Any]], n_train: int, n_test: int, atom: float = 0.02,
+    compound: Target = "max", seed: int = 0, restarts: int = RESTARTS, moves: int | None = None,
 ) -> Start:  # fmt: skip
-    """Divide ``samples`` into ``n_train``, ``n_test`` and unused ones.
+    """Divide samples into ``n_train``, ``n_test`` and unused ones, with wanted divergences.
 
     From each of several random first samples, the greedy algorithm fills both sides, and exchanges improve the result;
-    the best division is returned. With ``compound`` "max", D_C is maximized while D_A is at most ``atom``.
+    the best division is returned.
+
+    Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020); the exchanges are ours.
 
     Args:
+        samples: as ``make_samples`` takes or returns them.
+        atom: wanted atom divergence, from 0 to 1.
+        compound: wanted compound divergence, from 0 to 1; max: the largest, while that of atoms is at most ``atom``.
         restarts: first samples to try; fewer are tried if one meets both targets.
         moves: exchanges to try before the hops; by default as many as the number of samples warrants.
+
+    Returns:
+        The rows of train and of test, ascending, and both divergences.
+
+    Raises:
+        UserError: there are too few samples, or none has both atoms and compounds.
     """
+    samples = samples if isinstance(samples, Samples) else make_samples(samples)
     wanted = f"{n_train} train and {n_test} test samples"
     require(n_train + n_test <= len(samples), wanted, f"more than the {len(samples)} samples", "lower them")
     # A first sample without weight would leave train without a distribution.
@@ -124,7 +137,7 @@ def main(step: Divide) -> None:
     samples, _ = read_samples(step.samples, keep=step.keep)
     wanted = step.atom_divergence, step.compound_divergence
     try:
-        best = divide(samples, step.train, step.test, *wanted, step.seed, step.restarts)
+        best = divide_samples(samples, step.train, step.test, *wanted, step.seed, step.restarts)
     except UserError as error:
         raise UserError(f"{step.samples}: {error}") from error
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([best.train, best.test]))

@@ -1,7 +1,7 @@
 """Measure the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from compclip.core.cli import Command
 from compclip.core.section import Seed
 from compclip.core.seeds import rng
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, Totals, divergence, divergences
-from compclip.divergence.samples import KEEP, Samples, read_samples
+from compclip.divergence.samples import KEEP, Samples, make_samples, read_samples
 
 Rows = Sequence[int] | np.ndarray
 
@@ -62,6 +62,28 @@ def random_baseline(
             if train.any() and test.any():
                 result[shuffle, kind] = divergence(train, test, alpha)
     return result
+
+
+def measure_divergence(
+    train: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], *, keep: int = KEEP, shuffles: int = 10,
+    seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure how far test is from train by their atoms and compounds.
+
+    Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020), section 2.1.
+
+    Args:
+        train, test: samples, as ``make_samples`` takes them.
+        keep: number of heaviest compounds with structure to keep.
+        shuffles: random divisions of the same samples at the same sizes to compare with.
+        seed: of these.
+
+    Returns:
+        atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in common), the mean and
+        the standard deviation of both over random divisions (random_atom_mean and so on), and counts.
+    """
+    samples, n = make_samples([*train, *test], keep), len(train)
+    return report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)
 
 
 def report(samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int, seed: int) -> dict[str, Any]:

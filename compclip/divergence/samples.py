@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -157,12 +157,28 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
         first = len(lines)
         lines += read_lines(path)
         rows.append(np.arange(first, len(lines)))
-    strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in lines]
-    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in lines]
+    return make_samples(lines, keep), rows
+
+
+def make_samples(lines: Sequence[Sample | Mapping[str, Any]], keep: int = KEEP) -> Samples:
+    """Make samples from their atoms and compounds.
+
+    Args:
+        lines: a mapping for each sample, with ``atoms`` (names, as often as they occur), ``compounds`` (names, or
+            mappings with name, atoms and edges) and maybe ``id``.
+        keep: number of heaviest compounds with structure to keep, ties by name.
+
+    Raises:
+        UserError: a compound is a name in one sample and has structure in another.
+        ValidationError: a sample has other fields.
+    """
+    checked = [line if isinstance(line, Sample) else Sample.model_validate(line, strict=False) for line in lines]
+    strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
+    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
     structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
     both = {name for bag in strings for name in bag} & {name for sample in structures for name, _ in sample}
     fault = f"compound {min(both, default='')!r} is a string in one line and has structure in another"
-    require(not both, paths[0], fault)
+    require(not both, "samples", fault)
     weights, total = structure_weights(structures), Counter[str]()
     for of_sample in weights:
         total.update(of_sample)
@@ -170,9 +186,9 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
     heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:keep])
     kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
     bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
-    samples = from_bags([Counter(line.atoms) for line in lines], bags)
-    ids = [line.id for line in lines]
-    return replace(samples, ids=None if set(ids) <= {None} else ids), rows
+    samples = from_bags([Counter(line.atoms) for line in checked], bags)
+    ids = [line.id for line in checked]
+    return replace(samples, ids=None if set(ids) <= {None} else ids)
 
 
 def read_lines(path: Path) -> list[Sample]:

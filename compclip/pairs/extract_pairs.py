@@ -7,22 +7,23 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.cache import Cache
+from compclip.core.layout import SHARED
 from compclip.core.log import log
 from compclip.core.progress import Progress
-from compclip.core.tables import PAIRS, RELATIONS
+from compclip.core.tables import PAIRS, RELATIONS, as_captions
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode
 from compclip.text.language import identity
-from compclip.text.lexicon import Lexicon
+from compclip.text.lexicon import Lexicon, find_lexicon
 from compclip.text.parsing import fill, values
 
 BATCH = 4096  # captions whose texts are looked up in the cache at once
 
 
 def extract_pairs(
-    captions: pd.DataFrame,
-    adjectives: Sequence[Lexicon],
-    nouns: Lexicon | None = None,
+    captions: pd.DataFrame | Sequence[str],
+    adjectives: Sequence[Lexicon | str] = SHARED,
+    nouns: Lexicon | str | None = None,
     compounds: Lexicon | None = None,
     *,
     model: str = "en_core_web_sm",
@@ -32,9 +33,9 @@ def extract_pairs(
     """Find the adjective-noun pairs of captions; each distinct text is parsed once.
 
     Args:
-        captions: image_id, caption_id and text of each caption.
-        adjectives: lexicons of the adjectives that count.
-        nouns: lexicon of the nouns that count; None: any noun.
+        captions: texts, or a table with image_id and text (``tables.as_captions``).
+        adjectives: lexicons of the adjectives that count, or their names in ``lexicons/adjectives``.
+        nouns: lexicon of the nouns that count, or its name in ``lexicons/nouns``; None: any noun.
         compounds: lexicon of compound nouns that are one noun; None: ``lexicons/compounds/common.yaml``.
         model: spaCy pipeline.
         processes: processes that parse at once; the result is the same.
@@ -43,8 +44,13 @@ def extract_pairs(
     Returns:
         A row for each occurrence, in the order of the captions: image_id, caption_id, adjective, noun (canonical
         words), the characters where both begin and end, relation.
+
+    Raises:
+        UserError: there is no such lexicon, or the pipeline is not installed (``pip install compclip[text]``).
     """
-    extractor = Extractor(model, adjectives, nouns, compounds)
+    captions = as_captions(captions)
+    listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
+    extractor = Extractor(model, listed, find_lexicon(nouns, "nouns") if nouns else None, compounds)
     texts = captions["text"].tolist()
     batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
     log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", len(texts), processes)

@@ -5,7 +5,7 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.pairs.config import Selection
-from compclip.text.lexicon import Lexicon
+from compclip.text.lexicon import Lexicon, find_lexicon
 
 NAMED = ["adjective", "noun"]
 
@@ -16,11 +16,27 @@ def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
 
 
-def rank_pairs(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, selection: Selection) -> pd.DataFrame:
-    """Return the ranking of a composition, most frequent pair first; raises UserError if no pair is left.
+def rank_pairs(
+    pairs: pd.DataFrame, adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
+    selection: Selection | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Rank the pairs of a composition by frequency.
 
-    ``pairs`` has image_id, adjective, noun and relation of all occurrences; disputed ones do not count.
+    Args:
+        pairs: image_id, adjective, noun and relation of all occurrences, as of ``extract_pairs``; disputed ones do not
+            count.
+        adjectives: the composition's lexicon, or its name in ``lexicons/adjectives``.
+        nouns: lexicon of the nouns that may be ranked, or its name in ``lexicons/nouns``; None: any noun.
+        selection: how many are ranked; None: the defaults.
+
+    Returns:
+        ``tables.RANKING``: a row for each pair, most frequent first.
+
+    Raises:
+        UserError: no pair is left.
     """
+    adjectives, selection = find_lexicon(adjectives, "adjectives"), selection or Selection()
+    nouns = find_lexicon(nouns, "nouns") if nouns else None
     sure = pairs[pairs["relation"] != "disputed"]
     pairs = sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
     frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)

@@ -23,7 +23,7 @@ from compclip.core.tables import TESTS
 from compclip.report.measures import MEASURES
 from compclip.report.table import Row, Scored
 from compclip.report.values import Values, values_of
-from compclip.stats import crossed, interval
+from compclip.stats.estimates import compare_scores
 from compclip.stats.paired import holm
 
 COLUMNS = [
@@ -42,20 +42,14 @@ def compare(a: Values, b: Values | None, resamples: int, stream: np.random.Gener
     parts = [a] if b is None else [a, b]
     if not all(map(len, parts)):
         return {"n": len(a)}
-    if b is None:
-        fixed = interval.mean(a.images, a.means, np.ones(len(a)), resamples, stream)
-    else:
-        fixed = interval.unpaired_difference(a.images, a.means, b.images, b.means, resamples, stream)
-    row: Row = {"difference": fixed.value, "fixed_low": fixed.low, "fixed_high": fixed.high, "n": len(a)}
-    cells = [part.cells() for part in parts]
-    if min(of.clusters for of in cells) < 2:
-        return row
-    by_judge = a.of_judges if b is None else a.of_judges - b.of_judges
-    variance = crossed.of_judges(by_judge)
-    for of in cells:
-        variance += crossed.variance(of)
-    estimate = crossed.difference(fixed.value, variance, limit)
-    return row | {"low": estimate.low, "high": estimate.high, "p": estimate.p}
+    other: Row = {} if b is None else {"b_images": b.images, "b_pairs": b.pairs}
+    minus = np.zeros_like(a.by_judge) if b is None else b.by_judge
+    settings: Row = {"limit": limit, "resamples": resamples, "seed": stream}
+    of = compare_scores(a.by_judge, minus, a.images, a.pairs, **settings, **other)
+    return {
+        "difference": of.value, "low": of.low, "high": of.high, "fixed_low": of.fixed_low,
+        "fixed_high": of.fixed_high, "p": of.p, "n": len(a),
+    }  # fmt: skip
 
 
 def fall(values: Mapping[Name, Values], name: str, split: str) -> tuple[Values, Values | None] | None:

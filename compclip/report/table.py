@@ -25,11 +25,11 @@ import pandas as pd
 
 from compclip.core.errors import UserError
 from compclip.core.rounding import DECIMALS
-from compclip.core.seeds import rng
 from compclip.core.tables import ORACLE, TESTS
 from compclip.divergence import results as divergences
 from compclip.report.measures import BY_OTHERS, MEASURES
-from compclip.stats import crossed, interval
+from compclip.stats import crossed
+from compclip.stats.estimates import estimate_score, score_stream
 from compclip.stats.interval import Estimate
 from compclip.stats.r_precision import sampled
 
@@ -155,34 +155,21 @@ def judge_means(scored: Scored, name: str, weights: np.ndarray | None = None) ->
     return np.array([np.nanmean(of_judge) for of_judge in values])
 
 
-def estimate(cells: crossed.Cells, judges: np.ndarray | None) -> Estimate:
-    """Return a score with its interval over images, pairs and judges; without it, if there are too few pairs."""
-    value = cells.mean
-    if cells.clusters < 2:
-        return Estimate(value, None, None)
-    variance = crossed.variance(cells) + crossed.of_judges(judges)
-    return crossed.fraction(value, variance, cells.images)
-
-
 def measure_columns(scored: Scored, name: str, resamples: int) -> dict[str, float | None]:
     """Return a score's columns; None without entries."""
-    rows = scored.entries[scored.entries[MEASURES[name].entries].notna()]
-    if rows.empty:
+    column, about = MEASURES[name].entries, scored.summary
+    if scored.entries[column].isna().all():
         return dict.fromkeys(_columns(name))
-    values, weights = rows[MEASURES[name].entries].to_numpy(), np.ones(len(rows))
-    images, about = rows["image_id"].to_numpy(), scored.summary
-    cells = crossed.cells(images, rows["pair"].to_numpy(), values, weights)
-    # The same random numbers for all rows, so that they resample the same images.
-    stream = rng(about["seed"], "interval", about["dataset"], about["composition"])
-    fixed = interval.share(images, values, weights, resamples, stream)
-    judges = judge_means(scored, name)
-    parts = crossed.components(cells, judges)
+    values = np.stack([table[column].to_numpy(float) for table in scored.by_judge], axis=1)
+    stream = score_stream(about["seed"], about["dataset"], about["composition"])
+    images, pairs = (scored.entries[key].to_numpy() for key in ("image_id", "pair"))
+    score = estimate_score(values, images, pairs, resamples=resamples, seed=stream)
     return {
-        **columns_of(name, estimate(cells, judges)),
-        f"{name}_fixed_low": fixed.low,
-        f"{name}_fixed_high": fixed.high,
-        **{f"{name}_se_{source}": getattr(parts, source) ** 0.5 for source in SOURCES},
-        **({f"{name}_se_judges": None} if judges is None else {}),
+        **columns_of(name, score),
+        f"{name}_fixed_low": score.fixed_low,
+        f"{name}_fixed_high": score.fixed_high,
+        **{f"{name}_se_{source}": getattr(score.components, source) ** 0.5 for source in SOURCES},
+        **({f"{name}_se_judges": None} if len(scored.by_judge) == 1 else {}),
     }
 
 
@@ -194,7 +181,7 @@ def balanced_columns(scored: Scored) -> dict[str, float | None]:
     values, weights = entries["expected_top1"].to_numpy(), entries["weight"].to_numpy()
     cells = crossed.cells(entries["image_id"].to_numpy(), entries["pair"].to_numpy(), values, weights)
     judges = judge_means(scored, "exact", weights)
-    return columns_of("balanced", estimate(cells, judges))
+    return columns_of("balanced", crossed.estimate(cells, judges))
 
 
 def columns_of(name: str, value: Estimate | None) -> dict[str, float | None]:

@@ -47,6 +47,10 @@ class Values:
         return self.entries["image_id"].to_numpy()
 
     @property
+    def pairs(self) -> np.ndarray:
+        return self.entries["pair"].to_numpy()
+
+    @property
     def mean(self) -> float:
         return float(self.by_judge.mean())
 
@@ -61,7 +65,7 @@ class Values:
         return self.by_judge.mean(axis=1)
 
     def cells(self) -> crossed.Cells:
-        return crossed.cells(self.images, self.entries["pair"].to_numpy(), self.means, np.ones(len(self)))
+        return crossed.cells(self.images, self.pairs, self.means, np.ones(len(self)))
 
 
 def values_of(score: Scored, measure: str) -> Values:

@@ -29,12 +29,16 @@ def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFram
 
 
 def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
-    """Return the choices of a judge, ties at random; ``np.nanmean(first)`` is its adjective accuracy.
+    """Compare each image's similarity with its prompt to those with the prompt's variants, ties at random.
 
     Args:
         own: (n,) the similarity of each image with its prompt.
         of_variants: (m,) similarities of images with variants of their prompts.
         entry: (m,) the image of each.
+
+    Returns:
+        Arrays (n,): ``np.nanmean(first)`` is the adjective accuracy; chance is the mean of ``1 / adjectives`` where
+        that is below 1.
     """
     n = len(own)
     others, better, tied = (

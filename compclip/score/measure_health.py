@@ -77,12 +77,9 @@ def accuracy(entries: pd.DataFrame, choices: Choices) -> dict[str, Any]:
         return {"n": 0, **dict.fromkeys(("accuracy", "low", "high", "chance", "corrected", "two_way"))}
     chance, first = float((1 / choices.adjectives[asked]).mean()), choices.first[asked]
     images, pairs = (entries.loc[asked, name].to_numpy() for name in ("image_id", "pair"))
-    cells, low, high = crossed.cells(images, pairs, first, np.ones(len(first))), None, None
-    if cells.clusters > 1:
-        estimate = crossed.fraction(float(first.mean()), crossed.variance(cells), cells.images)
-        low, high = estimate.low, estimate.high
+    of = crossed.estimate(crossed.cells(images, pairs, first, np.ones(len(first))))
     corrected = (first.mean() - chance) / (1 - chance)
-    found = {"accuracy": first.mean(), "low": low, "high": high, "chance": chance, "corrected": corrected}
+    found = {"accuracy": first.mean(), "low": of.low, "high": of.high, "chance": chance, "corrected": corrected}
     found["two_way"] = choices.two_way[asked].mean()
     return {"n": len(first), **{name: rounded(value) for name, value in found.items()}}
 

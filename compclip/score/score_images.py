@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ import pandas as pd
 from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
 from compclip.core.cache import Cache
 from compclip.core.rounding import rounded
+from compclip.core.tables import as_captions
 from compclip.score import scores
 from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, number, pool_summary, renumber
 from compclip.score.scores import Rules, SetScores
 from compclip.split.pools import bounded, class_names
+from compclip.stats.estimates import ScoreEstimate, estimate_score, score_stream
 from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, expected_of_one
 
 HUBS = 0.01  # fraction of the captions that count as hubs
@@ -121,38 +124,63 @@ def score_images(
     return scored
 
 
+@dataclass(frozen=True)
+class ImageScores:
+    """The scores of images by one judge."""
+
+    r_precision: ScoreEstimate  # exact
+    adjective_accuracy: ScoreEstimate | None  # None without variants
+    summary: dict[str, Any]  # the sampled R-precision and the controls, as in summary.json
+    table: pd.DataFrame  # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
+
+
 def score_with_judge(
-    entries: pd.DataFrame, captions: pd.DataFrame, judge: Encoder, variants: pd.DataFrame | None = None, *,
-    scoring: Scoring | None = None, seed: int = 0, batch: int = 256,
-) -> SetScores:  # fmt: skip
-    """Score images of one's own by a judge: R-precision, exact and sampled, and adjective accuracy.
+    entries: pd.DataFrame, judge: Encoder, captions: pd.DataFrame | None = None, variants: pd.DataFrame | None = None,
+    *, scoring: Scoring | None = None, batch: int = 256, resamples: int = 2000, seed: int = 0,
+    dataset: str = "dataset", composition: str = "composition",
+) -> ImageScores:  # fmt: skip
+    """Score images by a judge: R-precision, exact and sampled, and adjective accuracy, with their 95 % intervals.
+
+    Source: Park et al., "Benchmark for Compositional Text-to-Image Synthesis" (NeurIPS 2021), for R-precision;
+    ``docs/measurement.md`` for adjective accuracy; ``estimate_score`` for the intervals.
 
     Args:
-        entries: a row for each image: image_id, caption_id and text of the caption that it was made from, path of its
-            file; also draw if a caption has several images, and pair, for intervals.
-        captions: image_id, caption_id and text of the captions that may be distractors; also class_id, if images have
-            classes: captions of an image's class are not its distractors.
+        entries: a row for each image: path of its file, image_id and text of the caption that it was made from. Also
+            caption_id (default: 0, 1 and so on within an image_id); draw, if a caption has several images; pair
+            (``adjective_noun``), over which the intervals then extend.
         judge: as of ``clip.model.load_judge``.
-        variants: image_id, caption_id and text of captions with another adjective; None: no adjective accuracy.
+        captions: those that may be distractors: image_id and text; class_id, if images have classes, since captions of
+            an image's class are not its distractors. None: those of ``entries``.
+        variants: image_id, caption_id and text of copies of captions with another adjective, as of ``make_variants``.
         scoring: by default as in the config.
-        batch: items encoded at once.
+        batch: items encoded at once; changes floating-point rounding.
+        resamples: of the bootstrap over images.
+        dataset, composition: names for the random stream.
 
-    Returns:
-        ``summaries[0]`` has the scores: exact, sampled_mean, adjective. ``table`` has a row for each image, in the
-        order of image_id, caption_id and draw: expected_top1, hit, adjective_first.
+    Raises:
+        UserError: an image cannot be read, or there are too few distractors.
     """
     name, scoring = "images", scoring or Scoring()
+    entries = as_captions(entries)
+    captions = entries.drop_duplicates(CAPTION) if captions is None else as_captions(captions)
     defaults = {"draw": 0, "pair": None}
     entries = entries.assign(**{key: value for key, value in defaults.items() if key not in entries})
     classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION, "class_id"]))
     entry_set = EntrySet(name, name, "original", entries.sort_values(ENTRY, ignore_index=True), captions)
     least = {name: pool_summary(number(entry_set, classes), 2)["eligible_least"]}
     scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, "the captions")})
-    others = pd.DataFrame(columns=[*CAPTION, "text"]) if variants is None else variants
+    others = pd.DataFrame(columns=[*CAPTION, "text"]) if variants is None else as_captions(variants)
     with Cache(":memory:") as cache:
         embedder = Embedder(judge, cache, batch, name)
         scored = score_images(
             [entry_set], Rules(scoring, classes, seed), others.assign(split=name), embedder.texts,
             lambda paths: embedder.images([(Path(path), None) for path in paths]),
-        )  # fmt: skip
-    return scored[name]
+        )[name]  # fmt: skip
+    table = scored.table
+
+    def estimate(column: str) -> ScoreEstimate:
+        stream = score_stream(seed, dataset, composition)
+        return estimate_score(table[column], table["image_id"], table["pair"], resamples=resamples, seed=stream)
+
+    accuracy = None if table["adjective_first"].isna().all() else estimate("adjective_first")
+    return ImageScores(estimate("expected_top1"), accuracy, scored.summaries[0], table)

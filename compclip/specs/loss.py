@@ -41,7 +41,7 @@ class Margin:
 
 def specs_loss(
     images: torch.Tensor, full: torch.Tensor, base: torch.Tensor, detail: torch.Tensor, negative: torch.Tensor,
-    scale: torch.Tensor, margin: Margin, weights: tuple[float, float, float] = WEIGHTS["specs"],
+    scale: torch.Tensor, margin: Margin | None = None, weights: tuple[float, float, float] = WEIGHTS["specs"],
 ) -> Losses:  # fmt: skip
     """Compute the contrastive term, the hinge of details and then, with the adapted margin, that of negatives.
 
@@ -52,8 +52,10 @@ def specs_loss(
         detail: (n, d) one chunk more than base.
         negative: (n, d) base with its last chunk replaced by another image's.
         scale: the inverse temperature, which turns cosines into logits.
+        margin: the one of the batches before; None: of the first batch.
         weights: of the contrastive term, the details and the negatives.
     """
+    margin = margin or Margin()
     logits = scale * full @ images.T
     contrastive = F.cross_entropy(logits, torch.arange(len(images), device=images.device))
     near, nearer, farther = scale * (torch.stack([base, detail, negative]) * images).sum(-1)

@@ -23,6 +23,16 @@ def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
     return ((cosines + 1) / 2).clamp(min=0)
 
 
-def specs(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
-    """Return the SPECS score, ``max((cos + 1) / 2, 0)``, of each pair of embeddings by one model, (n, d) each, (n,)."""
+def specs_score(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
+    """Return the SPECS score, ``max((cos + 1) / 2, 0)``, of pairs of embeddings by one model.
+
+    Args:
+        images, texts: (n, d), row i of both is a pair; of any length.
+
+    Returns:
+        (n,) from 0 to 1.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
     return from_cosine(cosine(images, texts))

@@ -13,7 +13,7 @@ What the steps could not take of a published split (``violations`` in their summ
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -22,9 +22,9 @@ import pandas as pd
 from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.core.tables import SPLITS
+from compclip.core.tables import SPLITS, as_captions
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, words_of
-from compclip.text.lexicon import Lexicon
+from compclip.text.lexicon import Lexicon, forms_of
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
@@ -136,15 +136,18 @@ def audit_swapped(
 
 
 def audit(
-    captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, heldout: Collection[str],
-    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    captions: pd.DataFrame | Sequence[str], splits: pd.DataFrame, swapped: pd.DataFrame, heldout: Collection[str],
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     reported: Sequence[dict[str, Any]] = (), unused: Collection[str] = (), tolerance: str = "refuse",
 ) -> dict[str, Any]:  # fmt: skip
-    """Check a split and its swapped captions by the order of words alone.
+    """Check a split and its swapped captions by the order of words alone; nothing of the pair extraction is used.
 
     Args:
-        captions, splits, swapped: as in ``tables``; all captions.
-        adjectives, nouns: surface forms to canonical words; nouns None: the held-out ones and their regular plurals.
+        captions: all, as ``extract_pairs`` takes them.
+        splits, swapped: as of ``make_splits`` and ``swap_adjectives``.
+        heldout: the held-out pairs.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: the held-out ones and their regular
+            plurals.
         compounds: None: ``lexicons/compounds/common.yaml``.
         reported: violations that were found in a published split, some of which stand for several (``count``).
         unused: images that may be in no split.
@@ -154,7 +157,8 @@ def audit(
         The content of audit.json: violations, counts, and suspicions by pair.
     """
     held = {split_pair(pair) for pair in heldout}
-    reader = reader_of(heldout, adjectives, nouns, compounds)
+    reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
+    captions = as_captions(captions)
     captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
     captions = captions[["image_id", "caption_id", "split", "text"]]
     violations = list(reported)

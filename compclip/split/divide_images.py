@@ -14,7 +14,7 @@ from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
 from compclip.core.tables import SIDES
-from compclip.divergence.divide import RESTARTS, ROUNDING, divide, path
+from compclip.divergence.divide import RESTARTS, ROUNDING, divide_samples, path
 from compclip.divergence.pair_samples import pair_samples
 from compclip.split.config import Divergence
 
@@ -51,7 +51,7 @@ def divide_images(
     n_train, n_test = side_sizes(len(images), target.train, target.test)
     samples = pair_samples(pairs, ranking, images)
     step_seed = derive_seed(seed, "divide_images", dataset, composition)
-    best = divide(samples, n_train, n_test, target.atom, target.compound, step_seed)
+    best = divide_samples(samples, n_train, n_test, target.atom, target.compound, step_seed)
     side = np.full(len(images), "unused", dtype=object)
     side[best.train], side[best.test] = "train", "test"
     division = pd.DataFrame({"image_id": images, "side": side}).astype("str")

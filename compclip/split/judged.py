@@ -31,10 +31,16 @@ def _halves(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFra
 
 
 def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, seed: int) -> pd.DataFrame:
-    """Return image_id and split of the test images that may be prompted for and judged, sorted by both.
+    """Return the test images that may be prompted for and judged.
 
-    If some images of the data set have a file and others none, only those with a file are returned. ``train_on`` half
-    judges a seeded half of each test split, any other every test image.
+    Args:
+        splits: image_id and split.
+        images: image_id and path; if some images have a file and others none, only those with a file are judged.
+        train_on: ``half``: a seeded half of each test split is judged, since the other trains the judge; anything
+            else: every test image.
+
+    Returns:
+        image_id and split, sorted by split and image_id.
     """
     tests = _halves(splits, images, seed)
     kept = tests[~tests["learns"]] if train_on == "half" else tests

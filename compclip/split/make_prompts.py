@@ -4,7 +4,7 @@ prompts.jsonl is for people with their own model: for each line, draw ``text`` a
 folder, which the generator kind ``folder`` reads.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names
 from compclip.core.seeds import rng
-from compclip.core.tables import PROMPTS, TESTS
-from compclip.io import safe_id
+from compclip.core.tables import PROMPTS, SWAPPED, TESTS, as_captions
+from compclip.io import empty_table, safe_id
 
 CAPTION_KEY = ["image_id", "caption_id"]
 
@@ -65,9 +65,10 @@ def sample_per_image(
 
 
 def make_prompts(
-    captions: pd.DataFrame, pairs: pd.DataFrame, swapped: pd.DataFrame, ranking: pd.DataFrame,
-    heldout: Collection[str], judged: pd.DataFrame, *, every_caption: bool = False, draws: int = 1,
-    per_image: int | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str] = (),
+    judged: pd.DataFrame | None = None, swapped: pd.DataFrame | None = None, *, every_caption: bool = False,
+    draws: int = 1, per_image: int | None = None, seed: int = 0, dataset: str = "dataset",
+    composition: str = "composition",
 ) -> pd.DataFrame:  # fmt: skip
     """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
@@ -76,13 +77,21 @@ def make_prompts(
     prompts for the first held-out pair.
 
     Args:
-        judged: image_id and split of the images that may be prompted for.
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        heldout: the held-out pairs.
+        judged: image_id and split of the images that may be prompted for; None: all, as test_seen.
+        swapped: as of ``swap_adjectives``.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
         draws: images to be made for each prompt.
         per_image: most captions per image and split; None for all.
         dataset, composition: names for the random stream and for the file names.
     """
+    captions = as_captions(captions)
+    if judged is None:
+        judged = captions[["image_id"]].drop_duplicates().assign(split="test_seen")
+    swapped = empty_table(SWAPPED) if swapped is None else swapped
     for image in judged["image_id"]:
         safe_id(image)
     captions = captions.merge(judged, on="image_id")

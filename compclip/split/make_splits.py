@@ -8,7 +8,7 @@ An image in which a held-out pair was not extracted, but is stated by the order 
 split is published.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from compclip.core.heldout import pair_names, split_pair
 from compclip.core.log import log
 from compclip.core.published import PublishedSplit, read_split
 from compclip.core.seeds import rng
-from compclip.core.tables import SPLITS
+from compclip.core.tables import SPLITS, as_captions
 from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, words_of
-from compclip.text.lexicon import Lexicon
+from compclip.text.lexicon import Lexicon, forms_of
 
 # Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
 MAX_SEEN_PERCENT = 12
@@ -244,17 +244,18 @@ def divided_splits(
 
 
 def make_splits(
-    captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str],
-    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str],
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     test_seen: str | int = "auto", published: str | Path | None = None, division: pd.DataFrame | None = None,
     seed: int = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> Result:  # fmt: skip
     """Divide images into train, test_seen and test_unseen.
 
     Args:
-        captions, pairs, ranking: as in ``tables``: all captions, and all occurrences in them.
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
         heldout: the held-out pairs.
-        adjectives, nouns: surface forms to canonical words; nouns None: only the held-out ones are known.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only the held-out ones are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
         test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
         published: take the images of this split.pkl.
@@ -263,12 +264,17 @@ def make_splits(
 
     Returns:
         image_id and split, sorted, and the content of splits.json.
+
+    Raises:
+        UserError: train would keep less than 20 % of the images, test_seen would be empty, or a given division does
+            not fit.
     """
+    captions = as_captions(captions)
     where, images = f"{dataset}/{composition}", captions["image_id"].unique()
     pairs = pairs_of_images(pairs, ranking, heldout)
     contested: list[dict[str, Any]] = []
     if not published:
-        reader = reader_of(heldout, adjectives, nouns, compounds)
+        reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
         contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
     common = pairs, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in contested]
     if published:

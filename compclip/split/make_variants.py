@@ -12,10 +12,11 @@ import pandas as pd
 
 from compclip.core.heldout import split_pair
 from compclip.core.log import log
-from compclip.core.tables import VARIANTS
+from compclip.core.tables import SWAPPED, VARIANTS, as_captions
 from compclip.io import empty_table
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of, of_one_noun
 from compclip.split.wording import Caption, Mention, contradiction, objection
+from compclip.text.lexicon import Lexicon, forms_of
 
 PROMPT = ["split", "image_id", "caption_id"]
 
@@ -62,17 +63,24 @@ def variants_of(
 
 
 def make_variants(
-    prompts: pd.DataFrame, captions: pd.DataFrame, pairs: pd.DataFrame, swapped: pd.DataFrame, ranking: pd.DataFrame,
-    adjectives: Mapping[str, str], nouns: Collection[str] = (),
+    prompts: pd.DataFrame, captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame,
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, swapped: pd.DataFrame | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return the variants of prompts (``tables.VARIANTS``), and log why prompts or adjectives have none.
+    """Make the variants of prompts, and log why prompts or adjectives have none.
 
     Args:
-        prompts, captions, pairs, swapped, ranking: as in ``tables``; further draws of a prompt are ignored.
-        adjectives: surface forms of the composition's adjectives to canonical words.
-        nouns: surface forms, apart from those of ``pairs``.
+        prompts: as of ``make_prompts``; further draws of a prompt are ignored.
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
+        swapped: as of ``swap_adjectives``, for prompts of test_swapped.
+
+    Returns:
+        ``tables.VARIANTS``: a row for each prompt and other ranked adjective of its noun that fits.
     """
-    nouns = nouns_of(captions, pairs).union(nouns)
+    captions, (forms, noun_forms) = as_captions(captions), forms_of(adjectives, nouns)
+    known_nouns = nouns_of(captions, pairs).union(noun_forms or ())
+    swapped = empty_table(SWAPPED) if swapped is None else swapped
     texts = captions.set_index(["image_id", "caption_id"])["text"]
     mentions = mentions_by_caption(pairs[pairs["image_id"].isin(prompts["image_id"])])
     changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
@@ -84,7 +92,7 @@ def make_variants(
         for split, image, caption, pair in asked[[*PROMPT, "pair"]].itertuples(index=False):
             key = image, int(caption)
             swap = changes.get(key, []) if split == "test_swapped" else []
-            words = ranked.get(split_pair(pair)[1], []), adjectives, nouns
+            words = ranked.get(split_pair(pair)[1], []), forms, known_nouns
             variants = [*variants_of(texts[key], pair, mentions[key], swap, *words, reasons)]
             rows += [(split, *key, *variant) for variant in variants]
             tested += bool(variants)

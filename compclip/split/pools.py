@@ -36,7 +36,8 @@ def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[
 
 def class_names(captions: pd.DataFrame) -> pd.Series:
     """Return the class of each image, by image_id; an image without a class is its own class."""
-    by_image = captions.drop_duplicates("image_id").astype({"image_id": "str"}).set_index("image_id")["class_id"]
+    texts = captions.drop_duplicates("image_id").astype({"image_id": "str", "class_id": "str"})
+    by_image = texts.set_index("image_id")["class_id"]
     own = pd.Series("image " + by_image.index, index=by_image.index)
     return ("class " + by_image).where(by_image.notna(), own)
 

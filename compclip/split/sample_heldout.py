@@ -20,7 +20,7 @@ from compclip.core.published import read_split
 from compclip.core.seeds import rng
 from compclip.split.config import Draw
 from compclip.split.published import take_pairs
-from compclip.text.lexicon import Lexicon
+from compclip.text.lexicon import Lexicon, find_lexicon
 
 # A noun that occurs so many times as often as the median one attracts most swaps: bill, for shapes of birds.
 DOMINATES = 10
@@ -106,8 +106,8 @@ def missing_pairs(
 
 def sample_heldout(
     ranking: pd.DataFrame, draw: Draw | None = None, *, pairs: pd.DataFrame | None = None, listed: Sequence[str] = (),
-    published: str | Path | None = None, division: pd.DataFrame | None = None, adjectives: Lexicon | None = None,
-    nouns: Lexicon | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    published: str | Path | None = None, division: pd.DataFrame | None = None, adjectives: Lexicon | str | None = None,
+    nouns: Lexicon | str | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> dict[str, Any]:  # fmt: skip
     """Choose the pairs that are held out: draw them, or take those listed, published, or missing from train.
 
@@ -118,13 +118,18 @@ def sample_heldout(
         listed: hold out these pairs (``adjective_noun``).
         published: hold out the pairs of this split.pkl.
         division: hold out the ranked pairs of its test that its train does not have.
-        adjectives, nouns: lexicons, needed for ``listed`` and ``published``; nouns None: any noun.
+        adjectives, nouns: lexicons or their names, needed for ``listed`` and ``published``; nouns None: any noun.
         dataset, composition: names for the random stream and for messages.
 
     Returns:
-        The content of heldout.json: the pairs, sorted, their source, how they were drawn, and their counts.
+        The content of heldout.json: the ``pairs``, sorted, their source, how they were drawn, and their counts.
+
+    Raises:
+        UserError: too few pairs are ranked, or one that is listed cannot be held out.
     """
-    draw, where, adjectives = draw or Draw(), f"{dataset}/{composition}", adjectives or Lexicon("none", {})
+    draw, where = draw or Draw(), f"{dataset}/{composition}"
+    adjectives = find_lexicon(adjectives or Lexicon("none", {}), "adjectives")
+    nouns = find_lexicon(nouns, "nouns") if nouns else None
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
         require("_" not in word, where, f"{word!r} contains _, which separates adjective and noun", "rename it")
     ranked = set(pair_names(ranking))

@@ -18,13 +18,13 @@ from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.published import read_data
 from compclip.core.seeds import rng
-from compclip.core.tables import PAIRS, SWAPPED
+from compclip.core.tables import PAIRS, SWAPPED, as_captions
 from compclip.io import empty_table
 from compclip.split.published import take_swaps
 from compclip.split.reading import Reader, reader_of, swap_faults
 from compclip.split.wording import Caption, Mention, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import Lexicon
+from compclip.text.lexicon import Lexicon, forms_of
 
 
 @dataclass(frozen=True)
@@ -253,16 +253,17 @@ def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
 
 
 def swap_adjectives(
-    captions: pd.DataFrame, pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
-    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None = None, compounds: Lexicon | None = None, *,
+    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     published: str | Path | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
     Args:
-        captions, pairs, splits: as in ``tables``: all captions, and all occurrences in them.
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, splits: as in ``tables``: all occurrences, and the split of each image.
         heldout: the held-out pairs.
-        adjectives, nouns: surface forms to canonical words; nouns None: only those of pairs are known.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
         published: take the swapped captions of this data.pkl.
         dataset, composition: names for the random stream and for messages.
@@ -270,19 +271,20 @@ def swap_adjectives(
     Returns:
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
     """
+    captions, (forms, noun_forms) = as_captions(captions), forms_of(adjectives, nouns)
     where, images = f"{dataset}/{composition}", splits.loc[splits["split"] == "test_seen", "image_id"]
     of_seen, pairs_of_seen = (table[table["image_id"].isin(images)] for table in (captions, pairs))
     if published:
-        swapped, faults = take_swaps(read_data(published)[0], captions, splits, pairs_of_seen, adjectives, nouns)
+        swapped, faults = take_swaps(read_data(published)[0], captions, splits, pairs_of_seen, forms, noun_forms)
         made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
         counts = Counter(pair for of_caption in made for pair in of_caption)
         summary = counts_of(swapped, counts, of_seen["image_id"], heldout)
         summary |= {"source": "published", "violations": faults}
     else:
-        reader = reader_of(heldout, adjectives, nouns, compounds)
-        known_nouns = nouns_of(of_seen, pairs_of_seen).union(nouns or ())
+        reader = reader_of(heldout, forms, noun_forms, compounds)
+        known_nouns = nouns_of(of_seen, pairs_of_seen).union(noun_forms or ())
         seeds = seed, dataset, composition
-        swapped, summary = make_swaps(of_seen, pairs_of_seen, heldout, adjectives, known_nouns, *seeds, reader)
+        swapped, summary = make_swaps(of_seen, pairs_of_seen, heldout, forms, known_nouns, *seeds, reader)
     if swapped.empty:
         log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
     log.info("%s: %d of %d captions of test_seen are swapped", where, summary["swapped"], summary["captions"])

@@ -166,6 +166,17 @@ def difference(value: float, variance: Variance, limit: float = 1.0) -> Differen
     return Difference(value, max(-limit, value - half), min(limit, value + half), p)
 
 
+def estimate(of: Cells, judges: np.ndarray | None = None) -> Estimate:
+    """Return a fraction with its interval over images, pairs and judges; without it, if there are too few pairs.
+
+    Args:
+        judges: (J,) its value by each judge; None for one judge.
+    """
+    if of.clusters < 2:
+        return Estimate(of.mean, None, None)
+    return fraction(of.mean, variance(of) + of_judges(judges), of.images)
+
+
 def fraction(value: float, variance: Variance, images: int) -> Estimate:
     """Return a fraction with its interval; of 0 or 1 that of Clopper and Pearson, with as many trials as images."""
     if variance.value == 0 or value in (0, 1):

@@ -22,6 +22,9 @@ class Estimate:
     low: float | None
     high: float | None
 
+    def __str__(self) -> str:
+        return f"{self.value:.3f}" + (f" [{self.low:.3f}, {self.high:.3f}]" if self.low is not None else "")
+
 
 def exact(value: float, trials: int) -> Estimate:
     """Return a fraction with the interval of Clopper and Pearson (1934)."""

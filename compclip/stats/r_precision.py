@@ -221,15 +221,23 @@ def r_precision(
 ) -> Judged:  # fmt: skip
     """Rank each judged image's own caption among distractors (the module says how they are drawn).
 
+    Source: Park et al., "Benchmark for Compositional Text-to-Image Synthesis" (NeurIPS 2021); the exact expectation
+    over all draws of distractors is ours (``expected_top1``).
+
     Args:
         similarity: (n, k) of judged images with captions; captions with equal texts have equal columns.
         own: (n,) the column of the caption that each judged image was made from.
         images: (k,) the id of the image that each caption describes.
         classes: (k,) its class, of which no caption is a distractor; None: each image is its own class.
         candidates: the own caption and the distractors.
+        ties: random: tied captions are ranked at random; own_first: the own one precedes them, as published.
+        seed: of the sampled distractors.
 
     Returns:
-        ``expected.mean()`` is the exact R-precision, ``hit.mean()`` the sampled one.
+        Arrays (n,): ``expected.mean()`` is the exact R-precision, ``hit.mean()`` the sampled one.
+
+    Raises:
+        UserError: no caption is of another class.
     """
     image, ids = pd.factorize(np.asarray(images, object), sort=True)
     of_class = image if classes is None else pd.factorize(np.asarray(classes, object), sort=True)[0]

@@ -32,7 +32,14 @@ class Lexicon:
 
 
 def load_lexicon(path: str | Path) -> Lexicon:
-    """Read a YAML file ``canonical: [other forms]``; raises UserError if it is another, or lists a form twice."""
+    """Read a lexicon.
+
+    Args:
+        path: a YAML file that maps each canonical word to a list of its other forms.
+
+    Raises:
+        UserError: there is no such file, it has another content, or it lists a form twice.
+    """
     path = Path(path)
     known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
     require(path.is_file(), path, "no such lexicon", f"choose one of: {known}")
@@ -52,6 +59,16 @@ def load_lexicon(path: str | Path) -> Lexicon:
             require(form not in forms, path, fault, "remove one")
             forms[form] = word
     return Lexicon(path.stem, forms)
+
+
+def find_lexicon(lexicon: Lexicon | str, kind: str) -> Lexicon:
+    """Return a lexicon, or the one of its name in ``lexicons/<kind>``: ``color`` of ``adjectives``."""
+    return lexicon if isinstance(lexicon, Lexicon) else load_lexicon(LEXICONS / kind / f"{lexicon}.yaml")
+
+
+def forms_of(adjectives: Lexicon | str, nouns: Lexicon | str | None) -> tuple[dict[str, str], dict[str, str] | None]:
+    """Return the forms of two lexicons, or of those of their names; None for no nouns."""
+    return find_lexicon(adjectives, "adjectives").forms, find_lexicon(nouns, "nouns").forms if nouns else None
 
 
 def lexicons_of(composition: str, folder: Path) -> list[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun import classify as library
-from compclip.compun.classify import ask, choose
+from compclip.compun.classify import ask
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip
@@ -130,7 +130,7 @@ def test_without_texts(tmp_path: Path, fake: FakeJudge) -> None:
 
 def test_choose() -> None:
     three = np.array([[3, 1, 2], [1, 3, 2], [1, 2, 3], [3, 3, 1], [3, 1, 3], [2, 3, 3], [1, 1, 1]], float)
-    answers, right = choose(three)
+    answers, right = choose_compound(three)
     assert answers.tolist() == ["compound", "n1", "n2", "n1", "n2", "n1", "n1"]
     assert right.tolist() == [True, *[False] * 6]
 

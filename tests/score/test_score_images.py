@@ -156,7 +156,7 @@ def test_plain_tables_and_similarities_have_the_same_scores(tmp_path: Path, judg
     entries = {split: prompts[prompts["split"] == split] for split in ("test_seen", "test_unseen", "test_swapped")}
     for split, variants in (("test_unseen", None), ("test_swapped", read(place / "variants.parquet"))):
         pool = by_split.get_group("test_seen" if split == "test_swapped" else split)
-        found = score_with_judge(entries[split], pool, judge, variants, scoring=Scoring(candidates=5))
+        found = score_with_judge(entries[split], judge, pool, variants, scoring=Scoring(candidates=5))
         pd.testing.assert_frame_equal(found.table[columns], read(folder / f"{split}.parquet")[columns])
     pool = by_split.get_group("test_unseen").reset_index(drop=True)
     asked = entries["test_unseen"].sort_values(["image_id", "caption_id"])

@@ -16,7 +16,7 @@ from compclip.clip.tokens import get_tokenizer, tokenize
 from compclip.core.errors import UserError
 from compclip.judge.config import JudgeConfig
 from compclip.specs import released
-from compclip.specs.measure import specs
+from compclip.specs.measure import specs_score
 from compclip.specs.released import Released, read_released
 from tests.specs.evaluated import refused
 
@@ -159,7 +159,7 @@ def test_the_cat_of_the_readme() -> None:
     pixels = preprocess.floats(preprocess.read([(Path(cat), None)]), torch.device("cpu"))
     with torch.inference_mode():
         image = model.encode_image(pixels).expand(3, -1)
-        scores = specs(image, model.encode_text(tokenize(get_tokenizer(cfg, None), list(CAPTIONS)))).tolist()
+        scores = specs_score(image, model.encode_text(tokenize(get_tokenizer(cfg, None), list(CAPTIONS)))).tolist()
     assert scores == sorted(scores)
     # The README's may be of half precision, on a GPU.
     assert scores == pytest.approx(list(CAPTIONS.values()), abs=2e-3)

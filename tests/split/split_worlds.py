@@ -9,9 +9,11 @@ import pandas as pd
 
 from compclip.core.tables import PAIRS
 from compclip.split.wording import Mention
+from compclip.text.lexicon import Lexicon
 
 COLORS = {"red": "red", "blue": "blue", "gray": "gray", "grey": "gray", "orange": "orange", "black": "black"}
 NOUNS = {"wing": "wing", "wings": "wing", "bill": "bill", "beak": "bill", "belly": "belly", "eye ring": "eyering"}
+LEXICONS = Lexicon("color", COLORS), Lexicon("parts", NOUNS)
 
 SHAPES = {w: w for w in ("long", "short", "small", "large", "pointed", "curved", "round", "sharp", "thin")}
 

@@ -19,7 +19,7 @@ from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.reading import Reader, plain_forms, reader_of, stated, words_of
 from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import Lexicon
-from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
+from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, captions_table, world
 from tests.split.stage import run
 
 NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
@@ -73,7 +73,7 @@ def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFra
     """An audit of captions given as (split, text), image ids i0, i1, ..."""
     captions = captions_table([(f"i{n}", 0, text) for n, (_, text) in enumerate(rows)])
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": [split for split, _ in rows]})
-    return audit(captions, splits, swapped, heldout, COLORS, MORE_NOUNS)
+    return audit(captions, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS))
 
 
 @pytest.mark.parametrize("split", ["train", "test_seen"])
@@ -168,7 +168,7 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
     swapped, _ = make_swaps(captions, data.pairs, heldout, COLORS, NOUNS, other, "d", "c")
-    result = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS)
+    result = audit(data.captions, splits, swapped, heldout, *LEXICONS)
     assert result["violations"] == []
     # One image moved by hand from test_unseen to train is found, if its pair stands at the surface.
     at_surface = data.pairs["relation"].isin(["adjacent", "predicative"])
@@ -176,7 +176,7 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     if len(surface):
         image = surface["image_id"].iloc[0]
         moved = splits.assign(split=splits["split"].mask(splits["image_id"] == image, "train"))
-        found = audit(data.captions, moved, swapped, heldout, COLORS, NOUNS)["violations"]
+        found = audit(data.captions, moved, swapped, heldout, *LEXICONS)["violations"]
         assert {v["image_id"] for v in found} == {image}
 
 

@@ -14,7 +14,7 @@ from compclip.split.audit import audit, unused_images
 from compclip.split.make_splits import divided_splits, pairs_of_images, seen_target
 from compclip.split.sample_heldout import missing_pairs
 from compclip.split.swap_adjectives import make_swaps
-from tests.split.split_worlds import COLORS, NOUNS, World, pairs_table, rank, world
+from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, World, pairs_table, rank, world
 
 
 def random_division(data: World, seed: int) -> pd.DataFrame:
@@ -77,10 +77,10 @@ def test_what_the_splits_promise(seed: int, other: int, images: int, rare: int) 
     seen = data.captions[data.captions["image_id"].isin(split.index[split == "test_seen"])]
     swapped, _ = make_swaps(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
     unused = unused_images(summary)
-    found = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS, unused=unused)
+    found = audit(data.captions, splits, swapped, heldout, *LEXICONS, unused=unused)
     assert found["counts"]["violations"] == 0
     assert found["counts"]["images_unused"] == len(unused) == images - len(splits)
-    found = audit(data.captions, splits.iloc[1:], swapped, heldout, COLORS, NOUNS, unused=unused)
+    found = audit(data.captions, splits.iloc[1:], swapped, heldout, *LEXICONS, unused=unused)
     assert any(v["guarantee"] == "every image has a split" for v in found["violations"])
 
 

@@ -34,7 +34,7 @@ def made(seed: int, /, **changes):
     swapped, _ = make_swaps(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
-    prompts = make_prompts(data.captions, data.pairs, swapped, data.ranking, heldout, judged, **arguments)
+    prompts = make_prompts(data.captions, data.pairs, data.ranking, heldout, judged, swapped, **arguments)
     return data, heldout, splits, swapped, judged, prompts
 
 

@@ -12,7 +12,7 @@ from compclip.core.tables import VARIANTS
 from compclip.io import check_table
 from compclip.split.make_variants import make_variants, variants_of
 from compclip.split.swap_adjectives import Candidate, apply, make_swaps
-from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mentions, world
+from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, SHAPES, mentions, world
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> 
     seen = named[named["relation"] == "adjacent"].drop_duplicates(["image_id", "caption_id"]).assign(split="test_seen")
     columns = ["split", "image_id", "caption_id", "pair"]
     prompts = pd.concat([seen[columns], swapped.assign(split="test_swapped")[columns]], ignore_index=True)
-    table = make_variants(prompts, data.captions, data.pairs, swapped, data.ranking, COLORS, NOUNS)
+    table = make_variants(prompts, data.captions, data.pairs, data.ranking, *LEXICONS, swapped)
     check_table(table, VARIANTS, "variants")
     assert len(table)
     key = ["image_id", "caption_id"]

@@ -22,7 +22,7 @@ PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 BRINGS = {
     "diffusers": {"huggingface_hub"},
     "jinja2": {"markupsafe"},
-    "open_clip_torch": {"huggingface_hub", "timm"},
+    "open_clip_torch": {"huggingface_hub", "timm", "torchvision"},
     "pydantic": {"pydantic_core"},
     "requests": {"urllib3"},
     "spacy": {"thinc"},

@@ -12,7 +12,7 @@ def main(job: Job) -> None:
     result = audit(
         read_table(job.input.captions, CAPTIONS), read_table(job.input.splits, SPLIT),
         read_table(job.input.swapped, SWAPPED), read_heldout(job.input.heldout),
-        load_lexicon(job.input.adjectives).forms, load_lexicon(job.input.nouns).forms if job.input.nouns else None,
+        load_lexicon(job.input.adjectives), load_lexicon(job.input.nouns) if job.input.nouns else None,
         load_lexicon(job.input.compounds),
         reported=[violation for path in job.input.reports for violation in read_json(path).get("violations", [])],
         unused=unused_images(read_json(job.input.unused)), tolerance=job.params.violations,

@@ -16,8 +16,8 @@ def main(job: Job) -> None:
     captions, swapped = read_table(job.input.captions, CAPTIONS), read_table(job.input.swapped, SWAPPED)
     judged = judged_images(splits, images, params.train_on, params.halves)
     prompts = make_prompts(
-        captions, read_table(job.input.pairs, PAIRS), swapped, read_table(job.input.ranking, RANKING),
-        heldout["pairs"], judged, every_caption=params.prompts == "all", draws=params.draws,
+        captions, read_table(job.input.pairs, PAIRS), read_table(job.input.ranking, RANKING), heldout["pairs"],
+        judged, swapped, every_caption=params.prompts == "all", draws=params.draws,
         per_image=params.per_image, seed=params.seed, dataset=params.dataset, composition=job.wildcards.composition,
     )  # fmt: skip
     distractors = least_distractors(captions, judged, swapped, prompts)

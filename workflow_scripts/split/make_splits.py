@@ -13,7 +13,7 @@ def main(job: Job) -> None:
         read_table(job.input.captions, CAPTIONS),
         read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"]),
         read_table(job.input.ranking, RANKING), read_heldout(job.input.heldout),
-        load_lexicon(job.input.adjectives).forms, load_lexicon(job.input.nouns).forms if job.input.nouns else None,
+        load_lexicon(job.input.adjectives), load_lexicon(job.input.nouns) if job.input.nouns else None,
         load_lexicon(job.input.compounds), test_seen=job.params.test_seen, published=job.params.published,
         division=read_table(job.input.division, DIVISION) if job.input.division else None, seed=job.params.seed,
         dataset=job.params.dataset, composition=job.wildcards.composition,

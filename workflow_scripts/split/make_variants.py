@@ -10,9 +10,9 @@ from workflow_scripts.job import Job, run
 def main(job: Job) -> None:
     variants = make_variants(
         read_table(job.input.prompts, PROMPTS, [*PROMPT, "pair"]), read_table(job.input.captions, CAPTIONS),
-        read_table(job.input.pairs, PAIRS), read_table(job.input.swapped, SWAPPED),
-        read_table(job.input.ranking, RANKING), load_lexicon(job.input.adjectives).forms,
-        load_lexicon(job.input.nouns).forms if job.input.nouns else (),
+        read_table(job.input.pairs, PAIRS), read_table(job.input.ranking, RANKING),
+        load_lexicon(job.input.adjectives), load_lexicon(job.input.nouns) if job.input.nouns else None,
+        read_table(job.input.swapped, SWAPPED),
     )  # fmt: skip
     write_table(variants, job.output.variants, VARIANTS)
 

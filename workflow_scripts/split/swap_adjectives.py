@@ -12,7 +12,7 @@ def main(job: Job) -> None:
     swapped, summary = swap_adjectives(
         read_table(job.input.captions, CAPTIONS), read_table(job.input.pairs, PAIRS),
         read_table(job.input.splits, SPLIT), read_heldout(job.input.heldout),
-        load_lexicon(job.input.adjectives).forms, load_lexicon(job.input.nouns).forms if job.input.nouns else None,
+        load_lexicon(job.input.adjectives), load_lexicon(job.input.nouns) if job.input.nouns else None,
         load_lexicon(job.input.compounds), published=job.params.published, seed=job.params.seed,
         dataset=job.params.dataset, composition=job.wildcards.composition,
     )  # fmt: skip
