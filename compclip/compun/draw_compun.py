@@ -1,6 +1,5 @@
 """Draw accuracy, the effect of example captions and wrong answers by kind, next to the paper's figures."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ LOOKS: Looks = {
     "examples": ("", "#D55E00", "D"),
 }  # fmt: skip
 PAPER_COLOR = "#777777"
-MAX_NAME = 26  # characters of a row's name; longer ones are truncated
 # Which of its nouns a compound's picture shows.
 KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of them"}
 
@@ -31,14 +29,9 @@ def _base(prompt: str | None) -> str:
     return "template" if prompt is None else "examples" if captions_of(prompt) is not None else prompt
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
-
-
-def _in_rows(rows: pd.DataFrame, group: Sequence[str], row: Sequence[str], **columns: Any) -> pd.DataFrame:
-    """Return rows as ``draw_rows`` takes them, in groups."""
+def _in_rows(rows: pd.DataFrame, group: Any, row: Any, **columns: Any) -> pd.DataFrame:
     series = [_base(prompt) for prompt in rows["prompt"]]
-    return in_percent(rows, "value", group=[*map(_short, group)], row=row, series=series, **columns)
+    return in_percent(rows, "value", group=group, row=row, series=series, **columns)
 
 
 def draw_accuracy(analysis: pd.DataFrame) -> Figure:
@@ -49,13 +42,14 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(low=np.nan, high=np.nan)
     paper["prompt"] = paper["prompt"].astype(object).where(paper["prompt"].notna(), None)
     names = [row_name(row.model, row.prompt) for row in paper.itertuples()]
-    theirs = _in_rows(paper, [f"the paper, {COMPOUNDS} compounds"] * len(paper), names, filled=False)
+    theirs = _in_rows(paper, f"the paper, {COMPOUNDS} compounds", names, filled=False)
     figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], LOOKS)
     draw_line(axes, 100 * CHANCE)
-    axes.set_xlim(0, 102)
-    axes.set_xlabel("%")
-    about = f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here;"
-    return finish(figure, f"{about} hollow: as the paper prints it, without intervals")
+    axes.set(xlim=(0, 102), xlabel="%")
+    hollow = "hollow: as the paper prints it, without intervals"
+    return finish(
+        figure, f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here; {hollow}"
+    )
 
 
 def draw_examples(analysis: pd.DataFrame) -> Figure:
@@ -64,15 +58,14 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
     right = right.assign(captions=[captions_of(prompt) for prompt in right["prompt"]])
     if right["captions"].isna().all():
         return empty("No model was asked with example captions.")
-    figure = Figure(figsize=(WIDTH, 2))
+    figure = Figure(figsize=(WIDTH, 2.2))
     axes = figure.add_subplot()
-    looks = looks_of(right["model"].unique())
-    for place, (model, (name, color, mark)) in enumerate(looks.items()):
+    for place, (model, (name, color, mark)) in enumerate(looks_of(right["model"].unique()).items()):
         rows = right[right["model"] == model]
         counted = rows.dropna(subset="captions")
         x = counted["captions"] + 0.08 * place
         axes.vlines(x, 100 * counted["low"], 100 * counted["high"], color=color, linewidth=1.6)
-        axes.plot(x, 100 * counted["value"], f"{mark}-", color=color, markersize=5, label=_short(name))
+        axes.plot(x, 100 * counted["value"], f"{mark}-", color=color, markersize=5, label=name)
         for value in rows.loc[rows["prompt"] == "template", "value"]:
             axes.axhline(100 * value, color=color, linewidth=1.2, linestyle=":")
     axes.plot(
@@ -80,8 +73,7 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
         markersize=5, linewidth=1, label="CLIP ViT-L/14, in the paper",
     )  # fmt: skip
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("example captions")
-    axes.set_ylabel("compound's image chosen, %")
+    axes.set(xlabel="example captions", ylabel="compound's image chosen, %")
     about = "line: 95 % interval; dotted: the model's template; the paper's table 2 is of"
     return finish(figure, f"{about} {COMPOUNDS} compounds")
 
@@ -95,8 +87,7 @@ def draw_kinds(analysis: pd.DataFrame) -> Figure:
     groups = [row_name(row.model, row.prompt) for row in rows]
     table = _in_rows(wrong, groups, [f"{row.name}, n = {int(row.n):,}" for row in rows])
     figure, ((axes,),) = draw_rows([[table]], LOOKS)
-    axes.set_xlim(-2, 102)
-    axes.set_xlabel("wrong answers, %")
+    axes.set(xlim=(-2, 102), xlabel="wrong answers, %")
     return finish(figure, "line: 95 % interval. As the paper's figure 3, which has no numbers")
 
 

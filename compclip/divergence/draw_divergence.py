@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compclip.divergence.results import FIGURES, SYMBOLS, measured, random_share, share
-from compclip.plot.drawing import GRAY, SPLIT_LOOKS, WIDTH, draw_rows, empty, finish, in_percent
+from compclip.plot.drawing import GRAY, WIDTH, draw_rows, empty, finish, long, looks_of_splits
 from compclip.plot.labels import PART_NAMES, SPLIT_NAMES, pair_words, percent
 
 
@@ -18,17 +18,16 @@ def part_name(name: str) -> str:
 
 def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> Figure:
     """Draw the fractions of train and test that the most frequent parts have; ``row``: the split's measurement."""
-    kind, tables, looks = distribution["kind"], [], {}
-    for side, key in (("train", "train"), (distribution["split"], "test")):
-        shares = pd.DataFrame({"row": map(part_name, distribution["names"]), "value": distribution[key]})
-        tables.append(in_percent(shares.assign(low=0, high=shares["value"]), "value", row=shares["row"], series=side))
-        name, *look = SPLIT_LOOKS[side]
-        looks[side] = (f"{name} (n = {row[key]:,})", *look)
-    figure, ((axes,),) = draw_rows([[pd.concat(tables)]], looks)
+    kind, split, parts = distribution["kind"], distribution["split"], distribution["names"]
+    # A word may be both an adjective and a noun.
+    twins = {f"noun:{name.removeprefix('adjective:')}" for name in parts}
+    names = [f"{part_name(name)}{' (noun)' * (name in twins)}" for name in parts]
+    shares = long(100 * pd.DataFrame({"train": distribution["train"], split: distribution["test"]}, names))
+    looks = looks_of_splits({"train": row["train"], split: row["test"]})
+    figure, ((axes,),) = draw_rows([[shares.assign(low=0, high=shares["value"])]], looks)
     axes.set_xlim(left=0)
     axes.set_xlabel(f"fraction of all {PART_NAMES['pairs', kind]}, %")
-    shown = len(distribution["names"])
-    column, most = kind.removesuffix("s"), "all" if shown == row[kind] else f"the {shown} most frequent of"
+    column, most = kind.removesuffix("s"), "all" if len(parts) == row[kind] else f"the {len(parts)} most frequent of"
     apart = f"{SYMBOLS[kind]} {share(row[f'{column}_divergence'])} (random {random_share(row, column)})"
     of = f"{most} {row[kind]:,} {PART_NAMES['pairs', kind]}"
     return finish(figure, f"{apart}; {of}; n: images, with all their captions; seed {seed}")

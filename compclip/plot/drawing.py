@@ -17,10 +17,8 @@ from matplotlib.transforms import Bbox, blended_transform_factory
 from compclip.io import atomic
 from compclip.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES
 
-# Inches: what a phone shows at full size, with words that can be read.
-WIDTH = 3.75
-# How many letters fit into this width: of a title, a note and a legend.
-TITLE_LETTERS, NOTE_LETTERS, LEGEND_LETTERS = 36, 48, 56
+# Inches: what a phone shows at full size, with words that can be read; how many letters of titles and texts fit.
+WIDTH, TITLE_LETTERS, LETTERS = 3.75, 36, 48
 STYLE: dict[str, Any] = {
     "svg.hashsalt": "compclip", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 10,
     "axes.titlesize": 10, "figure.labelsize": 10, "axes.titlelocation": "left",
@@ -39,9 +37,9 @@ Places = dict[tuple[str, str], int]
 SPLIT_LOOKS: Looks = {split: (name, SPLIT_COLORS[split], SPLIT_MARKS[split]) for split, name in SPLIT_NAMES.items()}
 
 
-def style(**more: Any) -> AbstractContextManager[None]:
-    """Return the style of all figures, independent of a user's matplotlibrc; ``more`` are settings of matplotlib."""
-    settings: dict[Any, Any] = {**dict(matplotlib.rcParamsDefault), **STYLE, **more}
+def style() -> AbstractContextManager[None]:
+    """Return the style of all figures, independent of a user's matplotlibrc."""
+    settings: dict[Any, Any] = {**dict(matplotlib.rcParamsDefault), **STYLE}
     return matplotlib.rc_context(settings)
 
 
@@ -50,9 +48,20 @@ def looks_of(names: Iterable[str]) -> Looks:
     return {name: (name, color, mark) for name, color, mark in zip(names, COLORS, MARKS, strict=False)}
 
 
+def looks_of_splits(sizes: Mapping[str, int]) -> Looks:
+    """Return the look of each split, its n in its label."""
+    looks = ((split, n, *SPLIT_LOOKS[split]) for split, n in sizes.items())
+    return {split: (f"{name} (n = {n:,})", color, mark) for split, n, name, color, mark in looks}
+
+
 def in_percent(table: pd.DataFrame, value: str, low: str = "low", high: str = "high", **columns: Any) -> pd.DataFrame:
     """Return columns of a table as value, low and high in percent, beside other ``columns``, for ``draw_rows``."""
     return pd.DataFrame({"value": 100 * table[value], "low": 100 * table[low], "high": 100 * table[high], **columns})
+
+
+def long(table: pd.DataFrame) -> pd.DataFrame:
+    """Return values by row and, in columns, by series as ``draw_rows`` takes them."""
+    return table.stack().rename_axis(["row", "series"]).rename("value").reset_index()
 
 
 def draw_rows(lines: Sequence[Sequence[pd.DataFrame]], looks: Looks) -> tuple[Figure, Any]:
@@ -84,8 +93,12 @@ def draw_rows(lines: Sequence[Sequence[pd.DataFrame]], looks: Looks) -> tuple[Fi
         edge = blended_transform_factory(figure.transFigure, first.transData)
         for (group, name), y in place.items():
             if not name:
-                first.text(0.01, y, group, transform=edge, va="center", fontweight="bold", in_layout=False)
+                first.text(0.01, y, _short(group), transform=edge, va="center", fontweight="bold", in_layout=False)
     return figure, panels
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LETTERS - 6 else f"{text[: LETTERS - 7]}…"
 
 
 def _places(table: pd.DataFrame) -> Places:
@@ -124,10 +137,10 @@ def finish(figure: Figure, about: str) -> Figure:
     """
     shown = {label: mark for axes in figure.axes for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     if shown:
-        columns = max(1, LEGEND_LETTERS // (max(map(len, shown)) + 8))
-        look = {"ncols": columns, "handletextpad": 0.2, "columnspacing": 1}
-        figure.legend(shown.values(), shown, loc="outside upper left", **look)
-    figure.supxlabel(textwrap.fill(about, NOTE_LETTERS), color=GRAY, x=0.01, ha="left")
+        columns = max(1, LETTERS // (max(map(len, shown)) + 4))
+        look = {"ncols": columns, "handletextpad": 0.2, "columnspacing": 0.6}
+        figure.legend(shown.values(), map(_short, shown), loc="outside upper left", **look)
+    figure.supxlabel(textwrap.fill(about, LETTERS), color=GRAY, x=0.01, ha="left")
     height = figure.get_figheight()
     figure.set_figheight(2 * height + 4)
     figure.draw_without_rendering()

@@ -9,24 +9,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from compclip.core.layout import ORACLE
-from compclip.plot.drawing import (
-    COLORS,
-    GRAY,
-    SPLIT_LOOKS,
-    WIDTH,
-    draw_line,
-    draw_rows,
-    empty,
-    finish,
-    in_percent,
-    looks_of,
-)  # fmt: skip
+from compclip.plot.drawing import GRAY, SPLIT_LOOKS, WIDTH, draw_line, draw_rows, empty, finish, in_percent, looks_of
 from compclip.plot.labels import SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs
 from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import MEASURES
 from compclip.report.rows import main_rows
 from compclip.report.verdicts import MARGIN
+
+
+def _columns(measure: str) -> tuple[str, str, str]:
+    return measure, f"{measure}_low", f"{measure}_high"
 
 
 def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
@@ -44,8 +37,7 @@ def draw_scores(table: pd.DataFrame, reference: str | None, seed: int) -> Figure
     if not measures:
         return empty("Nothing was scored.")
     names = {"group": rows["generator"], "series": rows["split"]}
-    ends = [[f"{measure.name}{end}" for end in ("", "_low", "_high")] for measure in measures]
-    figure, panels = _draw_splits([in_percent(rows, *columns, **names) for columns in ends])
+    figure, panels = _draw_splits([in_percent(rows, *_columns(measure.name), **names) for measure in measures])
     candidates = int(rows["candidates"].iloc[0])
     chances = {"exact": 1 / candidates, "adjective": rows["adjective_chance"].mean()}
     others = rows["generator"] != reference
@@ -77,16 +69,15 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
     """
     if falls.empty:
         return empty("No generator serves seen and another split.")
-    shown = {"minus seen, points": falls.assign(group=falls["generator"])}
-    if len(beyond):
-        shown[f"and minus {beyond['b'].iloc[0]}"] = beyond.assign(group=beyond["a"])
-    figure, panels = _draw_splits([
-        in_percent(
-            rows, "difference", group=rows["group"], series=rows["split"], filled=(rows["low"] > 0) | (rows["high"] < 0)
-        )
-        for rows in shown.values()
-    ])  # fmt: skip
-    for axes, title in zip(panels, shown, strict=True):
+    shown = [("minus seen, points", falls, "generator")]
+    shown += [(f"and minus {reference}", beyond, "a") for reference in beyond["b"].head(1)]
+    columns = [
+        {"group": rows[generator], "series": rows["split"], "filled": (rows["low"] > 0) | (rows["high"] < 0)}
+        for _, rows, generator in shown
+    ]
+    tables = [in_percent(rows, "difference", **of) for (_, rows, _), of in zip(shown, columns, strict=True)]
+    figure, panels = _draw_splits(tables)
+    for axes, (title, _, _) in zip(panels, shown, strict=True):
         draw_line(axes, 0)
         axes.set_title(title)
     draw_line(panels[-1], -100 * MARGIN)
@@ -112,16 +103,17 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
         rows = rows.sort_values("pair", key=lambda column, names=names: column.map(names.index), kind="stable")
         n = rows.groupby("pair")["n"].transform("max")
         row = [f"{pair_words(pair)} ({most})" for pair, most in zip(rows["pair"], n, strict=True)]
-        falls = [[f"{measure.name}_fall{end}" for end in ("", "_low", "_high")] for measure in measures]
-        lines.append([in_percent(rows, *columns, row=row, series=rows["generator"]) for columns in falls])
-    figure, panels = draw_rows(lines, looks_of(generators))
+        about = {"row": row, "series": rows["generator"]}
+        lines.append([in_percent(rows, *_columns(f"{measure.name}_fall"), **about) for measure in measures])
+    looks = looks_of(generators)
+    figure, panels = draw_rows(lines, looks)
     for axes in panels.flat:
         draw_line(axes, 0)
     for (first, *_), split in zip(panels, pairs, strict=True):
         first.set_title(f"{SPLIT_NAMES[split]} − seen")
     for axes, measure in zip(panels[-1], measures, strict=True):
         axes.set_xlabel(f"{measure.title}, points".replace(" ", "\n"))
-    more = len(generators) - len(COLORS)
+    more = len(generators) - len(looks)
     return finish(
         figure,
         "a pair's score minus that on seen (swapped: of the same captions; unseen: of all of seen); in brackets: images"
@@ -143,11 +135,10 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
         for column in watched:
             label, color, mark = SPLIT_LOOKS[column.replace("retrieval", "test")]
             panels[1].plot(one["epoch"], 100 * one[column], f"{mark}-", color=color, markersize=4, label=label)
-    panels[0].set_title("contrastive loss, mean of the epoch")
+    panels[0].set(title="contrastive loss, mean of the epoch")
     panels[0].set_ylim(bottom=0)
     if watched:
-        panels[1].set_title("test images whose caption is first of 100, %")
-        panels[1].set_ylim(0, 100)
+        panels[1].set(title="test images whose caption is first of 100, %", ylim=(0, 100))
     panels[-1].set_xlabel("epoch")
     panels[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
     steps = f"{int(training['step'].max()):,} steps in {len(training)} epochs"

@@ -7,11 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compclip.core.log import log
-from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent
+from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent, long
 from compclip.specs.section import JUDGES, MEASURES
 
-COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
-MARKS = {"stretched": "o", "contrastive": "s", "specs": "D"}
+LOOKS = {"stretched": ("#555555", "o"), "contrastive": ("#0072B2", "s"), "specs": ("#D55E00", "D")}
 
 
 def _draw_series(table: pd.DataFrame, series: str, labels: dict[str, str], line: int, unit: str, about: str) -> Figure:
@@ -20,7 +19,7 @@ def _draw_series(table: pd.DataFrame, series: str, labels: dict[str, str], line:
     table = table.assign(place=places).sort_values(["place", "seed"], kind="stable")
     row = [f"{MEASURES[measure]}, seed {seed}" for measure, seed in zip(table["measure"], table["seed"], strict=True)]
     filled = (table["against"] == "") | (table["low"] > 0) | (table["high"] < 0)
-    looks = {judge: (label, COLORS[judge], MARKS[judge]) for judge, label in labels.items()}
+    looks = {judge: (label, *LOOKS[judge]) for judge, label in labels.items()}
     figure, ((axes,),) = draw_rows([[in_percent(table, "value", row=row, series=table[series], filled=filled)]], looks)
     draw_line(axes, line)
     axes.set_xlabel(unit)
@@ -57,7 +56,7 @@ def draw_growing(steps: pd.DataFrame) -> Figure:
         added = [text[len(before) :].strip() for before, text in zip(["", *texts], texts, strict=False)]
         names = [f"{n}. {textwrap.shorten(text, 36, placeholder=' …')}" for n, text in enumerate(added, 1)]
         above = 100 * (of_judge[["similarity", "negative_similarity"]] - of_judge["similarity"].iloc[0])
-        panels[judge] = above.set_axis(names).stack().rename_axis(["row", "series"]).rename("value").reset_index()
+        panels[judge] = long(above.set_axis(names))
     looks = {
         "similarity": ("the caption up to here", "#0072B2", "o"),
         "negative_similarity": ("with a wrong detail instead", "#D55E00", "X"),

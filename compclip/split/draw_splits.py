@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from compclip.plot.drawing import GRAY, SPLIT_LOOKS, Looks, draw_rows, empty, finish
+from compclip.plot.drawing import GRAY, Looks, draw_rows, empty, finish, long, looks_of_splits
 from compclip.plot.labels import SPLIT_NAMES, WORD_KINDS, pair_words, swatch
 from compclip.stats.balance import Cut, cut_dominant
 
@@ -60,17 +60,12 @@ def _add_swatches(axes: Axes, words: Sequence[str]) -> None:
         axes.plot(0, row, "s", transform=beside, color=color, markersize=9, markeredgecolor=GRAY, clip_on=False)
 
 
-def _long(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with a row for each row and a column for each series as ``draw_rows`` takes it."""
-    return table.stack().rename_axis(["row", "series"]).rename("value").reset_index()
-
-
 def draw_words(occurrences: pd.DataFrame, kind: str, seed: int) -> Figure:
     """Draw the fraction of each word of ``kind``, adjective or noun, in each split."""
     shares = word_shares(occurrences, kind)
     sizes = occurrences["split"].value_counts()
-    looks = {split: (f"{name} (n = {sizes.get(split, 0):,})", *look) for split, (name, *look) in SPLIT_LOOKS.items()}
-    figure, ((axes,),) = draw_rows([[_long(100 * shares.head(MAX_WORDS))]], looks)
+    looks = looks_of_splits({split: sizes.get(split, 0) for split in SPLIT_NAMES})
+    figure, ((axes,),) = draw_rows([[long(100 * shares.head(MAX_WORDS))]], looks)
     _add_swatches(axes, shares.index[:MAX_WORDS])
     axes.set_xlim(left=0)
     axes.set_xlabel("fraction of the split's pairs, %")
@@ -85,7 +80,7 @@ def draw_swapped_pairs(cut: Cut, seed: int) -> Figure:
     before = pd.Series(cut.counts)
     counts = pd.DataFrame({"before": before, "after": pd.Series(cut.counts | cut.kept)}).loc[before.index]
     looks: Looks = {"before": ("before balancing", "#D55E00", "o"), "after": ("after balancing", "#222222", "o")}
-    table = _long(counts.head(MAX_PAIRS).rename(pair_words))
+    table = long(counts.head(MAX_PAIRS).rename(pair_words))
     figure, ((axes,),) = draw_rows([[table.assign(low=0, high=table["value"])]], looks)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
