@@ -8,7 +8,8 @@ from compclip.core.tables import TESTS
 from compclip.human.correlation import RUN_SCORES
 from compclip.human.opinions import ALL
 from compclip.human.tasks import KINDS
-from compclip.plot.drawing import SPLIT_LOOKS, Looks, draw_line, draw_rows, finish, in_percent
+from compclip.plot.drawing import Looks, draw_line, draw_rows, finish, in_percent
+from compclip.plot.labels import SPLIT_LOOKS
 
 PANEL_TITLES = {
     "perceptual": "preferred to other generators' image",

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox, blended_transform_factory
 
 from compclip.io import atomic
-from compclip.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES
+from compclip.plot.labels import SPLIT_LOOKS
 
 # Inches: what a phone shows at full size, with words that can be read; how many letters of titles and texts fit.
 WIDTH, TITLE_LETTERS, LETTERS = 3.75, 36, 48
@@ -34,7 +34,6 @@ MARKS = "oDs^vPX*"
 Looks = Mapping[str, tuple[str, str, str]]
 # The place of each row, a group and a name; the heading of a group has no name.
 Places = dict[tuple[str, str], int]
-SPLIT_LOOKS: Looks = {split: (name, SPLIT_COLORS[split], SPLIT_MARKS[split]) for split, name in SPLIT_NAMES.items()}
 
 
 def style() -> AbstractContextManager[None]:

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from compclip.core.layout import ORACLE
-from compclip.plot.drawing import GRAY, SPLIT_LOOKS, WIDTH, draw_line, draw_rows, empty, finish, in_percent, looks_of
-from compclip.plot.labels import SPLIT_NAMES, pair_words
+from compclip.plot.drawing import GRAY, WIDTH, draw_line, draw_rows, empty, finish, in_percent, looks_of
+from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs
 from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import MEASURES
