@@ -2,7 +2,7 @@
 
 import math
 
-# The label, color and mark of each split. The colors, of Okabe and Ito, can be told apart with any color vision; none is
+# The label, color and mark of each split. Okabe and Ito's colors can be told apart with any color vision; none of these is
 # so light or dark that it fades if a page inverts the figure for dark mode.
 SPLIT_LOOKS = {
     "train": ("train", "#555555", "o"), "test_seen": ("seen", "#009E73", "s"),
