@@ -36,7 +36,7 @@ print([round(end, 6) for score in both for end in (score.value, score.low, score
 # The names that need an extra.
 CLIP = ("choose_compound", "load_judge", "score_with_judge", "specs_loss", "specs_score")
 EXTRAS = {"extract_pairs": "text", **dict.fromkeys(CLIP, "clip")}
-# tqdm draws a bar on a terminal, where it is installed; pydantic_settings parses the command lines of core/step.py.
+# tqdm draws a bar on a terminal, where it is installed; pydantic_settings parses the command lines of core/cli.py.
 OPTIONAL = {"tqdm", "pydantic_settings"}
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 

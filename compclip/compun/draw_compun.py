@@ -1,27 +1,26 @@
 """Draw accuracy, the effect of example captions and wrong answers by kind, next to the paper's figures."""
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import blended_transform_factory
 
 from compclip.compun.analyze_choices import RIGHT, WRONG
 from compclip.compun.prompts import captions_of
 from compclip.compun.published import CHANCE, COMPOUNDS, TABLE_1, TABLE_2
 from compclip.compun.shown import prompt_words, row_name, rows_of
 from compclip.core.tables import NOUNS_SEEN
-from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, size
+from compclip.plot.drawing import GRAY, WIDTH, Looks, draw_line, draw_rows, empty, finish, in_percent, looks_of
 from compclip.plot.labels import percent
 
-# Of prompts; marks differ, too, for readers who do not see colors.
-COLORS = {"template": "#555555", "reversed": "#CC79A7", "descriptions": "#0072B2", "examples": "#D55E00"}
-MARKS = {"template": "o", "reversed": "v", "descriptions": "s", "examples": "D"}
-# Of models, in their order.
-MODEL_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MODEL_MARKS = "os^Dv*"
+# Of prompts, and of the paper's figures.
+LOOKS: Looks = {
+    "template": ("", GRAY, "o"), "reversed": ("", "#CC79A7", "v"), "descriptions": ("", "#0072B2", "s"),
+    "examples": ("", "#D55E00", "D"),
+}  # fmt: skip
 PAPER_COLOR = "#777777"
-MAX_NAME = 26  # characters of a row's name; longer ones are truncated
 # Which of its nouns a compound's picture shows.
 KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of them"}
 
@@ -30,48 +29,27 @@ def _base(prompt: str | None) -> str:
     return "template" if prompt is None else "examples" if captions_of(prompt) is not None else prompt
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
-
-
-def _draw_rows(axes: Axes, groups: dict[str, pd.DataFrame], paper: str = "") -> None:
-    """Draw a row for each value, below a heading for each group; ``paper`` is the heading of the paper's group."""
-    names, y = [], -1
-    from_edge = blended_transform_factory(axes.figure.transFigure, axes.transData)
-    for heading, rows in groups.items():
-        y += 1
-        names.append("")
-        axes.axhspan(y - 0.5, y + 0.5, color="#eeeeee", zorder=2.5, linewidth=0)
-        axes.text(
-            0.01, y, _short(heading), transform=from_edge, fontweight="bold", va="center", zorder=3, in_layout=False
-        )
-        for row in rows.itertuples():
-            y += 1
-            names.append(row.name)
-            color = PAPER_COLOR if heading == paper else COLORS[_base(row.prompt)]
-            ends = (row.low, row.high) if pd.notna(row.low) else None
-            draw_interval(axes, y, row.value, ends, color, MARKS[_base(row.prompt)], hollow=heading == paper)
-    name_rows(axes, names)
+def _in_rows(rows: pd.DataFrame, group: Any, row: Any, **columns: Any) -> pd.DataFrame:
+    series = [_base(prompt) for prompt in rows["prompt"]]
+    return in_percent(rows, "value", group=group, row=row, series=series, **columns)
 
 
 def draw_accuracy(analysis: pd.DataFrame) -> Figure:
-    """Draw our models, a row a prompt, then the paper's table 1 in gray."""
+    """Draw our models, a row a prompt, then the paper's table 1, hollow."""
     right = rows_of(analysis, RIGHT)
-    right = right.assign(name=[prompt_words(prompt) if prompt else "all" for prompt in right["prompt"]])
-    paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(low=None, high=None)
-    paper = paper.assign(prompt=paper["prompt"].astype(object).where(paper["prompt"].notna(), None))
-    paper["name"] = [row_name(row.model, row.prompt) for row in paper.itertuples()]
-    heading = f"the paper, {COMPOUNDS} compounds"
-    groups = {str(model): rows for model, rows in right.groupby("model", sort=False)} | {heading: paper}
-    figure = Figure(figsize=size(len(groups) + len(right) + len(paper), 0.24, 1.6))
-    axes = figure.add_subplot()
-    axes.axvline(100 * CHANCE, color="#555555", linewidth=1, linestyle=":")
-    _draw_rows(axes, groups, heading)
-    axes.set_xlim(0, 102)
-    axes.set_xlabel("%")
-    about = f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here;\n"
-    note(figure, f"{about}hollow and grey: as the paper prints it, without intervals")
-    return figure
+    prompts = [prompt_words(prompt) if prompt else "all" for prompt in right["prompt"]]
+    ours = _in_rows(right, right["model"], prompts, filled=True)
+    paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(low=np.nan, high=np.nan)
+    paper["prompt"] = paper["prompt"].astype(object).where(paper["prompt"].notna(), None)
+    names = [row_name(row.model, row.prompt) for row in paper.itertuples()]
+    theirs = _in_rows(paper, f"the paper, {COMPOUNDS} compounds", names, filled=False)
+    figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], LOOKS)
+    draw_line(axes, 100 * CHANCE)
+    axes.set(xlim=(0, 102), xlabel="%")
+    hollow = "hollow: as the paper prints it, without intervals"
+    return finish(
+        figure, f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here; {hollow}"
+    )
 
 
 def draw_examples(analysis: pd.DataFrame) -> Figure:
@@ -80,14 +58,14 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
     right = right.assign(captions=[captions_of(prompt) for prompt in right["prompt"]])
     if right["captions"].isna().all():
         return empty("No model was asked with example captions.")
-    figure = Figure(figsize=(WIDTH, 3.6))
+    figure = Figure(figsize=(WIDTH, 2.2))
     axes = figure.add_subplot()
-    for place, (model, rows) in enumerate(right.groupby("model", sort=False)):
-        counted, color = rows.dropna(subset="captions"), MODEL_COLORS[place % len(MODEL_COLORS)]
+    for place, (model, (name, color, mark)) in enumerate(looks_of(right["model"].unique()).items()):
+        rows = right[right["model"] == model]
+        counted = rows.dropna(subset="captions")
         x = counted["captions"] + 0.08 * place
         axes.vlines(x, 100 * counted["low"], 100 * counted["high"], color=color, linewidth=1.6)
-        mark = "-" + MODEL_MARKS[place % len(MODEL_MARKS)]
-        axes.plot(x, 100 * counted["value"], mark, color=color, markersize=5, label=_short(str(model)))
+        axes.plot(x, 100 * counted["value"], f"{mark}-", color=color, markersize=5, label=name)
         for value in rows.loc[rows["prompt"] == "template", "value"]:
             axes.axhline(100 * value, color=color, linewidth=1.2, linestyle=":")
     axes.plot(
@@ -95,11 +73,9 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
         markersize=5, linewidth=1, label="CLIP ViT-L/14, in the paper",
     )  # fmt: skip
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("example captions")
-    axes.set_ylabel("compound's image chosen, %")
-    legend(figure, [axes])
-    note(figure, f"line: 95 % interval; dotted: the model's template; the paper's table 2 is of {COMPOUNDS} compounds")
-    return figure
+    axes.set(xlabel="example captions", ylabel="compound's image chosen, %")
+    about = "line: 95 % interval; dotted: the model's template; the paper's table 2 is of"
+    return finish(figure, f"{about} {COMPOUNDS} compounds")
 
 
 def draw_kinds(analysis: pd.DataFrame) -> Figure:
@@ -107,15 +83,12 @@ def draw_kinds(analysis: pd.DataFrame) -> Figure:
     wrong = pd.concat([rows_of(analysis, f"{WRONG}{kind}").assign(name=KIND_NAMES[kind]) for kind in NOUNS_SEEN])
     if wrong.empty:
         return empty("The list does not say what the compounds' pictures show of their nouns.")
-    wrong["name"] += [f", n = {int(n):,}" for n in wrong["n"]]
-    groups = {row_name(*of): rows for of, rows in wrong.groupby(["model", "prompt"], sort=False)}
-    figure = Figure(figsize=size(len(groups) + len(wrong), 0.24, 1.6))
-    axes = figure.add_subplot()
-    _draw_rows(axes, groups)
-    axes.set_xlim(-2, 102)
-    axes.set_xlabel("wrong answers, %")
-    note(figure, "line: 95 % interval. As the paper's figure 3, which has no numbers")
-    return figure
+    rows = list(wrong.itertuples())
+    groups = [row_name(row.model, row.prompt) for row in rows]
+    table = _in_rows(wrong, groups, [f"{row.name}, n = {int(row.n):,}" for row in rows])
+    figure, ((axes,),) = draw_rows([[table]], LOOKS)
+    axes.set(xlim=(-2, 102), xlabel="wrong answers, %")
+    return finish(figure, "line: 95 % interval. As the paper's figure 3, which has no numbers")
 
 
 def _describe(rows: pd.DataFrame) -> str:

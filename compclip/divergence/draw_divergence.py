@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from compclip.divergence.results import FIGURES, SYMBOLS, measured, random_share, share
-from compclip.plot.drawing import WIDTH, empty, name_rows, note, size
-from compclip.plot.labels import PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words, percent
+from compclip.plot.drawing import GRAY, WIDTH, draw_rows, empty, finish, long, looks_of_splits
+from compclip.plot.labels import PART_NAMES, SPLIT_NAMES, pair_words, percent
 
 
 def part_name(name: str) -> str:
@@ -20,30 +18,19 @@ def part_name(name: str) -> str:
 
 def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> Figure:
     """Draw the fractions of train and test that the most frequent parts have; ``row``: the split's measurement."""
-    kind, split = distribution["kind"], distribution["split"]
-    names = [part_name(name) for name in distribution["names"]]
-    figure = Figure(figsize=size(len(names), 0.26, 1.6))
-    axes = figure.add_subplot()
-    rows = np.arange(len(names), dtype=float)
-    # Two bars per row; the marks tell them apart without color and show fractions of 0.
-    for side, key, y in (("train", "train", rows - 0.15), (split, "test", rows + 0.15)):
-        shares, color = 100 * np.array(distribution[key]), SPLIT_COLORS[side]
-        axes.barh(y, shares, height=0.3, color=color)
-        axes.plot(
-            shares, y, SPLIT_MARKS[side], color=color, markersize=5, linestyle="none", clip_on=False,
-            label=f"{SPLIT_NAMES[side]} (n = {row[key]:,})",
-        )  # fmt: skip
-    name_rows(axes, names)
+    kind, split, parts = distribution["kind"], distribution["split"], distribution["names"]
+    # A word may be both an adjective and a noun.
+    twins = {f"noun:{name.removeprefix('adjective:')}" for name in parts}
+    names = [f"{part_name(name)}{' (noun)' * (name in twins)}" for name in parts]
+    shares = long(100 * pd.DataFrame({"train": distribution["train"], split: distribution["test"]}, names))
+    looks = looks_of_splits({"train": row["train"], split: row["test"]})
+    figure, ((axes,),) = draw_rows([[shares.assign(low=0, high=shares["value"])]], looks)
     axes.set_xlim(left=0)
     axes.set_xlabel(f"fraction of all {PART_NAMES['pairs', kind]}, %")
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2)
-    column = kind.removesuffix("s")
-    shown = "all" if len(names) == row[kind] else f"the {len(names)} most frequent of"
+    column, most = kind.removesuffix("s"), "all" if len(parts) == row[kind] else f"the {len(parts)} most frequent of"
     apart = f"{SYMBOLS[kind]} {share(row[f'{column}_divergence'])} (random {random_share(row, column)})"
-    of = f"{shown} {row[kind]:,} {PART_NAMES['pairs', kind]}"
-    note(figure, f"{apart}; {of};\nn: images, with all their captions; seed {seed}")
-    return figure
+    of = f"{most} {row[kind]:,} {PART_NAMES['pairs', kind]}"
+    return finish(figure, f"{apart}; {of}; n: images, with all their captions; seed {seed}")
 
 
 def shares_description(distribution: Mapping[str, Any]) -> str:
@@ -57,9 +44,9 @@ def shares_description(distribution: Mapping[str, Any]) -> str:
 def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
     """Draw both divergences after each image of the greedy division, and marks for those after exchanges."""
     path = division["path"]
-    figure = Figure(figsize=(WIDTH, 4.9))
+    figure = Figure(figsize=(WIDTH, 3))
     all_axes = figure.subplots(2, 1, sharex=True)
-    for axes, column, color in zip(all_axes, ("compound", "atom"), ("#0072B2", "#555555"), strict=True):
+    for axes, column, color in zip(all_axes, ("compound", "atom"), ("#0072B2", GRAY), strict=True):
         target, reached = division["wanted"][column], division[f"{column}_divergence"]
         axes.plot(path["images"], path[column], color=color, linewidth=1.5, label="while it grew")
         axes.plot(path["images"][-1], reached, "D", color=color, clip_on=False, label="after exchanges")
@@ -69,7 +56,7 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
         if target != "max":
             axes.axhline(target, color="#D55E00", linewidth=1.2, linestyle="--", label="wanted")
         kind = f"{column}s"
-        axes.set_title(f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {share(reached)}, wanted: {wanted}")
+        axes.set_title(f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {share(reached)},\nwanted: {wanted}")
     all_axes[0].set_ylim(0, 1.02)
     # It starts at 1 and ends at a few hundredths.
     all_axes[1].set_yscale("log", nonpositive="mask")
@@ -78,10 +65,7 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
     all_axes[1].yaxis.set_major_formatter("{x:g}")
     all_axes[1].xaxis.set_major_formatter("{x:,.0f}")
     all_axes[1].set_xlabel("images placed")
-    # The lower plot has all three entries.
-    figure.legend(*all_axes[1].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-    note(figure, f"n = {path['images'][-1]:,} images placed; seed {seed}")
-    return figure
+    return finish(figure, f"n = {path['images'][-1]:,} images placed; seed {seed}")
 
 
 def draw_divergence(

@@ -205,25 +205,6 @@ def learn(
     return rows
 
 
-def draw_log(table: pd.DataFrame) -> Any:
-    """Return a matplotlib figure of a training's log: loss and retrieval by epoch."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
-    left = figure.subplots()
-    if "loss" in table:
-        left.plot(table["epoch"], table["loss"], color="black", marker=".", label="loss")
-        left.set_ylabel("loss")
-    left.set_xlabel("epoch")
-    right = left.twinx()
-    for name in [column for column in table if column.startswith("retrieval")]:
-        right.plot(table["epoch"], table[name], marker=".", linestyle="--", label=name.replace("_", " "))
-    right.set_ylim(0, 1)
-    right.set_ylabel("own caption first among 100")
-    figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    return figure
-
-
 def summarize(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the model, what it learned from, and how often images retrieve their captions in the end."""
     tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []

@@ -7,14 +7,13 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.cache import Cache
-from compclip.core.layout import SHARED
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.tables import PAIRS, RELATIONS, as_captions
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode
 from compclip.text.language import identity
-from compclip.text.lexicon import Lexicon, find_lexicon
+from compclip.text.lexicon import SHARED, Lexicon, find_lexicon
 from compclip.text.parsing import fill, values
 
 BATCH = 4096  # captions whose texts are looked up in the cache at once

@@ -2,13 +2,14 @@
 
 import math
 
+# The label, color and mark of each split. Okabe and Ito's colors can be told apart with any color vision; none of these is
+# so light or dark that it fades if a page inverts the figure for dark mode.
+SPLIT_LOOKS = {
+    "train": ("train", "#555555", "o"), "test_seen": ("seen", "#009E73", "s"),
+    "test_unseen": ("unseen", "#0072B2", "^"), "test_swapped": ("swapped", "#D55E00", "D"),
+}  # fmt: skip
 # Names of the splits for readers, in order.
-SPLIT_NAMES = {"train": "train", "test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
-
-# Colors of Okabe and Ito, which can be told apart with any color vision. None is so light or dark that it fades if a
-# page inverts the figure for dark mode. Each split has its own mark, too.
-SPLIT_COLORS = {"train": "#555555", "test_seen": "#009E73", "test_unseen": "#0072B2", "test_swapped": "#D55E00"}
-SPLIT_MARKS = {"train": "o", "test_seen": "s", "test_unseen": "^", "test_swapped": "D"}
+SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()}
 
 # Columns of a pair's words, and their plurals.
 WORD_KINDS = {"adjective": "adjectives", "noun": "nouns"}

@@ -5,61 +5,43 @@ from collections.abc import Iterator
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from compclip.core.log import log
-from compclip.plot.drawing import draw_interval, name_rows, note, size
-from compclip.specs.shown import JUDGES, MEASURES, is_certain, pick
+from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent, long
+from compclip.specs.shown import JUDGES, MEASURES
 
-COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
-MARKERS = {"stretched": "o", "contrastive": "s", "specs": "D"}
+LOOKS = {"stretched": ("#555555", "o"), "contrastive": ("#0072B2", "s"), "specs": ("#D55E00", "D")}
 
 
-def _draw_intervals(
-    table: pd.DataFrame, labels: dict[str, str], height: float, spacing: float, middle: int, unit: str, about: str
-) -> Figure:
-    """Draw a row per measure and seed, with a marker and an interval for each series of ``labels``.
-
-    ``table`` has a column series; markers of differences are hollow if the interval contains 0.
-    """
-    rows = [(measure, seed) for measure in MEASURES for seed in sorted(table["seed"].unique())]
-    figure = Figure(figsize=size(len(rows), height, 1.5))
-    axes = figure.add_subplot()
-    for y, (measure, seed) in enumerate(rows):
-        for place, series in enumerate(labels):
-            row = pick(table, seed=seed, measure=measure, series=series)
-            if row is None:
-                continue
-            at = y + (place - (len(labels) - 1) / 2) * spacing
-            hollow = row["against"] and not is_certain(row)
-            ends, label = (row["low"], row["high"]), labels[series] if y == 0 else ""
-            draw_interval(axes, at, row["value"], ends, COLORS[series], MARKERS[series], hollow=hollow, label=label)
-    name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
-    axes.axvline(middle, color="#555555", linewidth=1, linestyle=":" if middle else "-")
+def _draw_series(table: pd.DataFrame, series: str, labels: dict[str, str], line: int, unit: str, about: str) -> Figure:
+    """Draw a row for each measure and seed, with an interval for each judge of column ``series``."""
+    places = table["measure"].map(list(MEASURES).index)
+    table = table.assign(place=places).sort_values(["place", "seed"], kind="stable")
+    row = [f"{MEASURES[measure]}, seed {seed}" for measure, seed in zip(table["measure"], table["seed"], strict=True)]
+    filled = (table["against"] == "") | (table["low"] > 0) | (table["high"] < 0)
+    looks = {judge: (label, *LOOKS[judge]) for judge, label in labels.items()}
+    figure, ((axes,),) = draw_rows([[in_percent(table, "value", row=row, series=table[series], filled=filled)]], looks)
+    draw_line(axes, line)
     axes.set_xlabel(unit)
-    figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
-    low, high = table["n"].min(), table["n"].max()
-    note(figure, f"{about} n = {low:,}{'' if low == high else f' to {high:,}'} captions")
-    return figure
+    counts = " to ".join(dict.fromkeys(f"{n:,}" for n in (table["n"].min(), table["n"].max())))
+    return finish(figure, f"{about} n = {counts} captions")
 
 
 def draw_measures(table: pd.DataFrame) -> Figure:
     """Draw the judges' values; ``table`` as of ``read_intrinsic``."""
     about = (
-        "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat.\n"
-        "Increment rate: the mean of Pos and of wrong details that do not win.\n"
+        "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat. "
+        "Increment rate: the mean of Pos and of wrong details that do not win. "
         "Line: 95 % interval; dotted: chance."
     )
-    values = table[table["against"] == ""]
-    return _draw_intervals(values.assign(series=values["judge"]), JUDGES, 0.42, 0.22, 50, "%", about)
+    return _draw_series(table[table["against"] == ""], "judge", JUDGES, 50, "%", about)
 
 
 def draw_gains(table: pd.DataFrame) -> Figure:
     gains = table[table["against"] != ""]
     labels = {judge: f"loss of SPECS − {name}" for judge, name in JUDGES.items() if judge in set(gains["against"])}
-    about = "Paired: both judges see the same resampled images. Line: 95 % interval."
-    series = gains.assign(series=gains["against"])
-    return _draw_intervals(series, labels, 0.36, 0.26, 0, "percentage points", about)
+    about = "Paired: both judges see the same resampled images. Hollow: the 95 % interval, a line, holds 0."
+    return _draw_series(gains, "against", labels, 0, "percentage points", about)
 
 
 def draw_growing(steps: pd.DataFrame) -> Figure:
@@ -67,23 +49,24 @@ def draw_growing(steps: pd.DataFrame) -> Figure:
 
     ``steps`` has the columns of the similarities that ``intrinsic`` returns.
     """
-    judges = [judge for judge in JUDGES if judge in set(steps["judge"])]
-    texts = steps[steps["judge"] == judges[0]].sort_values("step")["text"]
-    added = [text[len(before) :].strip() for before, text in zip(["", *texts], texts, strict=False)]
-    figure = Figure(figsize=(5.4, 0.27 * len(added) + 1.6))
-    for axes, judge in zip(figure.subplots(1, len(judges), sharey=True, squeeze=False)[0], judges, strict=True):
-        by_judge = steps[steps["judge"] == judge].sort_values("step")
-        right, wrong = by_judge["similarity"], by_judge["negative_similarity"]
-        rows, style = range(len(by_judge)), {"markersize": 5, "linewidth": 1.2}
-        axes.plot(100 * (right - right.iloc[0]), rows, "-o", color=COLORS[judge], **style)
-        axes.plot(100 * (wrong - right.iloc[0]), rows, "x", color="#CC79A7", markeredgewidth=1.4)
-        axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
-        axes.set_title(textwrap.fill(JUDGES[judge], 11), color=COLORS[judge])
-        axes.xaxis.set_major_locator(MaxNLocator(2))
-        name_rows(axes, [textwrap.shorten(text, 38, placeholder=" …") for text in added])
-    figure.supxlabel("cosine × 100, above that of the first row")
-    note(figure, "Dots: the caption up to here. Crosses: with a wrong detail instead.")
-    return figure
+    panels = {}
+    for judge in (judge for judge in JUDGES if judge in set(steps["judge"])):
+        of_judge = steps[steps["judge"] == judge].sort_values("step")
+        texts = list(of_judge["text"])
+        added = [text[len(before) :].strip() for before, text in zip(["", *texts], texts, strict=False)]
+        names = [f"{n}. {textwrap.shorten(text, 36, placeholder=' …')}" for n, text in enumerate(added, 1)]
+        above = 100 * (of_judge[["similarity", "negative_similarity"]] - of_judge["similarity"].iloc[0])
+        panels[judge] = long(above.set_axis(names))
+    looks = {
+        "similarity": ("the caption up to here", "#0072B2", "o"),
+        "negative_similarity": ("with a wrong detail instead", "#D55E00", "X"),
+    }
+    figure, (line,) = draw_rows([list(panels.values())], looks)
+    figure.set_figwidth(5.4)
+    for axes, judge in zip(line, panels, strict=True):
+        draw_line(axes, 0)
+        axes.set_title(textwrap.fill(JUDGES[judge], 11))
+    return finish(figure, "Cosine × 100, above that of the first row.")
 
 
 def _describe(table: pd.DataFrame) -> str:

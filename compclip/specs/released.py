@@ -32,7 +32,7 @@ HUB = {  # the default file of a model on huggingface.co
 FIRST, REST = "positional_embedding", "positional_embedding_res"
 HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
 # A folder with only these files may be replaced by another judge.
-JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv", "loss.png"}
+JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv"}
 
 
 class Released(Command):

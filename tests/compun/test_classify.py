@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun import classify as library
-from compclip.compun.classify import ask
+from compclip.compun.classify import ask, choose_compound
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip

@@ -20,7 +20,7 @@ from compclip.judge.config import JudgeConfig
 
 from .conftest import Train, untrained
 
-FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "loss.png", "manifest.json")
+FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "manifest.json")
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 
-from compclip.plot.drawing import save, style
-from compclip.plot.labels import SPLIT_MARKS, pair_words
+from compclip.plot.drawing import COLORS, save, style
+from compclip.plot.labels import SPLIT_LOOKS, pair_words
 from compclip.plot.page import described
-from compclip.report.draw_scores import COLORS, draw_gaps, draw_loss, draw_pairs, draw_scores
+from compclip.report.draw_scores import draw_gaps, draw_loss, draw_pairs, draw_scores
 from compclip.report.rows import against_seen, main_rows, of_kind, of_measure
 from tests.plot.overlapping import overlapping
 from tests.project import COMPOSITION, DATASET, GENERATORS
@@ -43,6 +45,15 @@ def tables(results: Path) -> Tables:
 def gaps(tables: Tables, rows: int | None = None) -> Figure:
     exact = of_measure(tables["comparisons"], "exact").head(rows)
     return draw_gaps(against_seen(exact), of_kind(exact, "beyond"), "exact", 0)
+
+
+def of_splits(axes: Axes) -> list[Line2D]:
+    """The marks of splits in a panel."""
+    return [line for line in axes.lines if line.get_marker() in {mark for _, _, mark in SPLIT_LOOKS.values()}]
+
+
+def values(lines: list[Line2D]) -> list[float]:
+    return sorted(x for line in lines for x in line.get_xdata())
 
 
 # Each figure, and the same without anything to draw.
@@ -97,12 +108,12 @@ def test_both_scores_are_beside_each_other(tables: Tables) -> None:
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["R-precision, %", "adjective accuracy, %"]
     shown = main_rows(table).query("judge != 'oracle'")
     for axes, column in zip(figure.axes, ("exact", "adjective"), strict=True):
-        marks = [line for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
-        assert sorted(line.get_xdata()[0] for line in marks) == pytest.approx(sorted(100 * shown[column]))
-        assert not any(line.get_clip_on() for line in marks)
-        labels = [line.get_label() for line in axes.lines]
-        assert labels.count("reference: faithful") == (shown["generator"] != "faithful").sum()
-        assert labels.count("chance") == 1
+        assert values(of_splits(axes)) == pytest.approx(sorted(100 * shown[column]))
+        assert not any(line.get_clip_on() for line in of_splits(axes))
+        (reference,) = [line for line in axes.lines if line.get_label() == "reference: faithful"]
+        assert len(reference.get_xdata()) == (shown["generator"] != "faithful").sum()
+        assert set(reference.get_ydata()) < {y for line in of_splits(axes) for y in line.get_ydata()}
+        assert [line.get_label() for line in axes.lines].count("chance") == 1
     assert {text.get_text() for text in figure.axes[0].texts} == set(GENERATORS)
 
 
@@ -111,8 +122,7 @@ def test_falls_are_beside_those_beyond_the_reference(tables: Tables) -> None:
     with style():
         figure = gaps(tables)
     for axes, rows in zip(figure.axes, (against_seen(exact), of_kind(exact, "beyond")), strict=True):
-        drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
-        assert sorted(drawn) == pytest.approx(sorted(100 * rows["difference"])) and drawn
+        assert values(of_splits(axes)) == pytest.approx(sorted(100 * rows["difference"])) != []
     assert len(draw_gaps(against_seen(exact), exact.head(0), "exact", 0).axes) == 1
 
 
@@ -127,8 +137,6 @@ def test_pairs_have_a_dot_for_each_generator(tables: Tables) -> None:
         names = [label.get_text().partition(" (")[0] for label in named.get_yticklabels()]
         assert names == [pair_words(pair) for pair in ranked]
         dots = [line for line in panel.lines if line.get_label() in GENERATORS]
-        assert sorted(x for line in dots for x in line.get_xdata()) == pytest.approx(
-            sorted(100 * rows["adjective_fall"])
-        )
+        assert values(dots) == pytest.approx(sorted(100 * rows["adjective_fall"]))
     many = pd.concat([table.assign(generator=f"g{n}") for n in range(len(COLORS) + 2)])
     assert "2 more generators are in pairs.csv" in " ".join(draw_pairs(many, 0).get_supxlabel().split())

@@ -11,7 +11,7 @@ from compclip.core.tables import CAPTIONS, IMAGES, NEGATIVES, SPLIT
 from compclip.io import atomic, read_frame, read_table, write_json
 from compclip.judge.config import Training
 from compclip.judge.parallel import joined, own_device
-from compclip.judge.train_judge import GPUS, draw_log, find_material, summarize, train_judge
+from compclip.judge.train_judge import GPUS, find_material, summarize, train_judge
 from workflow_scripts.job import Job, run
 
 
@@ -32,10 +32,7 @@ def main(job: Job) -> None:
             summary = summarize(built, material, settings, rows)
             judge_hash = save_judge(built, model_name(settings.model), settings.crop, folder)
             with atomic(folder / "log.csv") as temporary:
-                table = pd.DataFrame(rows)
-                table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-            with atomic(folder / "loss.png") as temporary:
-                draw_log(table).savefig(temporary, format="png", dpi=120, metadata={"Software": None})
+                pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
             write_json({"judge_hash": judge_hash, **summary, "seed": given.seed}, folder / MANIFEST)
 
 
