@@ -17,7 +17,9 @@ rule make_table:
         healths=of_compositions(*health_files()),
         templates=page_templates("report"),
     output:
-        csv=score_table("table", "csv", "every score"),
+        scores="<results>/scores.parquet",
+        csv=score_table("scores", "csv", "every score", caption="table"),
+        table="<results>/table.csv",
         md="<results>/table.md",
         tex="<results>/table.tex",
         comparisons=score_table("comparisons", "csv", "differences"),
@@ -43,7 +45,7 @@ rule draw_scores:
     """Draw the scores, the falls from seen, also by pair, and the judges' training."""
     input:
         judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
-        table="<results>/table.csv",
+        scores="<results>/scores.parquet",
         differences="<results>/comparisons.csv",
         by_pair="<results>/pairs.csv",
     output:
@@ -65,8 +67,8 @@ rule draw_scores:
 rule make_page:
     """Write the page that shows everything, with examples."""
     input:
-        table=page_tables("table"),
-        comparisons=page_tables("comparisons"),
+        scores=page_tables("scores.parquet"),
+        comparisons=page_tables("comparisons.csv"),
         figures=shown_figures,
         shown=page_reads(),
         templates=page_templates("report", "divergence", "score", "split", *SECTIONS),

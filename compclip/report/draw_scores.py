@@ -8,14 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from compclip.core.layout import ORACLE
 from compclip.core.tables import TESTS
 from compclip.plot.drawing import WIDTH, draw_interval, empty, legend, name_rows, note, size
 from compclip.plot.labels import SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs
 from compclip.report.comparisons import HELDOUT
-from compclip.report.measures import MEASURES
-from compclip.report.rows import main_rows
+from compclip.report.measures import COMPARED
+from compclip.report.rows import main_rows, of_measure
 from compclip.report.verdicts import MARGIN
 
 Place = tuple[str, str]  # generator and split
@@ -49,11 +48,11 @@ def _mark(axes: Axes, y: float, split: str, values: Sequence[float], hollow: boo
     draw_interval(axes, y, values[1], (values[0], values[2]), SPLIT_COLORS[split], SPLIT_MARKS[split], **look)
 
 
-def draw_scores(table: pd.DataFrame, reference: str | None, seed: int) -> Figure:
+def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figure:
     """Draw both scores of each generator and split with 95 % intervals, the reference's beside them, and chance."""
-    rows = main_rows(table)
-    rows = rows[rows["judge"] != ORACLE].drop_duplicates(["generator", "split"])
-    measures = [measure for name, measure in MEASURES.items() if rows[name].notna().any()]
+    main = main_rows(scores)
+    rows = of_measure(main, "r_precision")
+    measures = [measure for name, measure in COMPARED.items() if of_measure(main, name)["value"].notna().any()]
     if not measures:
         return empty("Nothing was scored.")
     served = [
@@ -61,22 +60,22 @@ def draw_scores(table: pd.DataFrame, reference: str | None, seed: int) -> Figure
         for name, own in rows.groupby("generator", sort=False)
         for split in TESTS if split in set(own["split"])
     ]  # fmt: skip
-    scores = rows.set_index(["generator", "split"])
     candidates = int(rows["candidates"].iloc[0])
-    chances = {"exact": 1 / candidates, "adjective": rows["adjective_chance"].mean()}
     figure = Figure(figsize=size(len(served) + rows["generator"].nunique(), 0.17, 2.2))
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
     places = _name_generators(panels, served)
     for axes, measure in zip(panels, measures, strict=True):
+        of = of_measure(main, measure.name).set_index(["generator", "split"])
         for place, y in places.items():
-            _mark(axes, y, place[1], [scores.at[place, f"{measure.name}{end}"] for end in ("_low", "", "_high")])
+            _mark(axes, y, place[1], of.loc[place, ["low", "value", "high"]].tolist())
         for (generator, split), y in places.items():
             if generator != reference and (reference, split) in places:
                 axes.plot(
-                    100 * scores.at[(reference, split), measure.name], y, "|", color="#000000", markersize=10.5,
+                    100 * of.at[(reference, split), "value"], y, "|", color="#000000", markersize=10.5,
                     markeredgewidth=1.3, clip_on=False, label=f"reference: {reference}",
                 )  # fmt: skip
-        axes.axvline(100 * chances[measure.name], color="#555555", linewidth=1.3, linestyle=":", label="chance")
+        chance = of_measure(main, f"{measure.name}_chance")["value"].mean()
+        axes.axvline(100 * chance, color="#555555", linewidth=1.3, linestyle=":", label="chance")
         axes.set_title(f"{measure.title}, %")
         axes.set_xlim(0, 102)
         axes.set_xticks([0, 50, 100])
@@ -116,7 +115,7 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
     panels[-1].axvline(-100 * MARGIN, color="#555555", linewidth=1.3, linestyle=":")
     legend(figure, [panels[0]], ncols=3, columnspacing=1)
     text = (
-        f"{MEASURES[measure].title} minus that on seen captions,\n"
+        f"{COMPARED[measure].title} minus that on seen captions,\n"
         "and, at the right, minus the same of the reference.\n"
         "Lines: 95 % intervals; hollow: the interval holds 0;\n"
         f"dotted: {100 * MARGIN:.0f} points below the reference; seed {seed}."
@@ -127,7 +126,7 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
 
 def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
     """Draw the falls: a row a pair, a column a score, a panel a split. table: rows of ``pairs.csv``."""
-    measures = [measure for name, measure in MEASURES.items() if table[f"{name}_fall"].notna().any()]
+    measures = [measure for name, measure in COMPARED.items() if table[f"{name}_fall"].notna().any()]
     pairs = {split: ranked_pairs(table, split, measures[-1].name) for split in HELDOUT} if measures else {}
     pairs = {split: names for split, names in pairs.items() if names}
     if not pairs:

@@ -1,21 +1,34 @@
-"""Selections of rows of table.csv and comparisons.csv, for figures, verdicts and pages."""
+"""Selections of rows of scores.parquet and comparisons.csv, for figures, verdicts and pages."""
+
+from typing import Any
 
 import pandas as pd
 
 from compclip.core.layout import ORACLE
 from compclip.plot.labels import SPLIT_NAMES
 
-
-def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of table.csv that represent a split: all judges, all prompts, original distractors."""
-    subset = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
-    part = (table["judge"] != ORACLE) & (table["judges"] < table["judges"].max())
-    return table[~subset & ~part & (table["distractors"] == "original")]
+Row = dict[str, Any]
+Place = tuple[str, str]  # split and measure
 
 
-def of_measure(comparisons: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Return the rows of comparisons.csv of one score: exact or adjective."""
-    return comparisons[comparisons["measure"] == measure]
+def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = "original") -> pd.DataFrame:
+    """Return the rows of scores.parquet that represent a split: all trained judges or the oracle, all prompts."""
+    subset = (scores["split"] == "test_seen") & (scores["prompts"] == "swapped")
+    by_oracle = scores["judge"] == ORACLE
+    whole = by_oracle if oracle else ~by_oracle & (scores["judges"] == scores["judges"].max())
+    return scores[~subset & whole & (scores["distractors"] == distractors)]
+
+
+def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
+    """Return the rows by generator and place. This order of generators, the config's, is that of all tables."""
+    table: dict[str, dict[Place, Row]] = {}
+    for row in rows.to_dict("records"):
+        table.setdefault(row["generator"], {})[row["split"], row["measure"]] = {str(key): row[key] for key in row}
+    return table
+
+
+def of_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
+    return rows[rows["measure"] == measure]
 
 
 def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:

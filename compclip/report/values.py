@@ -4,14 +4,13 @@ A normalized score is (score - blind) / (score of the reference - blind). ``blin
 reference's blind control for R-precision, chance for adjective accuracy.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from compclip.report.measures import MEASURES
-from compclip.report.table import ENTRY, Row, Scored, columns_of
+from compclip.report.measures import COMPARED
+from compclip.report.table import ENTRY, Scored
 from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 
@@ -66,19 +65,18 @@ class Values:
 
 def values_of(score: Scored, measure: str) -> Values:
     """Return the values of the entries that have the score."""
-    column = MEASURES[measure].entries
+    column = COMPARED[measure].entries
     known = score.entries[column].notna().to_numpy()
     values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
     return Values(score.entries.loc[known, [*ENTRY, "pair"]].reset_index(drop=True), values[known])
 
 
-def normalized(own: Values, reference: Values, blind: float) -> Estimate | None:
-    """Return (own - blind) / (reference - blind) on the entries that both have, with its interval.
+def normalized(a: Values, b: Values, blind: float) -> Estimate | None:
+    """Return (a - blind) / (b - blind) with its interval; b is the reference's score of the same entries.
 
     The interval is that of a ratio by the delta method. None if the reference is not above ``blind``, beyond its own
     interval, by all judges; ``blind`` is the score of text alone.
     """
-    a, b = own.beside(reference)
     cells = b.cells() if len(b) else None
     if cells is None or cells.clusters < 2:
         return None
@@ -91,16 +89,5 @@ def normalized(own: Values, reference: Values, blind: float) -> Estimate | None:
     # What each entry adds to the ratio's error.
     errors = Values(a.entries, (a.by_judge - ratio * b.by_judge - (1 - ratio) * blind) / (b.mean - blind))
     error = crossed.variance(errors.cells()) + crossed.of_judges((a.of_judges - blind) / above)
-    return crossed.difference(ratio, error, np.inf)
-
-
-def add_normalized(scores: Sequence[Scored], rows: Sequence[Row], reference: str | None) -> None:
-    """Add the columns to rows of ``table.csv``, of the scores that are compared."""
-    of_reference = {score.split: score for score in scores if score.main and score.generator == reference}
-    for score, row in zip(scores, rows, strict=True):
-        base = of_reference.get(score.split) if score.main else None
-        for measure, of in MEASURES.items():
-            value = None
-            if base and (blind := base.about.get(of.blind)) is not None:
-                value = normalized(values_of(score, measure), values_of(base, measure), blind)
-            row |= columns_of(f"{measure}_normalized", value)
+    found = crossed.difference(ratio, error, np.inf)
+    return Estimate(found.value, found.low, found.high)

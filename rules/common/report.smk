@@ -82,7 +82,7 @@ def shown_settings(stage):
 
 def page_tables(name):
     """Return a table of scores that the page reads, if there are scores."""
-    return [] if captions_alone() else f"{RESULTS}/{name}.csv"
+    return [] if captions_alone() else f"{RESULTS}/{name}"
 
 
 def of_compositions(*names):
@@ -134,8 +134,8 @@ def final_outputs(wildcards):
     """Return what a run makes: the table and the page or, of captions alone, the splits and the page."""
     if captions_alone():
         return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
-    names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "pairs.csv", "metrics.json"]
-    tables = expand(f"{RESULTS}/{{name}}", name=names)
+    names = ("scores.parquet", "scores.csv", "table.csv", "table.md", "table.tex", "comparisons.csv", "pairs.csv")
+    tables = expand(f"{RESULTS}/{{name}}", name=[*names, "metrics.json"])
     scored = of_compositions(*health_files()) + all_fids()
     made = split_outputs() + scored + tables + [f"{RESULTS}/entries.html"]
     return made + specs_outputs() + compun_outputs() + human_outputs()
