@@ -25,7 +25,7 @@ from compclip.io import read_table, write_text
 from compclip.plot.labels import SPLIT_NAMES, percent
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows, of_measure
-from compclip.report.table import SOURCES
+from compclip.report.values import SOURCES
 from workflow_scripts.workflow.config import read_config
 
 DOCUMENT = ROOT / "docs" / "seeds.md"

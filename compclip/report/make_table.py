@@ -1,7 +1,6 @@
 """The measured values of all scores, their differences, the scores by pair, and the table for papers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -14,18 +13,12 @@ from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
-from compclip.report.table import Scored, balanced, mean_columns
-from compclip.report.values import normalized, values_of
+from compclip.report.table import Scored
+from compclip.report.values import balanced, mean_columns, normalized, values_of
 from compclip.stats.r_precision import sampled
 
-
-@dataclass(frozen=True)
-class Composition:
-    """What is measured of a composition."""
-
-    scores: Sequence[Scored]
-    divergence: pd.DataFrame  # tables.DIVERGENCE
-    fids: Mapping[str, Mapping[str, Any]]  # by generator and split (``splits`` of ``fid/G.json``)
+# All scores, ``tables.DIVERGENCE``, and Fréchet distances by generator (``splits`` of ``fid/G.json``).
+Composition = tuple[Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, Any]]]
 
 
 def make_table(
@@ -34,29 +27,32 @@ def make_table(
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with six decimals.
 
     Args:
-        compositions: all scores and distances of each.
+        compositions: what is measured of each.
         reference: generator against which falls are read.
         chunks: parts whose sampled R-precision is averaged.
         bootstrap: resamples of each interval for fixed pairs and judges.
     """
     rows, differences, pairs = list[Row](), list[Row](), list[Row]()
     for of in compositions:
-        rows += measurements(of, reference, chunks, bootstrap)
-        differences += comparisons.comparisons(of.scores, reference, bootstrap)
-        pairs += by_pair.by_pair(of.scores)
+        rows += measurements(*of, reference, chunks, bootstrap)
+        differences += comparisons.comparisons(of[0], reference, bootstrap)
+        pairs += by_pair.by_pair(of[0])
     types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
     scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
     others = pd.DataFrame(differences, columns=comparisons.COLUMNS), pd.DataFrame(pairs, columns=by_pair.COLUMNS)
     return rounded(scores), *map(rounded, others)
 
 
-def measurements(of: Composition, reference: str | None, chunks: int, resamples: int) -> Iterator[Row]:
+def measurements(
+    scores: Sequence[Scored], divergence: pd.DataFrame, fids: Mapping[str, Mapping[str, Any]], reference: str | None,
+    chunks: int, resamples: int,
+) -> Iterator[Row]:  # fmt: skip
     """Yield the rows of one composition: by generator, by split, by measure."""
-    bases = {score.split: score for score in of.scores if score.main and score.generator == reference}
-    for score in of.scores:
+    bases = {score.split: score for score in scores if score.main and score.generator == reference}
+    for score in scores:
         yield from _of_score(score, bases.get(score.split) if score.main else None, chunks, resamples)
-    head = {name: of.scores[0].summary[name] for name in ("dataset", "composition")}
-    for generator, splits in of.fids.items():
+    head = {name: scores[0].summary[name] for name in ("dataset", "composition")}
+    for generator, splits in fids.items():
         for split, found in splits.items():
             for measure, key in (("fid", "fid"), ("fid_balanced", "balanced")):
                 if key in found:
@@ -64,31 +60,29 @@ def measurements(of: Composition, reference: str | None, chunks: int, resamples:
                     yield head | about | ({"n": found["generated"]} if key == "fid" else {})
     for split in TESTS:
         for measure, (definition, column) in divergences.COLUMNS.items():
-            if found := divergences.measured(of.divergence, definition, split, "prompts"):
+            if found := divergences.measured(divergence, definition, split, "prompts"):
                 yield head | {"split": split, "measure": measure, "value": found[column], "n": found["test"]}
 
 
 def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -> Iterator[Row]:
     """Yield the rows of a score; ``base`` is the reference's, by which it is normalized."""
     about, summary, entries = score.about, score.summary, score.entries
-    head = {name: summary[name] for name in ("dataset", "composition", "generator", "judge", "judge_hash", "seed")}
-    head |= {name: about[name] for name in ("split", "prompts", "distractors")}
-    head |= {"judges": len(score.by_judge), "judge_seed": score.judge_seed}
-    head |= {name: summary[name] for name in ("candidates", "class_rule")}
+    head = {**summary, **about, "judges": len(score.by_judge), "judge_seed": score.judge_seed}
+    head = {name: head[name] for name in MEASUREMENTS.columns if name in head}
 
     def row(measure: str, of: pd.DataFrame, columns: Row) -> Row:
         counts = {"n": len(of), "images": of["image_id"].nunique(), "pairs": of["pair"].nunique()}
         return head | {"measure": measure} | counts | columns
 
-    asked = {name: entries[entries[measure.entries].notna()] for name, measure in COMPARED.items()}
-    for name in COMPARED:
-        yield row(name, asked[name], mean_columns(score, name, resamples))
+    values = {name: values_of(score, name) for name in COMPARED}
+    for name, own in values.items():
+        yield row(name, own.entries, mean_columns(own, summary, resamples) if len(own) else {})
         if base and (blind := base.blind(name)) is not None:
-            a, b = values_of(score, name).beside(values_of(base, name))
+            a, b = own.beside(values_of(base, name))
             if relative := normalized(a, b, blind):
                 yield row(f"{name}_normalized", a.entries, vars(relative))
-    if weighted := balanced(score):
-        yield row("r_precision_balanced", entries, vars(weighted))
+    if score.split == "test_swapped" and len(entries):
+        yield row("r_precision_balanced", entries, vars(balanced(score)))
     chance, accuracy = about["adjective_chance"], about["adjective"]
     by_judge = [
         sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even")) for table in score.by_judge
@@ -104,7 +98,7 @@ def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -
         "adjective_accuracy_corrected": None if accuracy is None else (accuracy - chance) / (1 - chance),
     }.items():
         if value is not None:
-            of = asked["adjective_accuracy"] if name.startswith("adjective") else entries
+            of = values["adjective_accuracy" if name.startswith("adjective") else "r_precision"].entries
             yield row(name, of, {"value": value})
 
 

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Place, Row, against_seen, main_rows, of_kind, of_measure, pivot
-from compclip.report.table import SOURCES
+from compclip.report.values import SOURCES
 from compclip.score.health import Health
 
 NONE = "–"
@@ -121,7 +121,7 @@ def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[s
     views: dict[str, list[View]] = {}
     for name, measure in COMPARED.items():
         title, heads = measure.title, {SPLIT_NAMES[split]: split for split in TESTS}
-        chance, blind = (percent_range(of_measure(trained, of)["value"]) for of in (f"{name}_chance", measure.blind))
+        chance, blind = (span(of_measure(trained, of)["value"], percent) for of in (f"{name}_chance", measure.blind))
         note = f"{measure.definition} {NOTES[name].format(chance=chance, blind=blind)}"
         columns = {head: (split, name) for head, split in heads.items()}
         balanced = name == "r_precision" and balances(pivot(trained))
@@ -174,10 +174,10 @@ def _between(comparisons: pd.DataFrame) -> View:
     return View("differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", DIFFERENCES)
 
 
-def percent_range(values: Iterable[float | None]) -> str:
-    """Return the least and the greatest value in percent; a dash if there is none."""
-    known = [value for value in values if value is not None and pd.notna(value)]
-    return " to ".join(dict.fromkeys(map(percent, (min(known), max(known))))) if known else NONE
+def span(values: pd.Series, text: Callable[[Any], str]) -> str:
+    """Return the least and the greatest value; a dash if there is none."""
+    known = values.dropna()
+    return " to ".join(dict.fromkeys(map(text, (known.min(), known.max())))) if len(known) else NONE
 
 
 def error_note(trained: pd.DataFrame) -> str:
@@ -225,7 +225,7 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
         judge = f"Scores are means over {judges} judges, {about['judge']} with different seeds, each of which {seen}."
     over = "images, pairs and judges" if judges > 1 else "images and pairs, for one judge"
     ties = "are broken at random" if about["ties"] == "random" else "count as won, as published"
-    n = _count(of_measure(trained, "r_precision")["n"])
+    n = span(of_measure(trained, "r_precision")["n"], "{:,}".format)
     lines = [
         f"{judge} Scores are in percent, with 95 % intervals over {over}; n = {n} images a score;"
         f" {about['candidates']} candidates; ties {ties}."
@@ -244,10 +244,6 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
                 concerned = generators.setdefault(f"{SPLIT_NAMES[score['split']]}{other}: {remark}", [])
                 concerned += [summary["generator"]] * (summary["generator"] not in concerned)
     return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
-
-
-def _count(counts: pd.Series) -> str:
-    return " to ".join(dict.fromkeys(f"{n:,}" for n in (counts.min(), counts.max())))
 
 
 @dataclass(frozen=True)
@@ -310,7 +306,7 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
             lines = {line.name: line.cells[: len(TESTS)] for line in view.lines}
             values = [[cell.value if cell else NONE for cell in lines.get(name, [None] * 3)] for name in names]
             rows = [" ".join(f"{value:>4}" for value in of_name) for of_name in values[:MOST_GENERATORS]]
-            cells[f"{composition}\n{measure.short}"] = rows
+            cells[f"{composition}\n{measure.title.replace('adjective', 'adj.')}"] = rows
     aligned = ["left", *["right"] * (len(cells) - 1)]
     table = pd.DataFrame(cells).to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True)
     about = f"{dataset}, in percent, on seen, unseen and swapped captions"

@@ -5,7 +5,6 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.layout import ORACLE
-from compclip.plot.labels import SPLIT_NAMES
 
 Row = dict[str, Any]
 Place = tuple[str, str]  # split and measure
@@ -32,16 +31,9 @@ def of_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare a generator's split with its seen, with a column ``generator``.
-
-    Generators keep their order; unseen comes before swapped.
-    """
+    """Return the rows of comparisons.csv that compare a split with seen, with a column ``generator``."""
     own = of_kind(comparisons, "fall")
-    own = own.assign(generator=own["a"].str.split(" ").str[0])
-    first = {name: i for i, name in enumerate(own["generator"].drop_duplicates())}
-    order = list(SPLIT_NAMES)
-    place = [(first[g], order.index(s)) for g, s in zip(own["generator"], own["split"], strict=True)]
-    return own.iloc[sorted(range(len(own)), key=place.__getitem__)]
+    return own.assign(generator=own["a"].str.split(" ").str[0])
 
 
 def of_kind(comparisons: pd.DataFrame, kind: str) -> pd.DataFrame:

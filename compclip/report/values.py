@@ -1,18 +1,24 @@
-"""Scores of entries by judge, their differences, and scores as fractions of the reference's.
+"""Scores of entries by judge, their differences, their means with intervals, and fractions of the reference's.
 
 A normalized score is (score - blind) / (score of the reference - blind). ``blind`` is the score of text alone: the
 reference's blind control for R-precision, chance for adjective accuracy.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from compclip.core.seeds import rng
 from compclip.report.measures import COMPARED
+from compclip.report.rows import Row
 from compclip.report.table import ENTRY, Scored
-from compclip.stats import crossed
+from compclip.stats import crossed, interval
 from compclip.stats.interval import Estimate
+
+SOURCES = ("pairs", "images", "judges", "residual")
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,9 @@ class Values:
         """Return the mean over judges of each entry, (n,)."""
         return self.by_judge.mean(axis=1)
 
-    def cells(self) -> crossed.Cells:
-        return crossed.cells(self.images, self.entries["pair"].to_numpy(), self.means, np.ones(len(self)))
+    def cells(self, weights: np.ndarray | None = None) -> crossed.Cells:
+        weights = np.ones(len(self)) if weights is None else weights
+        return crossed.cells(self.images, self.entries["pair"].to_numpy(), self.means, weights)
 
 
 def values_of(score: Scored, measure: str) -> Values:
@@ -69,6 +76,33 @@ def values_of(score: Scored, measure: str) -> Values:
     known = score.entries[column].notna().to_numpy()
     values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
     return Values(score.entries.loc[known, [*ENTRY, "pair"]].reset_index(drop=True), values[known])
+
+
+def estimate(cells: crossed.Cells, judges: np.ndarray) -> Estimate:
+    """Return a score with its interval over images, pairs and judges; without it, if there are too few pairs."""
+    value = cells.mean
+    if cells.clusters < 2:
+        return Estimate(value, None, None)
+    return crossed.fraction(value, crossed.variance(cells) + crossed.of_judges(judges), cells.images)
+
+
+def mean_columns(values: Values, about: Mapping[str, Any], resamples: int) -> Row:
+    """Return a score, its intervals, and what each source adds to its error. about: the generator's summary."""
+    # The same random numbers for all scores, so that they resample the same images.
+    stream = rng(about["seed"], "interval", about["dataset"], about["composition"])
+    fixed = interval.share(values.images, values.means, np.ones(len(values)), resamples, stream)
+    cells, judges = values.cells(), values.of_judges
+    parts = crossed.components(cells, judges)
+    errors = {
+        f"se_{source}": getattr(parts, source) ** 0.5 for source in SOURCES if source != "judges" or len(judges) > 1
+    }
+    return {**vars(estimate(cells, judges)), "fixed_low": fixed.low, "fixed_high": fixed.high, **errors}
+
+
+def balanced(score: Scored) -> Estimate:
+    """Return R-precision with the weights of the entries."""
+    values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
+    return estimate(values.cells(weights), np.average(values.by_judge, axis=0, weights=weights))
 
 
 def normalized(a: Values, b: Values, blind: float) -> Estimate | None:

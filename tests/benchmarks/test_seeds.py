@@ -12,7 +12,7 @@ from compclip.core.errors import UserError
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.io import write_table
 from compclip.report.measures import COMPARED
-from compclip.report.table import SOURCES
+from compclip.report.values import SOURCES
 
 
 def test_planted_deviations_are_found() -> None:

@@ -7,7 +7,8 @@ from scipy import stats
 
 from compclip.core.tables import DIVERGENCE, TESTS
 from compclip.io import empty_table
-from compclip.report import by_pair, comparisons, make_table
+from compclip.report import by_pair, comparisons
+from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 from compclip.report.verdicts import FEW_PAIRS, LEAST_SEEN, MARGIN, few_pairs, none_line, verdicts
 from compclip.stats.paired import holm
@@ -16,8 +17,7 @@ from tests.report.scored import SKILLS, scores
 
 def tables(found: list[Scored], reference: str | None = "faithful") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of scores.parquet and of comparisons.csv."""
-    of = make_table.Composition(found, empty_table(DIVERGENCE), {})
-    return make_table.make_table([of], reference, chunks=2, bootstrap=50)[:2]
+    return make_table([(found, empty_table(DIVERGENCE), {})], reference, chunks=2, bootstrap=50)[:2]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from compclip.core.layout import ORACLE, Layout
 from compclip.core.tables import MEASUREMENTS
 from compclip.divergence.results import read_divergences
 from compclip.io import read_frame, write_json, write_table, write_text
-from compclip.report.make_table import Composition, as_csv, make_table, metrics, paper_table
+from compclip.report.make_table import as_csv, make_table, metrics, paper_table
 from compclip.report.readable import latex, markdown
 from compclip.report.rows import of_composition
 from compclip.report.table import Scored, all_scores, scores_of
@@ -29,12 +29,10 @@ def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
 def main(job: Job) -> None:
     params, output, places = job.params, job.output, layouts(job)
     compositions = (
-        Composition([*read_all_scores(place, params)], read_divergences(place.place), read_fids(place, params))
-        for place in places
+        ([*read_all_scores(place, params)], read_divergences(place.place), read_fids(place, params)) for place in places
     )
-    scores, differences, pairs = make_table(
-        compositions, params.reference, chunks=params.chunks, bootstrap=params.bootstrap
-    )
+    counts = {"chunks": params.chunks, "bootstrap": params.bootstrap}
+    scores, differences, pairs = make_table(compositions, params.reference, **counts)
     write_table(scores, output.scores, MEASUREMENTS)
     versioned = scores.assign(schema_version=MEASUREMENTS.version)
     tables = {output.csv: versioned, output.comparisons: differences, output.pairs: pairs}
