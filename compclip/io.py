@@ -173,7 +173,10 @@ def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.Da
 
 def write_table(table: pd.DataFrame, path: str | Path, schema: Schema) -> None:
     """Check ``table`` against ``schema`` and write it as Parquet, rows in the given order."""
-    write_frame(check_table(table, schema, path), path)
+    checked = check_table(table, schema, path)
+    if schema.version is not None:
+        checked.attrs["schema_version"] = schema.version
+    write_frame(checked, path)
 
 
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
@@ -184,7 +187,10 @@ def write_frame(table: pd.DataFrame, path: str | Path) -> None:
 
 def read_table(path: str | Path, schema: Schema, columns: list[str] | None = None) -> pd.DataFrame:
     """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
-    return check_table(read_frame(path, columns), schema.select(columns) if columns else schema, path)
+    table = read_frame(path, columns)
+    if schema.version != (version := table.attrs.get("schema_version")):
+        raise UserError(f"{path}: version {version} of its schema, expected {schema.version}; make it again")
+    return check_table(table, schema.select(columns) if columns else schema, path)
 
 
 def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:

@@ -17,7 +17,9 @@ rule make_table:
         healths=HEALTHS,
         templates=page_templates("report"),
     output:
-        csv=in_report("<results>/table.csv", "table", "Scores", table="every score"),
+        scores="<results>/scores.parquet",
+        csv=in_report("<results>/scores.csv", "table", "Scores", table="every score"),
+        table="<results>/table.csv",
         md="<results>/table.md",
         tex="<results>/table.tex",
         comparisons=in_report("<results>/comparisons.csv", "comparisons", "Scores", table="differences"),
@@ -43,7 +45,7 @@ rule draw_scores:
     """Draw the scores, the falls from seen, also by pair, and the judges' training."""
     input:
         judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
-        table="<results>/table.csv",
+        scores="<results>/scores.parquet",
         differences="<results>/comparisons.csv",
         by_pair="<results>/pairs.csv",
     output:
@@ -65,7 +67,7 @@ rule draw_scores:
 rule make_page:
     """Write the page that shows everything, with examples."""
     input:
-        table=branch(not CAPTIONS_ALONE, then="<results>/table.csv"),
+        scores=branch(not CAPTIONS_ALONE, then="<results>/scores.parquet"),
         comparisons=branch(not CAPTIONS_ALONE, then="<results>/comparisons.csv"),
         figures=SHOWN_FIGURES,
         shown=PAGE_READS,

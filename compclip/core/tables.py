@@ -65,11 +65,12 @@ class Schema:
 
     columns: Mapping[str, Column]
     unique: tuple[str, ...] = ()
+    version: int | None = None  # of a table for users; in the file it is ``DataFrame.attrs["schema_version"]``
 
     def select(self, names: Sequence[str]) -> "Schema":
         """Return the schema of some of the columns."""
         columns = {name: self.columns[name] for name in names}
-        return Schema(columns, self.unique if set(self.unique) <= set(names) else ())
+        return Schema(columns, self.unique if set(self.unique) <= set(names) else (), self.version)
 
     def fault(self, table: pd.DataFrame) -> str | None:
         """Return what is wrong with ``table``, None if nothing is."""
@@ -85,9 +86,9 @@ class Schema:
         return None
 
 
-def schema(unique: list[str] | None = None, **columns: Column) -> Schema:
+def schema(unique: list[str] | None = None, version: int | None = None, **columns: Column) -> Schema:
     """Return the schema with these columns."""
-    return Schema(columns, tuple(unique or ()))
+    return Schema(columns, tuple(unique or ()), version)
 
 
 def text(*, nullable: bool = False, isin: tuple[str, ...] | None = None) -> Column:
@@ -97,6 +98,8 @@ def text(*, nullable: bool = False, isin: tuple[str, ...] | None = None) -> Colu
 
 _COUNT = Column("int64", low=0)
 _FRACTION = Column("float64", low=0, high=1)
+_MAYBE_COUNT = Column("Int64", nullable=True, low=0)
+_MAYBE_NUMBER = Column("float64", nullable=True)
 
 # class_id is null where the images have no classes: each image is then its own class.
 CAPTIONS = schema(
@@ -208,6 +211,24 @@ DIVERGENCE = schema(
     atom_divergence=_FRACTION, compound_divergence=_FRACTION,
     random_atom_mean=_FRACTION, random_atom_std=_FRACTION,
     random_compound_mean=_FRACTION, random_compound_std=_FRACTION, shuffles=_COUNT,
+)  # fmt: skip
+
+# scores.parquet: a row for each value of a measure (``report.measures``), of the n entries that have it, of so many
+# images and pairs. low, high: 95 % over images, pairs and judges; fixed_low, fixed_high: over images alone, for these
+# pairs and judges; se_*: the standard error that each source adds. Rows without judge_seed are means over judges.
+# prompts: pairs (captions with a pair) or all, as configured; swapped: those that were swapped. Divergences depend on
+# neither generator nor judge, Fréchet distances on no judge.
+MEASUREMENTS = schema(
+    version=1,
+    unique=["dataset", "composition", "generator", "judge", "judge_seed", "split", "prompts", "distractors", "measure"],
+    dataset=text(), composition=text(), generator=text(nullable=True),
+    judge=text(nullable=True), judge_seed=text(nullable=True),
+    split=text(isin=TESTS), prompts=text(nullable=True), distractors=text(nullable=True),
+    measure=text(), value=_MAYBE_NUMBER, low=_MAYBE_NUMBER, high=_MAYBE_NUMBER,
+    fixed_low=_MAYBE_NUMBER, fixed_high=_MAYBE_NUMBER, n=_MAYBE_COUNT, images=_MAYBE_COUNT, pairs=_MAYBE_COUNT,
+    se_pairs=_MAYBE_NUMBER, se_images=_MAYBE_NUMBER, se_judges=_MAYBE_NUMBER, se_residual=_MAYBE_NUMBER,
+    judges=_MAYBE_COUNT, judge_hash=text(nullable=True), candidates=_MAYBE_COUNT, class_rule=text(nullable=True),
+    seed=_MAYBE_COUNT,
 )  # fmt: skip
 
 # Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step

@@ -10,7 +10,7 @@ from compclip.core.tables import DIVERGENCE, TESTS
 from compclip.io import read_table
 from compclip.plot.labels import PART_NAMES
 
-# Columns of table.csv: the definition and the column of divergence.parquet.
+# Measures of scores.parquet: the definition and the column of divergence.parquet.
 COLUMNS = {name: ("pairs", name) for name in ("atom_divergence", "compound_divergence")}
 COLUMNS["subgraph_divergence"] = ("subgraphs", "compound_divergence")
 # The figures of a composition, by the parts of train and of a test split that they show. Train and seen are alike by
@@ -33,14 +33,6 @@ def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str)
     key = {"definition": definition, "split": split, "texts": texts}
     rows = divergences[(divergences[[*key]] == pd.Series(key)).all(axis=1)]
     return {} if rows.empty else rows.iloc[0].to_dict()
-
-
-def beside_score(divergences: pd.DataFrame, split: str, prompts: str) -> dict[str, float | None]:
-    """Return ``COLUMNS`` of a score, None where not measured (as for the swapped captions of test_seen)."""
-    if split == "test_seen" and prompts == "swapped":
-        return dict.fromkeys(COLUMNS)
-    columns = COLUMNS.items()
-    return {name: measured(divergences, kind, split, "prompts").get(column) for name, (kind, column) in columns}
 
 
 def share(value: float) -> str:

@@ -1,8 +1,7 @@
 """The rows of ``pairs.csv``: a generator's scores of one pair in a split, by the trained judges.
 
-``exact`` is R-precision, ``adjective`` adjective accuracy. ``_fall`` is the score minus that on seen: on swapped of the
-same captions before the swap; on unseen of all of seen, where no caption has the pair. Intervals are over the pair's
-images and the judges.
+``_fall`` is the score minus that on seen: on swapped of the same captions before the swap; on unseen of all of seen,
+where no caption has the pair. Intervals are over the pair's images and the judges.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,15 +10,16 @@ import numpy as np
 import pandas as pd
 
 from compclip.report.comparisons import HELDOUT, Name, fall
-from compclip.report.measures import MEASURES
-from compclip.report.table import Row, Scored, columns_of
+from compclip.report.measures import COMPARED
+from compclip.report.rows import Row
+from compclip.report.table import Scored
 from compclip.report.values import Values, values_of
 from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 
 COLUMNS = [
     "dataset", "composition", "generator", "split", "pair", "n", "images",
-    *(f"{name}{end}" for measure in MEASURES for name in (measure, f"{measure}_fall") for end in ("", "_low", "_high")),
+    *(f"{name}{end}" for measure in COMPARED for name in (measure, f"{measure}_fall") for end in ("", "_low", "_high")),
 ]  # fmt: skip
 
 
@@ -51,6 +51,11 @@ def _fall(own: Values, rows: np.ndarray, seen: Values | None) -> Estimate:
     return crossed.difference(value, variance + crossed.of_judges(mean)) if variance else Estimate(value, None, None)
 
 
+def columns_of(name: str, value: Estimate) -> Row:
+    """Return an estimate as the columns ``name``, ``name_low`` and ``name_high``."""
+    return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+
+
 def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, Row]:
     values, columns = of[name], dict[str, Row]()
     for pair, rows in values.entries.groupby("pair").indices.items():
@@ -65,7 +70,7 @@ def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, R
 def by_pair(scores: Sequence[Scored]) -> Iterator[Row]:
     """Yield the rows of one composition: by generator, by split, by pair."""
     main: dict[Name, Scored] = {(score.generator, score.split): score for score in scores if score.main}
-    values = {measure: {name: values_of(score, measure) for name, score in main.items()} for measure in MEASURES}
+    values = {measure: {name: values_of(score, measure) for name, score in main.items()} for measure in COMPARED}
     for name, score in main.items():
         about = {key: score.summary[key] for key in ("dataset", "composition", "generator")}
         columns = [_columns(of, name, measure) for measure, of in values.items()]

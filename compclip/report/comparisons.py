@@ -7,7 +7,7 @@
   after the swap; on unseen of different images, unpaired.
 - ``beyond``: a generator's fall minus that of the reference, b, paired by image and pair.
 
-``measure`` is a score of ``measures.MEASURES``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
+``measure`` is a score of ``measures.COMPARED``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
 ``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. Of each score, the family of
 ``primary`` comparisons is every ``beyond``, and generators on unseen and on swapped: ``p_holm`` is adjusted within it
 by Holm's method. All others are ``exploratory``.
@@ -20,8 +20,9 @@ import numpy as np
 
 from compclip.core.seeds import rng
 from compclip.core.tables import TESTS
-from compclip.report.measures import MEASURES
-from compclip.report.table import Row, Scored
+from compclip.report.measures import COMPARED
+from compclip.report.rows import Row
+from compclip.report.table import Scored
 from compclip.report.values import Values, values_of
 from compclip.stats.estimates import compare_scores
 from compclip.stats.paired import holm
@@ -93,7 +94,7 @@ def comparisons(scores: Sequence[Scored], reference: str | None, resamples: int)
     main = {(score.generator, score.split): score for score in scores if score.main}
     about = {name: scores[0].summary[name] for name in ("dataset", "composition", "seed")}
     rows: list[Row] = []
-    for measure in MEASURES:
+    for measure in COMPARED:
         values = {name: values_of(score, measure) for name, score in main.items()}
         head = {**dict.fromkeys(COLUMNS), **about, "measure": measure}
         found = [{**head, **row} for row in _of_measure(values, reference, resamples, about)]

@@ -8,13 +8,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from compclip.core.tables import ORACLE
 from compclip.plot.drawing import GRAY, WIDTH, draw_line, draw_rows, empty, finish, in_percent, looks_of
 from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs
 from compclip.report.comparisons import HELDOUT
-from compclip.report.measures import MEASURES
-from compclip.report.rows import main_rows
+from compclip.report.measures import COMPARED
+from compclip.report.rows import main_rows, of_measure
 from compclip.report.verdicts import MARGIN
 
 
@@ -29,28 +28,28 @@ def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
     return figure, panels
 
 
-def draw_scores(table: pd.DataFrame, reference: str | None, seed: int) -> Figure:
+def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figure:
     """Draw both scores of each generator and split with 95 % intervals, the reference's beside them, and chance."""
-    rows = main_rows(table)
-    rows = rows[rows["judge"] != ORACLE].drop_duplicates(["generator", "split"])
-    measures = [measure for name, measure in MEASURES.items() if rows[name].notna().any()]
+    main = main_rows(scores)
+    rows = of_measure(main, "r_precision")
+    measures = [measure for name, measure in COMPARED.items() if of_measure(main, name)["value"].notna().any()]
     if not measures:
         return empty("Nothing was scored.")
-    names = {"group": rows["generator"], "series": rows["split"]}
-    figure, panels = _draw_splits([in_percent(rows, *_columns(measure.name), **names) for measure in measures])
+    tables = [of_measure(main, measure.name) for measure in measures]
+    about = [{"group": of["generator"], "series": of["split"]} for of in tables]
+    figure, panels = _draw_splits([in_percent(of, "value", **names) for of, names in zip(tables, about, strict=True)])
     candidates = int(rows["candidates"].iloc[0])
-    chances = {"exact": 1 / candidates, "adjective": rows["adjective_chance"].mean()}
-    others = rows["generator"] != reference
-    # Each generator's heading moves the rows below it down.
-    y = np.arange(len(rows)) + (rows["generator"] != rows["generator"].shift()).cumsum()
-    for axes, measure in zip(panels, measures, strict=True):
-        theirs = rows["split"].map(rows[~others].set_index("split")[measure.name])[others].dropna()
+    for axes, measure, of in zip(panels, measures, tables, strict=True):
+        others = of["generator"] != reference
+        # Each generator's heading moves the rows below it down.
+        y = np.arange(len(of)) + (of["generator"] != of["generator"].shift()).cumsum()
+        theirs = of["split"].map(of[~others].set_index("split")["value"])[others].dropna()
         if len(theirs):
             axes.plot(
                 100 * theirs, y[theirs.index], "|", color="black", markersize=10, markeredgewidth=1.3, clip_on=False,
                 label=f"reference: {reference}",
             )  # fmt: skip
-        draw_line(axes, 100 * chances[measure.name], "chance")
+        draw_line(axes, 100 * of_measure(main, f"{measure.name}_chance")["value"].mean(), "chance")
         axes.set_title(f"{measure.title}, %")
         axes.set(xlim=(0, 102), xticks=[0, 50, 100])
     counts = " to ".join(dict.fromkeys(f"{n:,}" for n in (rows["n"].min(), rows["n"].max())))
@@ -83,7 +82,7 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
     draw_line(panels[-1], -100 * MARGIN)
     return finish(
         figure,
-        f"{MEASURES[measure].title} minus that on seen captions, and, at the right, minus the same of the reference. "
+        f"{COMPARED[measure].title} minus that on seen captions, and, at the right, minus the same of the reference. "
         f"Lines: 95 % intervals; hollow: the interval holds 0; dotted: {100 * MARGIN:.0f} points below the reference; "
         f"seed {seed}.",
     )
@@ -91,7 +90,7 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
 
 def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
     """Draw the falls: a row a pair, a column a score, panels a split. table: rows of ``pairs.csv``."""
-    measures = [measure for name, measure in MEASURES.items() if table[f"{name}_fall"].notna().any()]
+    measures = [measure for name, measure in COMPARED.items() if table[f"{name}_fall"].notna().any()]
     pairs = {split: ranked_pairs(table, split, measures[-1].name) for split in HELDOUT} if measures else {}
     pairs = {split: names for split, names in pairs.items() if names}
     if not pairs:

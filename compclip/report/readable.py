@@ -2,31 +2,38 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from compclip.core.heldout import heldout_note
-from compclip.core.tables import ORACLE, TESTS
+from compclip.core.tables import TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT
-from compclip.report.measures import MEASURES
-from compclip.report.rows import against_seen, main_rows, of_kind, of_measure
-from compclip.report.table import SOURCES
+from compclip.report.measures import COMPARED, MEASURES
+from compclip.report.rows import Place, Row, against_seen, main_rows, of_kind, of_measure, pivot
+from compclip.report.values import SOURCES
 from compclip.score.health import Health
 
 NONE = "–"
-COMPARED = "comparisons.csv"
+DIFFERENCES = "comparisons.csv"
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
     "train": "has seen train alone",
     "half": "has seen train and the half of the test images that is not judged",
     "all": "has seen all images, the judged ones too",
+}
+# What follows a score's definition; ``{chance}`` and ``{blind}`` are replaced by texts in percent.
+NOTES = {
+    "r_precision": "Chance is {chance} %; with every image replaced by the mean image (the blind control) the judge"
+    " reaches {blind} %.",
+    "adjective_accuracy": "It tests the pair itself, where R-precision also counts all else that an image shows."
+    " Chance is {chance} %.",
 }
 # What reduces the error from each source.
 REMEDIES = {
@@ -72,7 +79,7 @@ class View:
     columns: Sequence[str]
     lines: Sequence[Line]
     note: str = ""
-    csv: str = "table.csv"
+    csv: str = "scores.csv"
 
     @property
     def markdown(self) -> str:
@@ -82,78 +89,72 @@ class View:
         return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
 
 
-def _cell(row: Mapping[Any, Any] | None, column: str, kind: str = "") -> Cell | None:
-    """Return the value in ``column`` with its interval. kind: ``_fixed`` for these pairs and judges alone."""
-    if row is None or pd.isna(row[column]):
+def _cell(of: Mapping[Place, Row], place: Place, kind: str = "") -> Cell | None:
+    """Return the value at a place with its interval, or with its deviation. kind: fixed_ for these pairs and judges."""
+    row, measure = of.get(place), MEASURES[place[1]]
+    if row is None or pd.isna(row["value"]):
         return None
-    if column == "sampled_mean":
-        return Cell(percent(row[column]), f"± {percent(row['sampled_std'])}")
-    low, high = (row[f"{column}{kind}_{end}"] for end in ("low", "high"))
-    return Cell(percent(row[column]), interval(low, high), column == "difference" and bool(low > 0 or high < 0))
+    if deviation := of.get((place[0], f"{measure.name}_sd")):
+        return Cell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
+    low, high = row[f"{kind}low"], row[f"{kind}high"]
+    return Cell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
 
 
-def _by_split(
-    title: str, rows: pd.DataFrame, columns: Mapping[str, tuple[str, str]], kind: str = "", **more: str
-) -> View:
-    """Return a view with a line a generator. columns: split and column of ``rows``, by their heads."""
-    by_place = {(row["generator"], row["split"]): row for row in rows.to_dict("records")}
-    lines = [
-        Line(name, [_cell(by_place.get((name, split)), of, kind) for split, of in columns.values()])
-        for name in rows["generator"].drop_duplicates()
-    ]
+def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], kind: str = "", **more: str) -> View:
+    """Return a view with a line a generator. columns: places in ``rows``, by their heads."""
+    table = pivot(rows).items()
+    lines = [Line(name, [_cell(of, place, kind) for place in columns.values()]) for name, of in table]
     return View(title, "generator", list(columns), lines, **more)
 
 
-def balances(table: pd.DataFrame) -> bool:
+def balances(table: Mapping[str, Mapping[Place, Row]]) -> bool:
     """Return whether balancing changes a score; a column of balanced scores would else repeat the plain ones."""
-    return bool((table["balanced"].notna() & (table["balanced"] != table["exact"])).any())
+    places = ("test_swapped", "r_precision"), ("test_swapped", "r_precision_balanced")
+    rows = [[of[place]["value"] for place in places] for of in table.values() if places[1] in of]
+    return any(plain != balanced for plain, balanced in rows)
 
 
-def score_views(table: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
-    """Return the views of one composition by kind. table, comparisons: rows of these CSV files."""
-    main = main_rows(table)
-    trained, oracle = main[main["judge"] != ORACLE], main[main["judge"] == ORACLE]
-    comparisons = comparisons.rename(columns={"low": "difference_low", "high": "difference_high"})
+def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
+    """Return the views of one composition by kind. scores, comparisons: rows of these files."""
+    trained, oracle = main_rows(scores), main_rows(scores, oracle=True)
+    comparisons = comparisons.assign(value=comparisons["difference"])
     views: dict[str, list[View]] = {}
-    for name, measure in MEASURES.items():
-        title = measure.title
-        chance = trained["adjective_chance"] if name == "adjective" else 1 / trained["candidates"]
-        note = measure.note.format(chance=percent_range(chance), blind=percent_range(trained[measure.blind]))
-        scores = {SPLIT_NAMES[split]: (split, name) for split in TESTS}
-        balanced = {"swapped, balanced": ("test_swapped", "balanced")} if name == "exact" and balances(table) else {}
-        normalized = {head: (split, f"{name}_normalized") for head, (split, _) in scores.items()}
-        differences = {SPLIT_NAMES[split]: (split, "difference") for split in HELDOUT}
+    for name, measure in COMPARED.items():
+        title, heads = measure.title, {SPLIT_NAMES[split]: split for split in TESTS}
+        chance, blind = (span(of_measure(trained, of)["value"], percent) for of in (f"{name}_chance", measure.blind))
+        note = f"{measure.definition} {NOTES[name].format(chance=chance, blind=blind)}"
+        columns = {head: (split, name) for head, split in heads.items()}
+        balanced = name == "r_precision" and balances(pivot(trained))
+        more = {"swapped, balanced": ("test_swapped", f"{name}_balanced")} if balanced else {}
+        normalized = {head: (split, f"{name}_normalized") for head, split in heads.items()}
         of = of_measure(comparisons, name)
-        beyond = of_kind(of, "beyond").assign(generator=lambda rows: rows["a"])
+        beyond, falls = of_kind(of, "beyond").assign(generator=lambda rows: rows["a"]), against_seen(of)
+        held_out = {SPLIT_NAMES[split]: (split, name) for split in HELDOUT}
         for kind, view in {
-            "scores": _by_split(title, trained, scores | balanced, note=note),
-            "oracle": _by_split(f"{title} by the oracle", oracle, scores | balanced),
-            "fixed": _by_split(f"{title} for these pairs and judges", trained, scores, "_fixed"),
+            "scores": _by_split(title, trained, columns | more, note=note),
+            "oracle": _by_split(f"{title} by the oracle", oracle, columns | more),
+            "fixed": _by_split(f"{title} for these pairs and judges", trained, columns, "fixed_"),
             "normalized": _by_split(f"{title} normalized", trained, normalized),
-            "falls": _by_split(f"{title} minus seen", against_seen(of), differences, csv=COMPARED),
-            "beyond": _by_split(f"{title} minus seen, beyond the reference", beyond, differences, csv=COMPARED),
+            "falls": _by_split(f"{title} minus seen", falls, held_out, csv=DIFFERENCES),
+            "beyond": _by_split(f"{title} minus seen, beyond the reference", beyond, held_out, csv=DIFFERENCES),
         }.items():
             views.setdefault(kind, []).extend([view] if view.lines else [])
-    other = main_rows(table.assign(distractors=table["distractors"].replace({"swapped": "original", "original": ""})))
-    other = pd.concat([trained, other[other["judge"] != ORACLE].assign(split="other")])
-    columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "sampled_mean") for split in TESTS}
-    columns["swapped among swapped captions"] = ("other", "exact")
+    other = pd.concat([trained, main_rows(scores, distractors="swapped").assign(split="other")])
+    columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "r_precision_sampled") for split in TESTS}
+    columns["swapped among swapped captions"] = ("other", "r_precision")
     views["other"] = [_by_split("R-precision by other protocols", other, columns)]
-    return views | {"fid": [_fid_view(fids)] if fids else [], "between": [_between(comparisons)]}
+    return views | {"fid": [_fid_view(scores, fids)] if fids else [], "between": [_between(comparisons)]}
 
 
-def _fid_view(fids: Mapping[str, Any]) -> View:
-    """Return what ``score_fid`` wrote of each generator's splits."""
-    heads = [(SPLIT_NAMES[split], split, "fid") for split in TESTS]
-    heads += [("swapped, balanced", "test_swapped", "balanced")]
-    lines = []
-    for name, of in fids.items():
-        values = [of.get(split, {}).get(key) for _, split, key in heads]
-        lines.append(Line(name, [None if value is None else Cell(f"{value:.2f}") for value in values]))
+def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
+    """Return the distances of each generator's splits, and of how many images they are."""
+    columns = {SPLIT_NAMES[split]: (split, "fid") for split in TESTS}
+    columns["swapped, balanced"] = ("test_swapped", "fid_balanced")
     about = [f"{SPLIT_NAMES[split]}: {of[split]['about']}" for split in TESTS for of in fids.values() if split in of]
     notes = "; ".join(dict.fromkeys(about))
     note = f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
-    return View("Fréchet distance", "generator", [head for head, _, _ in heads], lines, note, "")
+    rows = scores[scores["measure"].isin(("fid", "fid_balanced"))]
+    return _by_split("Fréchet distance", rows, columns, note=note)
 
 
 def _between(comparisons: pd.DataFrame) -> View:
@@ -162,25 +163,27 @@ def _between(comparisons: pd.DataFrame) -> View:
         Line(
             f"{row['a']} − {row['b']}{', falls' if row['kind'] == 'beyond' else ''}",
             [
-                Cell(MEASURES[row["measure"]].title), Cell(SPLIT_NAMES[row["split"]]), _cell(row, "difference"),
+                Cell(MEASURES[row["measure"]].title), Cell(SPLIT_NAMES[row["split"]]),
+                _cell({(row["split"], row["measure"]): row}, (row["split"], row["measure"])),
                 Cell(p_value(row["p_holm"]) if row["family"] == "primary" else row["family"]), Cell(f"{row['n']:,}"),
             ],
         )
         for rows in (of_kind(comparisons, "beyond"), of_kind(comparisons, "generators"))
         for row in rows.to_dict("records")
     ]  # fmt: skip
-    return View("differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", COMPARED)
+    return View("differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", DIFFERENCES)
 
 
-def percent_range(values: Iterable[float | None]) -> str:
-    """Return the least and the greatest value in percent; a dash if there is none."""
-    known = [value for value in values if value is not None and pd.notna(value)]
-    return " to ".join(dict.fromkeys(map(percent, (min(known), max(known))))) if known else NONE
+def span(values: pd.Series, text: Callable[[Any], str]) -> str:
+    """Return the least and the greatest value; a dash if there is none."""
+    known = values.dropna()
+    return " to ".join(dict.fromkeys(map(text, (known.min(), known.max())))) if len(known) else NONE
 
 
 def error_note(trained: pd.DataFrame) -> str:
     """Return what contributes most to the error of the scores, and what to add; empty without scores."""
-    variances = {source: float((trained[f"exact_se_{source}"] ** 2).sum()) for source in SOURCES}
+    rows = of_measure(trained, "r_precision")
+    variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in SOURCES}
     if not (total := sum(variances.values())):
         return ""
     largest = max(variances, key=variances.__getitem__)
@@ -210,7 +213,7 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
     """Return what a reader of one composition's scores must know, a line each; the first is about the judge.
 
     Args:
-        trained: the rows of ``table.csv`` that are compared, by trained judges.
+        trained: the rows of ``scores.parquet`` that are compared, by trained judges.
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
     """
     about, judges = summaries[0], int(trained["judges"].max())
@@ -222,8 +225,9 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
         judge = f"Scores are means over {judges} judges, {about['judge']} with different seeds, each of which {seen}."
     over = "images, pairs and judges" if judges > 1 else "images and pairs, for one judge"
     ties = "are broken at random" if about["ties"] == "random" else "count as won, as published"
+    n = span(of_measure(trained, "r_precision")["n"], "{:,}".format)
     lines = [
-        f"{judge} Scores are in percent, with 95 % intervals over {over}; n = {_count(trained['n'])} images a score;"
+        f"{judge} Scores are in percent, with 95 % intervals over {over}; n = {n} images a score;"
         f" {about['candidates']} candidates; ties {ties}."
     ]
     if about.get("chunking") == "published":
@@ -242,10 +246,6 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
     return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
 
 
-def _count(counts: pd.Series) -> str:
-    return " to ".join(dict.fromkeys(f"{n:,}" for n in (counts.min(), counts.max())))
-
-
 @dataclass(frozen=True)
 class Readable:
     """One composition to read."""
@@ -260,33 +260,32 @@ class Readable:
 
 
 def to_read(
-    title: str, table: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, *, fids: Mapping[str, Any],
+    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, *, fids: Mapping[str, Any],
     summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
 ) -> Readable:  # fmt: skip
     """Return one composition to read.
 
     Args:
-        table: rows of ``table.csv``; ``comparisons``, of that CSV file.
+        scores: rows of ``scores.parquet``; ``comparisons``, of that CSV file.
         reference: generator against which falls are read.
         fids: Fréchet distances by split of the generators that have them (``splits`` of ``fid/G.json``).
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
         divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
     """
-    main = main_rows(table)
-    trained = main[main["judge"] != ORACLE]
+    trained = main_rows(scores)
     divergences = [
         Line(name, [Cell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
         for name, cells in divergence_lines(divergence, "prompts")
     ]
     heads = [SPLIT_NAMES[split] for split in TESTS]
     view = View("divergence from train", "part", heads, divergences, divergence_note(divergence), "")
-    given = verdicts.verdicts(table, comparisons, reference, health.healthy)
+    given = verdicts.verdicts(scores, comparisons, reference, health.healthy)
     return Readable(
         title=title,
         verdicts=given,
         lines=[verdict.line for verdict in given] or [verdicts.none_line(reference)],
-        few_pairs=list(verdicts.few_pairs(table)),
-        views=score_views(table, comparisons, fids) | {"divergence": [view] if divergences else []},
+        few_pairs=list(verdicts.few_pairs(scores)),
+        views=score_views(scores, comparisons, fids) | {"divergence": [view] if divergences else []},
         notes=[*notes(trained, summaries), health.line, *filter(None, [heldout_note(heldout)])],
         error_note=error_note(trained),
     )
@@ -303,11 +302,11 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
     names = list(dict.fromkeys(line.name for views in scores.values() for view in views for line in view.lines))
     cells: dict[str, list[str]] = {"\ngenerator": [shortened(name, 7) for name in names[:MOST_GENERATORS]]}
     for composition, views in scores.items():
-        for measure, view in zip(MEASURES.values(), views, strict=True):
+        for measure, view in zip(COMPARED.values(), views, strict=True):
             lines = {line.name: line.cells[: len(TESTS)] for line in view.lines}
             values = [[cell.value if cell else NONE for cell in lines.get(name, [None] * 3)] for name in names]
             rows = [" ".join(f"{value:>4}" for value in of_name) for of_name in values[:MOST_GENERATORS]]
-            cells[f"{composition}\n{measure.short}"] = rows
+            cells[f"{composition}\n{measure.title.replace('adjective', 'adj.')}"] = rows
     aligned = ["left", *["right"] * (len(cells) - 1)]
     table = pd.DataFrame(cells).to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True)
     about = f"{dataset}, in percent, on seen, unseen and swapped captions"

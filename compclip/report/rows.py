@@ -1,34 +1,39 @@
-"""Selections of rows of table.csv and comparisons.csv, for figures, verdicts and pages."""
+"""Selections of rows of scores.parquet and comparisons.csv, for figures, verdicts and pages."""
+
+from typing import Any
 
 import pandas as pd
 
 from compclip.core.tables import ORACLE
-from compclip.plot.labels import SPLIT_NAMES
+
+Row = dict[str, Any]
+Place = tuple[str, str]  # split and measure
 
 
-def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of table.csv that represent a split: all judges, all prompts, original distractors."""
-    subset = (table["split"] == "test_seen") & (table["prompts"] == "swapped")
-    part = (table["judge"] != ORACLE) & (table["judges"] < table["judges"].max())
-    return table[~subset & ~part & (table["distractors"] == "original")]
+def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = "original") -> pd.DataFrame:
+    """Return the rows of scores.parquet that represent a split: all trained judges or the oracle, all prompts."""
+    subset = (scores["split"] == "test_seen") & (scores["prompts"] == "swapped")
+    by_oracle = scores["judge"] == ORACLE
+    whole = by_oracle if oracle else ~by_oracle & (scores["judges"] == scores["judges"].max())
+    return scores[~subset & whole & (scores["distractors"] == distractors)]
 
 
-def of_measure(comparisons: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Return the rows of comparisons.csv of one score: exact or adjective."""
-    return comparisons[comparisons["measure"] == measure]
+def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
+    """Return the rows by generator and place. This order of generators, the config's, is that of all tables."""
+    table: dict[str, dict[Place, Row]] = {}
+    for row in rows.to_dict("records"):
+        table.setdefault(row["generator"], {})[row["split"], row["measure"]] = {str(key): row[key] for key in row}
+    return table
+
+
+def of_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
+    return rows[rows["measure"] == measure]
 
 
 def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare a generator's split with its seen, with a column ``generator``.
-
-    Generators keep their order; unseen comes before swapped.
-    """
+    """Return the rows of comparisons.csv that compare a split with seen, with a column ``generator``."""
     own = of_kind(comparisons, "fall")
-    own = own.assign(generator=own["a"].str.split(" ").str[0])
-    first = {name: i for i, name in enumerate(own["generator"].drop_duplicates())}
-    order = list(SPLIT_NAMES)
-    place = [(first[g], order.index(s)) for g, s in zip(own["generator"], own["split"], strict=True)]
-    return own.iloc[sorted(range(len(own)), key=place.__getitem__)]
+    return own.assign(generator=own["a"].str.split(" ").str[0])
 
 
 def of_kind(comparisons: pd.DataFrame, kind: str) -> pd.DataFrame:

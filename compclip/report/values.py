@@ -1,19 +1,24 @@
-"""Scores of entries by judge, their differences, and scores as fractions of the reference's.
+"""Scores of entries by judge, their differences, their means with intervals, and fractions of the reference's.
 
 A normalized score is (score - blind) / (score of the reference - blind). ``blind`` is the score of text alone: the
 reference's blind control for R-precision, chance for adjective accuracy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.report.measures import MEASURES
-from compclip.report.table import ENTRY, Row, Scored, columns_of
+from compclip.report.measures import COMPARED
+from compclip.report.rows import Row
+from compclip.report.table import ENTRY, Scored
 from compclip.stats import crossed
+from compclip.stats.estimates import estimate_score, score_stream
 from compclip.stats.interval import Estimate
+
+SOURCES = ("pairs", "images", "judges", "residual")
 
 
 @dataclass(frozen=True)
@@ -70,19 +75,34 @@ class Values:
 
 def values_of(score: Scored, measure: str) -> Values:
     """Return the values of the entries that have the score."""
-    column = MEASURES[measure].entries
+    column = COMPARED[measure].entries
     known = score.entries[column].notna().to_numpy()
     values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
     return Values(score.entries.loc[known, [*ENTRY, "pair"]].reset_index(drop=True), values[known])
 
 
-def normalized(own: Values, reference: Values, blind: float) -> Estimate | None:
-    """Return (own - blind) / (reference - blind) on the entries that both have, with its interval.
+def mean_columns(values: Values, about: Mapping[str, Any], resamples: int) -> Row:
+    """Return a score, its intervals, and what each source adds to its error. about: the generator's summary."""
+    stream = score_stream(about["seed"], about["dataset"], about["composition"])
+    score = estimate_score(values.by_judge, values.images, values.pairs, resamples=resamples, seed=stream)
+    sources = [source for source in SOURCES if source != "judges" or values.by_judge.shape[1] > 1]
+    errors = {f"se_{source}": getattr(score.components, source) ** 0.5 for source in sources}
+    return {name: getattr(score, name) for name in ("value", "low", "high", "fixed_low", "fixed_high")} | errors
+
+
+def balanced(score: Scored) -> Estimate:
+    """Return R-precision with the weights of the entries."""
+    values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
+    cells = crossed.cells(values.images, values.pairs, values.means, weights)
+    return crossed.estimate(cells, np.average(values.by_judge, axis=0, weights=weights))
+
+
+def normalized(a: Values, b: Values, blind: float) -> Estimate | None:
+    """Return (a - blind) / (b - blind) with its interval; b is the reference's score of the same entries.
 
     The interval is that of a ratio by the delta method. None if the reference is not above ``blind``, beyond its own
     interval, by all judges; ``blind`` is the score of text alone.
     """
-    a, b = own.beside(reference)
     cells = b.cells() if len(b) else None
     if cells is None or cells.clusters < 2:
         return None
@@ -95,16 +115,5 @@ def normalized(own: Values, reference: Values, blind: float) -> Estimate | None:
     # What each entry adds to the ratio's error.
     errors = Values(a.entries, (a.by_judge - ratio * b.by_judge - (1 - ratio) * blind) / (b.mean - blind))
     error = crossed.variance(errors.cells()) + crossed.of_judges((a.of_judges - blind) / above)
-    return crossed.difference(ratio, error, np.inf)
-
-
-def add_normalized(scores: Sequence[Scored], rows: Sequence[Row], reference: str | None) -> None:
-    """Add the columns to rows of ``table.csv``, of the scores that are compared."""
-    of_reference = {score.split: score for score in scores if score.main and score.generator == reference}
-    for score, row in zip(scores, rows, strict=True):
-        base = of_reference.get(score.split) if score.main else None
-        for measure, of in MEASURES.items():
-            value = None
-            if base and (blind := base.about.get(of.blind)) is not None:
-                value = normalized(values_of(score, measure), values_of(base, measure), blind)
-            row |= columns_of(f"{measure}_normalized", value)
+    found = crossed.difference(ratio, error, np.inf)
+    return Estimate(found.value, found.low, found.high)

@@ -29,7 +29,8 @@ OUTPUTS += [*of_compositions("divergence.parquet"), f"{RESULTS}/report.html", *S
 if CAPTIONS_ALONE:
     OUTPUTS += SHOWN_FIGURES
 else:
-    OUTPUTS += [f"{RESULTS}/{name}" for name in ("metrics.json", "comparisons.csv", "pairs.csv", "entries.html")]
+    TABLES = ("scores.parquet", "scores.csv", "metrics.json", "comparisons.csv", "pairs.csv", "entries.html")
+    OUTPUTS += [f"{RESULTS}/{name}" for name in TABLES]
     OUTPUTS += [f"{RESULTS}/table.{suffix}" for suffix in ("csv", "md", "tex")] + HEALTHS + FIDS + HUMAN_OUTPUTS
 
 

@@ -67,6 +67,6 @@ def write_page(results: Path, **more: Any) -> str:
         "results": results, "seed": 0, "examples": 12, "about": {"faithful": "draws what <b>"}, "sections": [],
         "source": "table", "settings": {"split": {"method": "pairs"}, "judge": judge, "generate": generate},
     } | more  # fmt: skip
-    tables = {name: results / f"{name}.csv" for name in ("table", "comparisons")} if params["generators"] else {}
-    make_page.main(job(tables, {"page": results / "report.html"}, **params))
+    tables = {"scores": results / "scores.parquet", "comparisons": results / "comparisons.csv"}
+    make_page.main(job(tables if params["generators"] else {}, {"page": results / "report.html"}, **params))
     return (results / "report.html").read_text(encoding="utf-8")

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from compclip.core.code import ROOT
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import write_table
 from tests.compun.test_compun_page import make_page as make_compun_page
 from tests.project import COMPOSITION, DATASET, Project
 from tests.report.pages import write_page
@@ -134,9 +136,10 @@ def press_tab_through(page: Any) -> None:
 def test_keys_reach_all_of_the_report(open_page: Callable[..., Any], results: Path, tmp_path: Path) -> None:
     place = shutil.copytree(results, tmp_path / "results")
     shutil.copytree(place / DATASET / COMPOSITION, place / DATASET / "shape")
-    for name in ("table", "comparisons"):
-        rows = pd.read_csv(place / f"{name}.csv")
-        pd.concat([rows, rows.assign(composition="shape")]).to_csv(place / f"{name}.csv", index=False)
+    scores, comparisons = pd.read_parquet(place / "scores.parquet"), pd.read_csv(place / "comparisons.csv")
+    write_table(pd.concat([scores, scores.assign(composition="shape")]), place / "scores.parquet", MEASUREMENTS)
+    both = pd.concat([comparisons, comparisons.assign(composition="shape")])
+    both.to_csv(place / "comparisons.csv", index=False)
     write_page(place)
     for file in [*(place / "figures").glob(f"{DATASET}_{COMPOSITION}_*")]:
         shutil.copy(file, file.with_name(file.name.replace(COMPOSITION, "shape", 1)))

@@ -11,6 +11,7 @@ import pytest
 from compclip.core import tables
 from compclip.io import empty_table, read_json, read_table, write_json, write_table
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
+from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
@@ -64,13 +65,11 @@ def test_captions_are_escaped(copied: Path) -> None:
 def test_every_number_has_its_interval(page: Page, results: Path) -> None:
     """Scores by both judges, their narrower intervals, and differences, as the tables have them."""
     rows = [row for row in page.rows if row[0] in GENERATORS]
-    table, comparisons = (pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons"))
-    for row in main_rows(table).itertuples():
-        for measure in ("exact", "adjective"):
-            low, high = (getattr(row, f"{measure}_{end}") for end in ("low", "high"))
-            cell = f"{percent(getattr(row, measure))}{interval(low, high)}"
-            head = list(SPLIT_NAMES).index(row.split)
-            assert any(shown[0] == row.generator and shown[head] == cell for shown in rows if len(shown) >= 4), cell
+    scores, comparisons = (pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons"))
+    main = pd.concat([main_rows(scores), main_rows(scores, oracle=True)])
+    for row in main[main["measure"].isin(COMPARED)].itertuples():
+        cell, head = f"{percent(row.value)}{interval(row.low, row.high)}", list(SPLIT_NAMES).index(row.split)
+        assert any(shown[0] == row.generator and shown[head] == cell for shown in rows if len(shown) >= 4), cell
     for row in comparisons[comparisons["kind"] == "beyond"].itertuples():
         cell = f"{percent(row.difference)}{interval(row.low, row.high)}"
         assert any(shown[0] == row.a and cell in shown for shown in rows), cell
@@ -164,7 +163,7 @@ def test_without_scores_the_page_shows_the_splits(copied: Path, configured: list
     for name in ("scores", "gaps", "pairs", "loss"):
         (copied / "figures" / f"{DATASET}_{COMPOSITION}_{name}.svg").unlink()
     shutil.rmtree(copied / DATASET / "images")
-    (copied / "table.csv").unlink()
+    (copied / "scores.parquet").unlink()
     generators = {"generators": [{"name": name, "kind": name} for name in configured]}
     page = Page(write_page(copied, generators=[], judges=[], generate=generators))
     assert f"Compositional splits of {DATASET}" in page.text

@@ -53,7 +53,10 @@ def test_a_run_is_shared(first_run: Project, tmp_path: Path) -> None:
     assert clone.planned("config.yaml") == {}
     assert "up to date" in clone.call("dvc", "status").stdout
     pulled = clone.artifacts("results")
-    assert pulled.items() <= run.artifacts("results").items() and {"table.csv", "sketch/pairs.parquet"} <= pulled.keys()
+    assert (
+        pulled.items() <= run.artifacts("results").items()
+        and {"scores.parquet", "sketch/pairs.parquet"} <= pulled.keys()
+    )
 
     text = (clone.root / "config.yaml").read_text()
     (clone.root / "config.yaml").write_text(text.replace("candidates: 10", "candidates: 9"))

@@ -11,6 +11,8 @@ import yaml
 
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import read_frame, write_table
 from tests.graph import Job, jobs
 from tests.project import Project
 from workflow_scripts.runs.join_tables import join_rows
@@ -141,6 +143,10 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
     for run in ("one", "two"):
         place = copy.root / "all" / run
         place.mkdir(parents=True)
+        scores = pd.DataFrame([{"dataset": f"{run}s", "composition": "color", "split": "test_seen", "measure": "fid"}])
+        types = {name: column.dtype for name, column in MEASUREMENTS.columns.items()}
+        write_table(scores.reindex(columns=[*types]).astype(types), place / "scores.parquet", MEASUREMENTS)
+        (place / "scores.csv").write_text("dataset,measure\nx,fid\n")
         (place / "table.csv").write_text(f"dataset,n\n{run}s,1\n")
         (place / "comparisons.csv").write_text("dataset,a\nx,y\n")
         (place / "pairs.csv").write_text("dataset,pair\nx,y\n")
@@ -153,6 +159,9 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
         "--", "all/table.csv", "--allowed-rules", "join_tables",
     )  # fmt: skip
     assert pd.read_csv(copy.root / "all" / "table.csv").values.tolist() == [["one", "ones", 1], ["two", "twos", 1]]
+    scores = read_frame(copy.root / "all" / "scores.parquet")
+    assert scores[["run", "dataset"]].to_numpy().tolist() == [["one", "ones"], ["two", "twos"]]
+    assert scores.attrs == {"schema_version": MEASUREMENTS.version}
     assert (copy.root / "all" / "table.tex").read_text().splitlines()[0] == "% one"
     readable = "# one\n\n## ones, color\n\n# two\n\n## twos, color\n"
     assert (copy.root / "all" / "table.md").read_text() == readable

@@ -53,13 +53,18 @@ def read_summaries(layout: Layout, params: Any) -> list[dict[str, Any]]:
     return [read_json(layout.scores(name, params.judges[0]) / "summary.json") for name in params.generators]
 
 
+def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
+    """Return the Fréchet distances by split of each generator that has them."""
+    return {name: read_json(layout.fid(name))["splits"] for name in params.fid}
+
+
 def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
-    """Return a composition to read. rows: its rows of table.csv and comparisons.csv."""
+    """Return a composition to read. rows: its rows of scores.parquet and comparisons.csv."""
     return to_read(
         f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.reference,
         summaries=read_summaries(layout, params),
         divergence=read_divergences(layout.place),
-        fids={name: read_json(layout.fid(name))["splits"] for name in params.fid},
+        fids=read_fids(layout, params),
         health=read_health(layout, params.judges, params.health),
         heldout=read_json(layout.place / "heldout.json"),
     )  # fmt: skip

@@ -11,7 +11,8 @@ import pandas as pd
 
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.io import read_json
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import read_json, read_table
 from compclip.plot.examples import choose_examples
 from compclip.plot.labels import WORD_KINDS, swatch
 from compclip.plot.page import render, show_figures, write_page
@@ -71,9 +72,9 @@ def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
 
 
 def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
-    """Return what the page shows of a composition with scores. rows: those of table.csv and comparisons.csv."""
+    """Return what the page shows of a composition with scores. rows: those of scores.parquet and comparisons.csv."""
     context = with_splits(layout, params)
-    table, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
+    scores, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
     tables = artifacts.read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
     generated = artifacts.read_generated(layout, params.generators, params.judges[0])
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
@@ -85,8 +86,8 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     splits, divergence = context["sections"]
     return context | {
         "trained": judges[0].get("epochs") != 0,
-        "of": artifacts.read_readable(layout, (table, comparisons), params),
-        "candidates": int(table["candidates"].iloc[0]),
+        "of": artifacts.read_readable(layout, (scores, comparisons), params),
+        "candidates": int(scores["candidates"].iloc[0]),
         "deciding": MEASURES[deciding_measure(comparisons)].title,
         "sections": [divergence, judge_section(layout, params.generators, params.judges, params.health), splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
@@ -100,7 +101,8 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
 
 def main(job: Job) -> None:
     params, layouts = job.params, artifacts.layouts(job)
-    rows = [pd.read_csv(path) for path in (job.input.table, job.input.comparisons) if path]
+    scores = job.input.scores
+    rows = [read_table(scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)] if scores else []
     compositions = [with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts]
     whole = layouts[0].of("")
     sections = [import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections]

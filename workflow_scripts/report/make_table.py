@@ -1,19 +1,19 @@
-"""Write the table of scores, the comparisons and the metrics, and print the table."""
+"""Write the scores, the comparisons, the tables to read and the metrics, and print the table."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from compclip.core.cli import show
-from compclip.core.tables import ORACLE
+from compclip.core.tables import MEASUREMENTS, ORACLE
 from compclip.divergence.results import read_divergences
-from compclip.io import read_frame, write_json, write_text
-from compclip.report.make_table import make_table, metrics
+from compclip.io import read_frame, write_json, write_table, write_text
+from compclip.report.make_table import as_csv, make_table, metrics, paper_table
 from compclip.report.readable import latex, markdown
 from compclip.report.rows import of_composition
-from compclip.report.table import Scored, all_scores, as_csv, scores_of
+from compclip.report.table import Scored, all_scores, scores_of
 from workflow_scripts.job import Job, run
 from workflow_scripts.layout import Layout
-from workflow_scripts.report.artifacts import layouts, read_readable, read_scores
+from workflow_scripts.report.artifacts import layouts, read_fids, read_readable, read_scores
 
 
 def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
@@ -27,20 +27,26 @@ def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
 
 
 def main(job: Job) -> None:
-    params, places = job.params, layouts(job)
-    compositions = (([*read_all_scores(place, params)], read_divergences(place.place)) for place in places)
-    tables = make_table(compositions, params.reference, chunks=params.chunks, bootstrap=params.bootstrap)
-    for path, table in zip((job.output.csv, job.output.comparisons, job.output.pairs), tables, strict=True):
+    params, output, places = job.params, job.output, layouts(job)
+    compositions = (
+        ([*read_all_scores(place, params)], read_divergences(place.place), read_fids(place, params)) for place in places
+    )
+    counts = {"chunks": params.chunks, "bootstrap": params.bootstrap}
+    scores, differences, pairs = make_table(compositions, params.reference, **counts)
+    write_table(scores, output.scores, MEASUREMENTS)
+    versioned = scores.assign(schema_version=MEASUREMENTS.version)
+    tables = {output.csv: versioned, output.comparisons: differences, output.pairs: pairs}
+    for path, table in (tables | {output.table: paper_table(scores)}).items():
         write_text(as_csv(table), path)
     to_read, compared = {}, {}
     for place in places:
-        rows = [of_composition(table, place.dataset, place.composition) for table in tables[:2]]
+        rows = [of_composition(table, place.dataset, place.composition) for table in (scores, differences)]
         to_read[place.composition] = read_readable(place, rows, params)
         compared[place.composition] = metrics(rows[0])
-    write_json({params.dataset: compared}, job.output.metrics)
-    write_text(latex(to_read.values()), job.output.tex)
+    write_json({params.dataset: compared}, output.metrics)
+    write_text(latex(to_read.values()), output.tex)
     text = markdown(params.dataset, to_read)
-    write_text(text, job.output.md)
+    write_text(text, output.md)
     show(text)
 
 

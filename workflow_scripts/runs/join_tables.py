@@ -3,7 +3,8 @@
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.io import write_text
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import read_table, write_frame, write_text
 from workflow_scripts.job import Job, run
 
 # What precedes each run's chapter of a table to read.
@@ -11,9 +12,9 @@ HEADINGS = {".md": "# {}\n\n", ".tex": "% {}\n"}
 
 
 def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return tables of texts, by run, as one with a first column ``run``."""
+    """Return tables, by run, as one with a first column ``run``."""
     joined = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
-    if joined.isna().any(axis=None):
+    if any(set(table) != {*joined} - {"run"} for table in tables.values()):
         raise UserError("the tables of the runs have different columns; make all of them again")
     return joined[["run", *joined.columns.drop("run")]]
 
@@ -21,6 +22,9 @@ def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def main(job: Job) -> None:
     for output in job.output.joined:
         files = dict(zip(job.params.runs, (file for file in job.input.tables if file.name == output.name), strict=True))
+        if output.suffix == ".parquet":
+            write_frame(join_rows({name: read_table(file, MEASUREMENTS) for name, file in files.items()}), output)
+            continue
         if heading := HEADINGS.get(output.suffix):
             text = "\n".join(heading.format(name) + file.read_text(encoding="utf-8") for name, file in files.items())
         else:
