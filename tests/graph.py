@@ -47,6 +47,11 @@ class Job:
         """What the script is given."""
         return stand_in(self.rule, self.workflow, **self.wildcards)
 
+    @property
+    def params(self) -> str:
+        """The params that the script is given, as one text."""
+        return repr(self.stand_in().params)
+
 
 class _Collector(logging.Handler):
     """Keeps the jobs that Snakemake reports."""
