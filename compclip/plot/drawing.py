@@ -78,7 +78,7 @@ def draw_rows(lines: Sequence[Sequence[pd.DataFrame]], looks: Looks) -> tuple[Fi
     places = [_places(pd.concat(tables)) for tables in lines]
     heights = [max(0.2, 0.1 + 0.055 * len(looks) * crowded) * len(place) for place in places]
     figure = Figure(figsize=(WIDTH, sum(heights)))
-    grid = {"sharex": "row", "sharey": "row", "squeeze": False, "height_ratios": heights}
+    grid: dict[str, Any] = {"sharex": "row", "sharey": "row", "squeeze": False, "height_ratios": heights}
     panels = figure.subplots(len(lines), len(lines[0]), **grid)
     for tables, place, beside in zip(lines, places, panels, strict=True):
         for table, axes in zip(tables, beside, strict=True):
@@ -117,11 +117,11 @@ def _draw_marks(axes: Axes, table: pd.DataFrame, place: Places, looks: Looks, st
             axes.axhspan(y - 0.5, y + 0.5, color="#f3f3f3" if name else "#eeeeee", zorder=0, linewidth=0)
     for number, (series, (label, color, mark)) in enumerate(looks.items()):
         for filled, own in table[table["series"] == series].dropna(subset="value").groupby("filled"):
-            y = np.array([place[row] for row in zip(own["group"], own["row"], strict=True)])
-            y = y + step * (number - (len(looks) - 1) / 2)
-            axes.hlines(y, own["low"], own["high"], color=color, linewidth=1.6)
-            look = {"color": color, "markerfacecolor": color if filled else "white", "markersize": 5, "clip_on": False}
-            axes.plot(own["value"], y, mark, label=label, **look)
+            rows = [place[row] for row in zip(own["group"], own["row"], strict=True)]
+            at = np.array(rows) + step * (number - (len(looks) - 1) / 2)
+            axes.hlines(at, own["low"], own["high"], color=color, linewidth=1.6)
+            face = color if filled else "white"
+            axes.plot(own["value"], at, mark, color=color, mfc=face, markersize=5, clip_on=False, label=label)
 
 
 def draw_line(axes: Axes, x: float, label: str = "") -> None:
@@ -134,7 +134,10 @@ def finish(figure: Figure, about: str) -> Figure:
 
     The figure has the height of its panels, and grows by what is around them.
     """
-    shown = {label: mark for axes in figure.axes for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    marks: list[Any] = [mark for axes in figure.axes for mark in zip(*axes.get_legend_handles_labels(), strict=True)]
+    # A series that is both filled and hollow is filled in the legend.
+    marks += [mark for mark in marks if mark[0].get_markerfacecolor() != "white"]
+    shown = {label: mark for mark, label in marks}
     if shown:
         columns = max(1, LETTERS // (max(map(len, shown)) + 4))
         look = {"ncols": columns, "handletextpad": 0.2, "columnspacing": 0.6}
@@ -143,7 +146,8 @@ def finish(figure: Figure, about: str) -> Figure:
     height = figure.get_figheight()
     figure.set_figheight(2 * height + 4)
     figure.draw_without_rendering()
-    around = 1 - sum(axes.get_position().height for axes in figure.axes if axes.get_subplotspec().is_first_col())
+    lines = {round(box.y0, 4): box.height for box in (axes.get_position() for axes in figure.axes)}
+    around = 1 - sum(lines.values())
     figure.set_figheight(round(height + around * figure.get_figheight(), 2))
     return figure
 

@@ -2,8 +2,8 @@
 
 import math
 
-# The label, color and mark of each split. Okabe and Ito's colors can be told apart with any color vision; none of these is
-# so light or dark that it fades if a page inverts the figure for dark mode.
+# The label, color and mark of each split. Okabe and Ito's colors can be told apart with any color vision; none of these
+# is so light or dark that it fades if a page inverts the figure for dark mode.
 SPLIT_LOOKS = {
     "train": ("train", "#555555", "o"), "test_seen": ("seen", "#009E73", "s"),
     "test_unseen": ("unseen", "#0072B2", "^"), "test_swapped": ("swapped", "#D55E00", "D"),
