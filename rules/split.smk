@@ -139,8 +139,7 @@ rule make_prompts:
 rule make_variants:
     """Make the copies of each prompt that differ from it in the adjective of its pair alone."""
     input:
-        **inputs("captions", "ranking", "swapped", "prompts", "adjectives", "nouns"),
-        pairs="<dataset>/pairs.parquet",
+        **inputs("captions", "pairs", "ranking", "swapped", "prompts", "adjectives", "nouns"),
     output:
         variants="<dataset>/{composition}/variants.parquet",
     log:

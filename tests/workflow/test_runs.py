@@ -233,3 +233,9 @@ def test_splits_are_the_same_beside_another_composition(tmp_path: Path) -> None:
         made.append({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()})
     assert made[0] == made[1] == made[2] and "splits.csv" in made[0]
     assert len(list(tmp_path.glob("three/sketch/**/pairs/*-of-2.parquet"))) == 4
+
+
+def test_rules_read_the_pairs_of_their_composition() -> None:
+    """A composition with a lexicon of its own has pairs of its own."""
+    texts = [file.read_text() for file in (ROOT / "rules").glob("**/*.smk")]
+    assert not [text for text in texts if "<dataset>/pairs.parquet" in text]
