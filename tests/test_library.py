@@ -164,15 +164,16 @@ def test_an_extra_has_what_its_functions_import(name: str) -> None:
 def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path: Path) -> None:
     script = (ROOT / "examples" / "score_images.py").read_text()
     assert len(script.splitlines()) < 20
-    table = pd.read_csv(results / "table.csv")
-    rows = table[(table["generator"] == "faithful") & (table["prompts"] == "pairs") & (table["judge"] != "oracle")]
-    assert len(rows) == 2
-    for row in rows.itertuples():
+    table = pd.read_csv(results / "scores.csv").query("generator == 'faithful' and prompts == 'pairs'")
+    table = table[(table["judge"] != "oracle") & table["measure"].isin(["r_precision", "adjective_accuracy"])]
+    assert len(table) == 4
+    for _, rows in table.groupby("split"):
+        row = rows.iloc[0]
         (judge,) = (results / row.dataset / row.composition / "judges").glob("[0-9]*")
         arguments = results / row.dataset / row.composition, row.generator, row.split, judge.name, row.candidates
         done = subprocess.run(
             [sys.executable, "-c", script + SIX_DIGITS, *map(str, arguments)],
             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
         )  # fmt: skip
-        shown = [getattr(row, f"{name}{end}") for name in ("exact", "adjective") for end in ("", "_low", "_high")]
+        shown = rows.sort_values("measure", ascending=False)[["value", "low", "high"]].to_numpy().ravel().tolist()
         assert json.loads(done.stdout.splitlines()[-1]) == shown

@@ -46,7 +46,6 @@ def identities() -> tuple[str, str]:
         ("clip/model.py", "fuse_conv_bn_eval(layer, norm)", "layer", False, True),
         ("judge/training.py", "logits = scale", "# A comment.\n    logits = scale", False, False),
         ("judge/training.py", '"""Return AdamW', '"""Make AdamW', False, False),
-        ("judge/train_judge.py", "figsize=(6, 3.6)", "figsize=(6, 4)", False, False),
         ("judge/train_judge.py", '"train_on": config', '"trained": config', False, False),
         ("judge/config.py", "1e-4", "1e-5", False, False),
         ("clip/embed.py", "BATCHES_HELD = 16", "BATCHES_HELD = 8", False, False),

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from compclip.core.layout import ORACLE
 
 from compclip.core.errors import UserError
-from compclip.core.tables import DIVERGENCE, MEASUREMENTS, SCORES, TESTS
+from compclip.core.tables import DIVERGENCE, MEASUREMENTS, ORACLE, SCORES, TESTS
 from compclip.io import read_json, read_table, write_json, write_table
 from compclip.report import readable, verdicts
 from compclip.report.make_table import as_csv, rounded

@@ -23,7 +23,7 @@ from tests.split.split_worlds import world
 def few_exchanges() -> Iterator[None]:
     """Search less than a run does: the promises do not depend on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(divide_images, "divide", partial(divide_images.divide, moves=20_000))
+        patch.setattr(divide_images, "divide_samples", partial(divide_images.divide_samples, moves=20_000))
         yield
 
 
