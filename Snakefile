@@ -1,5 +1,5 @@
 # From captions and images to the CLIP-R-Precision table. Each stage is a file in rules/ and a package in
-# workflow_scripts/ of the same name.
+# compclip/ of the same name.
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -43,4 +43,4 @@ else:
 rule all:
     default_target: True
     input:
-        final_outputs,
+        OUTPUTS,

@@ -11,16 +11,16 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.errors import UserError
+from compclip.io import read_json, write_json
 
 # Logs contain times; hidden files belong to tools.
 SKIPPED = ("logs", "presets")
 
 
-class Digests(Step):
+class Digests(Command):
     """Record the sha256 of every artifact of results folders, or compare with an earlier record."""
 
     folders: CliPositionalArg[list[Path]] = Field(description="results folders")

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 from pydantic import Field
 
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.errors import UserError
 from tests.project import Project
-from workflow_scripts.core import cli
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Step
 
 # What is killed (signal 9); each is drawn as often as the others.
 VICTIMS = ("Snakemake", "a step", "all processes")
@@ -26,7 +26,7 @@ LOOK = 0.2  # seconds between two looks for a process to kill
 ATTEMPTS = 6
 
 
-class Faults(Step):
+class Faults(Command):
     """Kill runs at random moments, resume them, compare with an undisturbed run, and flip bits of its artifacts."""
 
     moments: int = Field(20, ge=1, description="kills in all")
@@ -51,7 +51,7 @@ def victims(run: int, kind: str) -> list[psutil.Process]:
         lines = {process: " ".join(process.cmdline()) for process in below}
         if kind == "Snakemake":
             return [process for process, line in lines.items() if "/snakemake " in line][:1]
-        return [process for process, line in lines.items() if "-m workflow_scripts." in line]
+        return [process for process, line in lines.items() if "-m compclip." in line or "-m workflow_scripts." in line]
     return []
 
 

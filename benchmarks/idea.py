@@ -15,13 +15,13 @@ import pandas as pd
 from PIL import Image
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_text
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.step import Step
-from workflow_scripts.core.tables import IMAGES, MANIFEST, SCORES, SWAPPED
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.tables import IMAGES, MANIFEST, SCORES, SWAPPED
+from compclip.io import read_table, write_text
+from workflow_scripts.layout import Layout
 
 PICTURE = ROOT / "docs" / "pictures" / "idea.svg"
 KEY = ["image_id", "caption_id"]
@@ -37,7 +37,7 @@ STYLE = (
 )
 
 
-class Idea(Step):
+class Idea(Command):
     """Draw the first picture of the README from a finished default run."""
 
     results: Path = Field(Path("results"), description="folder of a finished run")

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import norm
 from tqdm import tqdm
 
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.stats import crossed
+from compclip.core.code import ROOT
+from compclip.stats import crossed
 
 DOCUMENT = ROOT / "docs" / "intervals.md"
 BEGIN = "<!-- measured by `make intervals` -->"

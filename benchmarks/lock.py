@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.io import write_text
 
 LOCK = ROOT / "lock.txt"
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -23,7 +23,7 @@ APART = ("torch", "torchvision")
 HEAD = "# Made by `make lock`: versions and hashes for Linux x86-64, Python 3.11 to 3.13. torch is apart.\n"
 
 
-class Lock(Step):
+class Lock(Command):
     """Write lock.txt from the groups of pyproject.toml."""
 
 

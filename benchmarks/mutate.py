@@ -16,11 +16,11 @@ from cosmic_ray.work_item import TestOutcome
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.code import PACKAGE, ROOT
+from compclip.core.errors import UserError
 from tests.project import Project
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import PACKAGE, ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Step
 
 TARGET = 95  # percent
 CONFIG = """
@@ -34,7 +34,7 @@ name = "local"
 """
 
 
-class Mutate(Step):
+class Mutate(Command):
     """Mutate modules and count the mutants that their stage's tests kill."""
 
     modules: CliPositionalArg[list[Path]] = Field([], description="files; default: those that changed since --base")

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.dataset.sources.cub import read_captions
-from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.text.lexicon import load_lexicon
+from compclip.core.code import ROOT
+from compclip.dataset.sources.cub import read_captions
+from compclip.pairs.engine import Extractor, decode
+from compclip.text.lexicon import load_lexicon
 
 MODEL = "en_core_web_sm"
 RESAMPLES = 2000

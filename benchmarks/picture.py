@@ -4,11 +4,11 @@ import re
 import subprocess
 import sys
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.io import write_text
 
 PAGE = ROOT / "docs" / "workflow.md"
 PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S)
@@ -30,7 +30,7 @@ def with_picture(page: str, drawn: str) -> str:
     return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", page)
 
 
-class Picture(Step):
+class Picture(Command):
     """Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
 
 

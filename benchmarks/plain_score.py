@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
-from workflow_scripts.clip.model import load_judge
-from workflow_scripts.split.judged import judged_images
+from compclip.clip.model import load_judge
+from compclip.split.judged import judged_images
 
 THREADS, BATCH = 2, 256
 CAPTION = ["image_id", "caption_id"]

@@ -17,14 +17,14 @@ import pandas as pd
 import yaml
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.step import Step
-from workflow_scripts.dataset.sketch.captions import write_caption
-from workflow_scripts.dataset.sketch.world import Dice, draw_scene, make_world
-from workflow_scripts.dataset.sources.cub import read_captions
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.seeds import rng
+from compclip.dataset.sketch.captions import write_caption
+from compclip.dataset.sketch.world import Dice, draw_scene, make_world
+from compclip.dataset.sources.cub import read_captions
 
 EACH, CLASSES = 10, 200  # captions of an image, classes
 # What grows in each part, and its sizes.
@@ -95,7 +95,7 @@ def table_of(rows: list[dict[str, Any]], of: str) -> str:
     return table.round(1).astype(object).where(table.notna(), "").to_markdown(index=False)
 
 
-class Scale(Step):
+class Scale(Command):
     """Measure time and memory of the steps by size, and how they grow."""
 
     part: str = Field("images", pattern="^(images|captions)$", description="what grows")

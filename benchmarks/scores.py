@@ -7,52 +7,53 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.step import Step
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.tables import MEASUREMENTS, TESTS
+from compclip.io import read_table, write_text
+from compclip.report.measures import COMPARED, MEASURES
+from compclip.report.rows import main_rows, pivot
 from workflow_scripts.workflow.run import HEADLINES
 
 README = ROOT / "README.md"
 RESULTS = ROOT / "docs" / "results.md"
-SPLITS = {"test_seen": "seen", "test_unseen": "unseen", "test_swapped": "swapped"}
 # Generators whose verdicts are shown.
 JUDGED = ("faithful", "memorizer")
-SCORES = {"adjective": "adjective accuracy", "exact": "R-precision"}
 
 
-class Scores(Step):
+class Scores(Command):
     """Write the tables of a finished default run's scores into README.md and docs/results.md."""
 
     results: Path = Field(Path("results"), description="folder of a finished default run")
 
 
-def main_scores(results: Path) -> pd.DataFrame:
-    """Return the rows of table.csv that hold a generator's mean over the judges, once for each split."""
-    table = pd.read_csv(results / "table.csv")
-    table = table[(table["judges"] > 1) & (table["distractors"] == "original")]
-    return table[~((table["split"] == "test_seen") & (table["prompts"] != "pairs"))]
-
-
 def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], intervals: bool) -> str:
-    """Return a table in Markdown, a row a generator; columns: composition, score and title of each group of three."""
+    """Return a table in Markdown, a row a generator.
+
+    Args:
+        scores: ``scores.parquet``.
+        columns: composition, measure and title of each group of three.
+    """
     groups = [f"{title}: seen | unseen | swapped" for _, _, title in columns]
     lines = [f"| | {' | '.join(groups)} |", "|---" * (1 + 3 * len(columns)) + "|"]
-    rows = scores.set_index(["composition", "generator", "split"])
-    for generator in dict.fromkeys(scores["generator"]):
+    tables = {name: pivot(main_rows(rows)) for name, rows in scores.groupby("composition")}
+    for generator in dict.fromkeys(generator for table in tables.values() for generator in table):
         cells = [generator]
-        for composition, score, _ in columns:
-            for split in SPLITS:
-                try:
-                    row = rows.loc[(composition, generator, split)]
-                except KeyError:
-                    cells.append("–")
-                    continue
-                ends = f" [{100 * row[f'{score}_low']:.1f},\u00a0{100 * row[f'{score}_high']:.1f}]" if intervals else ""
-                cells.append(f"{100 * row[score]:.1f}{ends}")
+        for composition, measure, _ in columns:
+            for split in TESTS:
+                row = tables[composition].get(generator, {}).get((split, measure))
+                ends = f" [{100 * row['low']:.1f},\u00a0{100 * row['high']:.1f}]" if row and intervals else ""
+                cells.append(f"{100 * row['value']:.1f}{ends}" if row else "–")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def measures() -> str:
+    """Return the list of measures as a table in Markdown."""
+    rows = [f"| `{of.name}` | {of.unit} | {of.definition} |" for of in MEASURES.values()]
+    return "\n".join(["| measure | unit | what it is |", "|---|---|---|", *rows])
 
 
 def verdicts(results: Path) -> str:
@@ -83,14 +84,16 @@ def with_table(text: str, name: str, table: str) -> str:
 
 
 def main(step: Scores) -> None:
-    scores = main_scores(step.results)
-    short = markdown(scores, [("color", score, title) for score, title in SCORES.items()], intervals=False)
+    scores = read_table(step.results / "scores.parquet", MEASUREMENTS)
+    columns = [("color", measure.name, measure.title) for measure in reversed(COMPARED.values())]
+    short = markdown(scores, columns, intervals=False)
     text = with_table(README.read_text(encoding="utf-8"), "color", short)
     write_text(with_table(text, "ending", ending(step.results)), README)
     text = with_table(RESULTS.read_text(encoding="utf-8"), "verdicts", verdicts(step.results))
-    for score in SCORES:
-        table = markdown(scores, [(name, score, name) for name in ("color", "shape")], intervals=True)
-        text = with_table(text, score, table)
+    for measure in COMPARED:
+        table = markdown(scores, [(name, measure, name) for name in ("color", "shape")], intervals=True)
+        text = with_table(text, measure, table)
+    text = with_table(text, "measures", measures())
     write_text(text, RESULTS)
 
 

@@ -16,15 +16,16 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.step import Step
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.plot.labels import SPLIT_NAMES, percent
-from workflow_scripts.report.rows import main_rows, of_measure
-from workflow_scripts.report.table import MEASURES, SOURCES
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.tables import MEASUREMENTS, TESTS
+from compclip.io import read_table, write_text
+from compclip.plot.labels import SPLIT_NAMES, percent
+from compclip.report.measures import COMPARED
+from compclip.report.rows import main_rows, of_measure
+from compclip.report.values import SOURCES
 from workflow_scripts.workflow.config import read_config
 
 DOCUMENT = ROOT / "docs" / "seeds.md"
@@ -79,15 +80,15 @@ def one_row(rows: pd.DataFrame, what: str) -> pd.Series:
 
 
 def level(tables: Sequence[pd.DataFrame], generator: str, split: str, measure: str) -> Repeated:
-    """Return a generator's score; ``tables``: rows of table.csv of one composition, by draw."""
+    """Return a generator's score; ``tables``: rows of scores.parquet of one composition, by draw."""
     values, intervals, errors = [], [], []
     for table in tables:
-        mine = table[(table["generator"] == generator) & (table["split"] == split)]
-        mean = one_row(main_rows(mine[mine["judge"] != "oracle"]), f"table.csv, {generator}, {split}")
+        mine = of_measure(table[(table["generator"] == generator) & (table["split"] == split)], measure)
+        mean = one_row(main_rows(mine), f"scores.parquet, {generator}, {split}")
         same = (mine["prompts"] == mean["prompts"]) & (mine["distractors"] == mean["distractors"])
-        values.append(mine[same & mine["judge_seed"].notna()].sort_values("judge_seed")[measure].to_numpy())
-        intervals.append([mean[f"{measure}_low"], mean[f"{measure}_high"]])
-        errors.append({source: mean[f"{measure}_se_{source}"] for source in SOURCES})
+        values.append(mine[same & mine["judge_seed"].notna()].sort_values("judge_seed")["value"].to_numpy())
+        intervals.append([mean["low"], mean["high"]])
+        errors.append({source: mean[f"se_{source}"] for source in SOURCES})
     squares = pd.DataFrame(errors) ** 2
     name = f"{generator}, {SPLIT_NAMES[split]}"
     return Repeated(name, np.array(values), np.array(intervals), (squares.mean() ** 0.5).to_dict())
@@ -108,11 +109,14 @@ def difference(
 
 def report(folders: Sequence[Path], compositions: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the report on runs, one for each draw."""
-    read = [[pd.read_csv(folder / name) for folder in folders] for name in ("table.csv", "comparisons.csv")]
+    read = [
+        [read_table(folder / "scores.parquet", MEASUREMENTS) for folder in folders],
+        [pd.read_csv(folder / "comparisons.csv") for folder in folders],
+    ]
     for composition in compositions:
         tables, differences = ([of[of["composition"] == composition] for of in runs] for runs in read)
-        for measure, title in zip(MEASURES, ("R-precision", "adjective accuracy"), strict=True):
-            yield from ["", f"## {composition}: {title}", "", f"| {' | '.join(HEADS)} |"]
+        for measure, of in COMPARED.items():
+            yield from ["", f"## {composition}: {of.title}", "", f"| {' | '.join(HEADS)} |"]
             yield "|:--" + "|--:" * (len(HEADS) - 1) + "|"
             scores = [level(tables, name, split, measure) for name in (A, B) for split in TESTS]
             scores += [difference(tables, differences, split, measure) for split in TESTS]
@@ -120,7 +124,7 @@ def report(folders: Sequence[Path], compositions: Sequence[str]) -> Iterator[str
                 yield f"| {' | '.join(score.cells())} |"
 
 
-class Seeds(Step):
+class Seeds(Command):
     """Run a config with several draws of held-out pairs and several judges, and write docs/seeds.md."""
 
     config: Path = Field(Path("config.yaml"), description="the run that is repeated")
@@ -140,7 +144,7 @@ def main(step: Seeds) -> None:
         changed = [f"results={folder}", f"seeds={{split: {draw}}}", f"judge={{seeds: {step.judges}}}"]
         changed.append(f"generate={{generators: [{A}, {B}]}}")
         command = ["snakemake", "--cores", str(step.cores), "--quiet", "rules", "--configfile", str(config)]
-        if subprocess.run([*command, "--config", *changed, "--", str(folder / "table.csv")]).returncode:
+        if subprocess.run([*command, "--config", *changed, "--", str(folder / "scores.parquet")]).returncode:
             raise UserError(f"draw {draw}: the run failed; correct the error above and run `make seeds` again")
     when = f"{datetime.date.today()}, {step.cores} cores, {platform.machine()}, {platform.system()}"
     seeds = f"`{step.config}`, draws {step.draws}, judges {step.judges}; {when}."

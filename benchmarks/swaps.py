@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from workflow_scripts.core.io import read_table
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import SWAPPED
+from compclip.core.seeds import rng
+from compclip.core.tables import SWAPPED
+from compclip.io import read_table
 
 
 def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.step import Step
-from workflow_scripts.core.tables import SCORES
+from compclip.core import cli
+from compclip.core.cli import Command
+from compclip.core.tables import SCORES
+from compclip.io import read_json, read_table
+from workflow_scripts.layout import Layout
 
 
-class Widths(Step):
+class Widths(Command):
     """Compare expected and measured standard errors of the difference between two generators."""
 
     results: Path = Field(Path("results"), description="folder of a finished run")

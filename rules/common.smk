@@ -1,26 +1,28 @@
-# The Python of the rules: here paths, params and resources; common/ has a file for each stage.
+# The Python of the rules: here inputs, params and resources; common/ has a file for each stage.
 from functools import cache
 
 
 include: "common/config.smk"
 
 
-from workflow_scripts.core import plugins
-from workflow_scripts.core.fingerprint import fingerprint
-from workflow_scripts.core.step import declaration, settings
+from compclip.core import plugins
+from compclip.core.fingerprint import fingerprint
 
 RESULTS = CONFIG.results
-LOGS = f"{RESULTS}/logs"
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
+DATA = f"{RESULTS}/{DATASET}"
+# Params that rules share: the data set's place, and which images judges have seen.
+# A function, because the linter takes a param that begins the path of an output for a part of it.
+PLACE = {"dataset": DATASET, "results": lambda wildcards: RESULTS}
+SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <name> its name.
+# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>.
 pathvars:
     results=RESULTS,
-    dataset=f"{RESULTS}/{DATASET}",
-    name=DATASET,
-    logs=LOGS,
+    dataset=DATA,
+    logs=f"{RESULTS}/logs",
 
 
 wildcard_constraints:
@@ -29,43 +31,19 @@ wildcard_constraints:
     judge="|".join(CONFIG.judges),
 
 
-def step(name, *modules, also=None, **given):
-    """Return the params that run step ``stage.module``, which are the identity of its code, its settings and its command.
-
-    Snakemake does not compare the command between runs, since it depends on the rule's paths; it compares the settings.
-
-    ``modules`` names further modules that decide its result. ``given`` has the values of fields that are neither its paths,
-    nor keys of the config, nor wildcards; a function is called with the wildcards. ``also`` has further params whose
-    change reruns it. Inputs named ``after`` are made before it and not read.
-    """
-    code = code_hash(f"workflow_scripts.{name}", *modules)
-    declared = declaration(name).model_fields
-
-    def values(wildcards):
-        named = {"dataset": DATASET, "results": RESULTS} | dict(wildcards.items())
-        named |= {key: value(wildcards) if callable(value) else value for key, value in given.items()}
-        return {key: value for key, value in named.items() if key in declared}
-
-    def words(wildcards, input, output):
-        paths = {*input.keys(), *output.keys()}
-        by_field = {key: value for key, value in values(wildcards).items() if key not in paths}
-        after = input.get("after") or []
-        reads = {**dict(input.items()), "also_reads": [path for path in input if path not in after]}
-        writes = {**dict(output.items()), "also_writes": list(output)}
-        return command(name, config_of(wildcards), reads, writes, by_field | {"code": code})
-
-    return {
-        "code": code,
-        "settings": lambda wildcards: settings(name, config_of(wildcards), values(wildcards)),
-        **(also or {}),
-        "step": words,
-    }
+def code(script, *modules):
+    """Return the identity of the code of ``stage.script``, and of further modules that decide its result."""
+    return code_hash(f"workflow_scripts.{script}", *modules)
 
 
-def config_of(wildcards):
-    """Return the config of a job: {composition} in the path of the judge's weights is replaced."""
-    composition = dict(wildcards.items()).get("composition")
-    return CONFIG.model_copy(update={"judge": CONFIG.judge.of(composition)}) if composition else CONFIG
+def section(model, kind=None):
+    """Return a section of the config as a param; of another model ``kind`` only what that declares."""
+    return model.model_dump(mode="json", include=set(kind.model_fields) if kind else None)
+
+
+def undecisive(value):
+    """Return a param whose change reruns nothing: Snakemake does not compare those that depend on inputs."""
+    return lambda wildcards, input: value
 
 
 @cache
@@ -79,6 +57,33 @@ def contents(*places):
     return lambda wildcards: contents_of(*places)
 
 
+def inputs(*names):
+    """Return artifacts and lexicons that many rules read, as inputs of these names."""
+    return {name: INPUTS[name] for name in names}
+
+
+def of_compositions(*names):
+    """Return these files of all compositions."""
+    return [f"{DATA}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
+
+
+def in_report(path, caption, category, subcategory=None, **labels):
+    """Return a file that Snakemake's report shows."""
+    caption = f"../compclip/report/captions/{caption}.rst"
+    return report(path, caption=caption, category=category, subcategory=subcategory, labels=labels)
+
+
+def figure(name, caption=None):
+    """Return a figure of a composition, with the caption of its name or ``caption``."""
+    path = f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg"
+    return in_report(path, caption or name, "Figures", "{composition}", figure=name.replace("_", " "))
+
+
+def figures(*names):
+    """Return several figures by name."""
+    return {name: figure(name) for name in names}
+
+
 def torch_slots():
     """Return the units of the ``torch`` resource that a job takes: jobs with several threads run one after another."""
     return 1 if CONFIG.threads > 1 else 0
@@ -89,11 +94,6 @@ def growing(amount):
     return lambda wildcards, attempt: amount * attempt
 
 
-def shards_of(section):
-    """Return the names of the shards that a section of the config asks for, in order; none if one job does the work."""
-    return [f"{shard}-of-{section.shards}" for shard in range(1, section.shards + 1)] if section.shards > 1 else []
-
-
 include: "common/dataset.smk"
 include: "common/pairs.smk"
 include: "common/split.smk"
@@ -101,7 +101,16 @@ include: "common/divergence.smk"
 include: "common/judge.smk"
 include: "common/generate.smk"
 include: "common/score.smk"
-include: "common/report.smk"
 include: "common/specs.smk"
 include: "common/compun.smk"
 include: "common/human.smk"
+include: "common/report.smk"
+
+
+# What inputs() returns.
+INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
+INPUTS |= dict(pairs=pairs_table, adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
+for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):
+    INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.parquet"
+for NAME in ("heldout", "accepted"):
+    INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.json"

@@ -2,8 +2,6 @@
 # Needs a list of compounds with three images of each, the user's or drawn here. Gives which of the three each model
 # chooses, by every prompt, accuracies and tests, and tasks to ask people the same. Included if the config has compun.
 
-COMPUN = "<dataset>/compun"
-
 if DRAWN:
 
     rule draw_compounds:
@@ -17,14 +15,15 @@ if DRAWN:
             training=expand("<dataset>/compun/drawn/training/{name}.parquet", name=["captions", "images", *TRAININGS]),
         log:
             "<logs>/compun/compun/draw_compounds.log",
-        benchmark:
-            "<logs>/compun/compun/draw_compounds.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.draw_compounds", folder=lambda wildcards: f"{COMPUN_FOLDER}/drawn"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("compun.draw_compounds"),
+            drawn=section(CONFIG.compun.drawn),
+            seed=CONFIG.seed,
+            results=PLACE["results"],
+        script:
+            "../workflow_scripts/compun/draw_compounds.py"
 
     rule train_small_clip:
         """Train a small CLIP on drawn pictures, with the tested compounds or without, as stage judge does."""
@@ -33,6 +32,8 @@ if DRAWN:
             images=f"{COMPUN}/drawn/training/images.parquet",
             folder=f"{COMPUN}/drawn/training/images",
             splits=f"{COMPUN}/drawn/training/{{training}}.parquet",
+            pretraining=[],
+            negatives=[],
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:
@@ -43,20 +44,21 @@ if DRAWN:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            gpu=gpu_of(CONFIG.compun.device),
-            mem_mb=growing(4000),
-            runtime=growing(120),
-            torch=torch_slots(),
+            **model_resources(CONFIG.compun.device, 4000, minutes=120),
         params:
-            **step("judge.train_judge", settings=CONFIG.compun.judge.model_dump(mode="json")),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **training_params(CONFIG.compun.judge),
+            code=code("judge.train_judge"),
+            settings=section(CONFIG.compun.judge),
+            seed=CONFIG.seed,
+        script:
+            "../workflow_scripts/judge/train_judge.py"
 
 
 rule load_compounds:
     """Read the compounds and the three images of each; count the incomplete ones."""
     input:
-        **compound_files(),
+        file=USER_COMPOUNDS[0] if USER_COMPOUNDS else f"{COMPUN}/drawn/list.csv",
+        source=USER_COMPOUNDS[1] if USER_COMPOUNDS else f"{COMPUN}/drawn/images",
     output:
         compounds=f"{COMPUN}/compounds.parquet",
         images=f"{COMPUN}/images.parquet",
@@ -64,22 +66,19 @@ rule load_compounds:
         summary=f"{COMPUN}/compounds.json",
     log:
         "<logs>/compun/compun/load_compounds.log",
-    benchmark:
-        "<logs>/compun/compun/load_compounds.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.load_compounds", also={"contents": contents(*USER_COMPOUNDS)}),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("compun.load_compounds"),
+        contents=contents(*USER_COMPOUNDS),
+    script:
+        "../workflow_scripts/compun/load_compounds.py"
 
 
 rule classify:
     """Ask every model, by every prompt, which of its three images shows a compound."""
     input:
-        compounds=f"{COMPUN}/compounds.parquet",
-        images=f"{COMPUN}/images.parquet",
-        folder=f"{COMPUN}/images",
+        **COMPOUNDS,
         captions=text_file("captions"),
         descriptions=text_file("descriptions"),
         files=[*SMALL_CLIPS.values(), *USER_MODELS],
@@ -93,18 +92,14 @@ rule classify:
         "../envs/compun.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=growing(8000),
-        runtime=growing(120),
-        torch=torch_slots(),
-        gpu=gpu_of(CONFIG.compun.device),
+        **model_resources(CONFIG.compun.device, 8000, minutes=120),
     params:
-        **step(
-            "compun.classify",
-            models=asked_models,
-            also={"contents": contents(*USER_TEXTS, *USER_MODELS)},
-        ),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **model_params(CONFIG.compun.device),
+        code=code("compun.classify"),
+        contents=contents(*USER_TEXTS, *USER_MODELS),
+        models=ASKED_MODELS,
+    script:
+        "../workflow_scripts/compun/classify.py"
 
 
 rule analyze_choices:
@@ -117,14 +112,14 @@ rule analyze_choices:
         analysis=f"{COMPUN}/analysis.csv",
     log:
         "<logs>/compun/compun/analyze_choices.log",
-    benchmark:
-        "<logs>/compun/compun/analyze_choices.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.analyze_choices"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("compun.analyze_choices"),
+        bootstrap=CONFIG.compun.bootstrap,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/compun/analyze_choices.py"
 
 
 if CONFIG.compun.human:
@@ -132,9 +127,7 @@ if CONFIG.compun.human:
     rule sample_compun_tasks:
         """Make a task for people of each compound, and write them as Label Studio projects."""
         input:
-            compounds=f"{COMPUN}/compounds.parquet",
-            images=f"{COMPUN}/images.parquet",
-            folder=f"{COMPUN}/images",
+            **COMPOUNDS,
             template=LABEL_STUDIO,
         output:
             tasks=f"{COMPUN}/human/tasks.parquet",
@@ -143,14 +136,15 @@ if CONFIG.compun.human:
             summary=f"{COMPUN}/human/tasks.json",
         log:
             "<logs>/compun/compun/sample_compun_tasks.log",
-        benchmark:
-            "<logs>/compun/compun/sample_compun_tasks.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.sample_compun_tasks"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("compun.sample_compun_tasks"),
+            kinds=CONFIG.compun.human.kinds,
+            consent=CONFIG.compun.human.consent,
+            seed=CONFIG.seed,
+        script:
+            "../workflow_scripts/compun/sample_compun_tasks.py"
 
 
 if ANSWERS:
@@ -166,21 +160,22 @@ if ANSWERS:
             by_worker=f"{COMPUN}/human/workers.csv",
         log:
             "<logs>/compun/compun/analyze_people.log",
-        benchmark:
-            "<logs>/compun/compun/analyze_people.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
-            **step("compun.analyze_people"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("compun.analyze_people"),
+            keep=CONFIG.compun.human.keep,
+            bootstrap=CONFIG.compun.bootstrap,
+            seed=CONFIG.seed,
+        script:
+            "../workflow_scripts/compun/analyze_people.py"
 
 
 rule draw_compun:
     """Draw how often each model is right about compound nouns, next to the paper's figures, and write the page."""
     input:
-        compun_results(),
-        analysis=f"{COMPUN_FOLDER}/analysis.csv",
+        COMPUN_RESULTS,
+        analysis=f"{COMPUN}/analysis.csv",
         templates=page_templates("compun"),
     output:
         **{name: of_section("compun", file, figure=name) for name, file in COMPUN_FIGURES.items()},
@@ -188,11 +183,11 @@ rule draw_compun:
         page=of_section("compun", "compun.html", table="the page to read"),
     log:
         "<logs>/compun/draw_compun.log",
-    benchmark:
-        "<logs>/compun/draw_compun.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
-        **step("compun.draw_compun", settings=shown_settings("compun")),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **PLACE,
+        code=code("compun.draw_compun"),
+        settings=shown_settings("compun"),
+    script:
+        "../workflow_scripts/compun/draw_compun.py"

@@ -20,12 +20,14 @@ rule load_dataset:
     resources:
         runtime=growing(120),
     params:
-        **step(
-            "dataset.load_dataset",
-            f"{SOURCES}.{CONFIG.dataset.source}",
-            settings=SOURCE_SETTINGS.model_dump(mode="json"),
-            contents=lambda wildcards: source_contents() or None,
-            also={"contents": lambda wildcards: source_contents()},
-        ),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        code=code("dataset.load_dataset", f"{SOURCES}.{CONFIG.dataset.source}"),
+        source=CONFIG.dataset.source,
+        settings=section(SOURCE_SETTINGS),
+        limit=CONFIG.dataset.limit,
+        seed=CONFIG.seeds.world,
+        files=SOURCE_FILES,
+        contents=contents(*SOURCE_FILES),
+        cache=undecisive(CONFIG.cache),
+        results=PLACE["results"],
+    script:
+        "../workflow_scripts/dataset/load_dataset.py"

@@ -6,15 +6,8 @@
 rule measure_splits:
     """Measure the atom and compound divergence of each test split from train."""
     input:
-        captions="<dataset>/captions.parquet",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("captions", "pairs", "ranking", "splits", "swapped", "prompts", "nouns", "compounds"),
         adjectives=read_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
     output:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",
@@ -28,9 +21,13 @@ rule measure_splits:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
-        **step("divergence.measure_splits"),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        **PARSING,
+        code=code("divergence.measure_splits"),
+        settings=section(CONFIG.divergence),
+        seed=CONFIG.seed,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/divergence/measure_splits.py"
 
 
 rule draw_divergence:
@@ -38,9 +35,9 @@ rule draw_divergence:
     input:
         divergence="<dataset>/{composition}/divergence.parquet",
         summary="<dataset>/{composition}/divergence.json",
-        division=branch(by_divergence(), then="<dataset>/{composition}/division.json"),
+        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.json"),
     output:
-        divergence_figures(),
+        figures=DIVERGENCE_FIGURES,
     log:
         "<logs>/divergence/{composition}/draw_divergence.log",
     benchmark:
@@ -48,6 +45,8 @@ rule draw_divergence:
     conda:
         "../envs/base.yaml"
     params:
-        **step("divergence.draw_divergence"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("divergence.draw_divergence"),
+        seed=CONFIG.seed,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/divergence/draw_divergence.py"

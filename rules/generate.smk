@@ -26,23 +26,17 @@ rule generate_images:
     resources:
         runtime=growing(60),
     params:
-        **step(
-            "generate.generate_images",
-            kind=lambda wildcards: GENERATORS[wildcards.generator].kind,
-            settings=lambda wildcards: kind_settings(wildcards).model_dump(mode="json"),
-            # Other kinds do not rerun when it changes.
-            threads=lambda wildcards: (
-                CONFIG.threads if getattr(kind_of(wildcards.generator), "MODEL", False) else None
-            ),
-            cache=lambda wildcards: CONFIG.cache if hasattr(kind_of(wildcards.generator), "fingerprint") else None,
-            contents=lambda wildcards: generator_contents(wildcards) or None,
-            also={
-                "kind_code": lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),
-                "contents": generator_contents,
-            },
-        ),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("generate.generate_images"),
+        kind_code=lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),
+        generator=lambda wildcards: section(GENERATORS[wildcards.generator]),
+        contents=generator_contents,
+        seed=CONFIG.seed,
+        # Kinds without a model do not rerun when it changes.
+        threads=lambda wildcards: CONFIG.threads if runs_model(wildcards.generator) else 2,
+        cache=undecisive(CONFIG.cache),
+        results=PLACE["results"],
+    script:
+        "../workflow_scripts/generate/generate_images.py"
 
 
 use rule generate_images as generate_scenes with:
@@ -73,22 +67,17 @@ use rule generate_images as generate_by_model with:
 rule export_layout:
     """Write the splits in the data layout of AttnGAN, from which DM-GAN, ControlGAN and DF-GAN train and draw."""
     input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        files="<dataset>/images",
-        splits="<dataset>/{composition}/splits.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("captions", "images", "files", "splits", "prompts"),
     output:
         folder=directory("<dataset>/{composition}/layout"),
     log:
         "<logs>/generate/{composition}/export_layout.log",
-    benchmark:
-        "<logs>/generate/{composition}/export_layout.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     resources:
         runtime=growing(60),
     params:
-        **step("generate.export_layout"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **PLACE,
+        code=code("generate.export_layout"),
+    script:
+        "../workflow_scripts/generate/export_layout.py"

@@ -6,18 +6,11 @@
 rule sample_tasks:
     """Sample tasks for people, and write them as Label Studio projects."""
     input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        files="<dataset>/images",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
-        manifests=of_shown_generators("generated/{generator}/manifest.parquet"),
-        generated=of_shown_generators("generated/{generator}/images"),
+        **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "swapped", "prompts"),
+        manifests=of_generators("generated/{generator}/manifest.parquet", SHOWN_GENERATORS),
+        generated=of_generators("generated/{generator}/images", SHOWN_GENERATORS),
         # All judges score the same images.
-        scores=of_shown_generators(f"scores/{CONFIG.judges[0]}/{{generator}}"),
+        scores=of_generators(f"scores/{CONFIG.judges[0]}/{{generator}}", SHOWN_GENERATORS),
         template=LABEL_STUDIO,
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
@@ -26,14 +19,17 @@ rule sample_tasks:
         summary="<dataset>/{composition}/human/tasks.json",
     log:
         "<logs>/human/{composition}/sample_tasks.log",
-    benchmark:
-        "<logs>/human/{composition}/sample_tasks.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
-        **step("human.sample_tasks", generators=shown_generators()),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **PLACE,
+        code=code("human.sample_tasks"),
+        generators=SHOWN_GENERATORS,
+        sampling=section(CONFIG.human, Sampling),
+        consent=CONFIG.human.consent,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/human/sample_tasks.py"
 
 
 rule analyze:
@@ -42,17 +38,19 @@ rule analyze:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=CONFIG.human.answers,
         other=[*CONFIG.human.scores.values()],
-        scores=[of_shown_generators(f"scores/{judge}/{{generator}}") for judge in CONFIG.judges],
+        scores=[of_generators(f"scores/{judge}/{{generator}}", SHOWN_GENERATORS) for judge in CONFIG.judges],
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",
     log:
         "<logs>/human/{composition}/analyze.log",
-    benchmark:
-        "<logs>/human/{composition}/analyze.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
-        **step("human.analyze"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("human.analyze"),
+        other=[*CONFIG.human.scores],
+        keep=CONFIG.human.keep,
+        bootstrap=CONFIG.score.bootstrap,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/human/analyze.py"

@@ -7,13 +7,7 @@ if CONFIG.judge.hard_negatives:
     rule make_negatives:
         """Make hard negatives of the captions that the judges learn from."""
         input:
-            captions="<dataset>/captions.parquet",
-            images="<dataset>/images.parquet",
-            pairs=pairs_table,
-            ranking="<dataset>/{composition}/ranking.parquet",
-            splits="<dataset>/{composition}/splits.parquet",
-            adjectives=adjective_lexicons,
-            nouns=NOUN_LEXICON,
+            **inputs("captions", "images", "pairs", "ranking", "splits", "adjectives", "nouns"),
         output:
             negatives="<dataset>/{composition}/negatives.parquet",
         log:
@@ -23,21 +17,22 @@ if CONFIG.judge.hard_negatives:
         conda:
             "../envs/base.yaml"
         params:
-            **step("judge.make_negatives"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **SPLITTING,
+            **SEEN,
+            code=code("judge.make_negatives"),
+            hard_negatives=CONFIG.judge.hard_negatives,
+        script:
+            "../workflow_scripts/judge/make_negatives.py"
 
 
 rule train_judge:
     """Train the judge on the images that it may see, or take a pretrained one as it is."""
     input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
+        **inputs("captions", "images", "splits"),
         folder="<dataset>/images",
-        splits="<dataset>/{composition}/splits.parquet",
         pretraining=branch("pretraining" in SOURCE_TABLES, then="<dataset>/pretraining.parquet"),
         negatives=branch(CONFIG.judge.hard_negatives, then="<dataset>/{composition}/negatives.parquet"),
-        files=lambda wildcards: config_of(wildcards).judge.files(),
+        files=lambda wildcards: judge_of(wildcards).files(),
         # Training waits for the audit, and until it is printed what the splits can measure.
         after=[ancient("<dataset>/{composition}/accepted.json"), ancient("<dataset>/{composition}/widths.json")],
     output:
@@ -53,15 +48,11 @@ rule train_judge:
     threads: CONFIG.threads * CONFIG.judge.gpus  # of a host: each GPU has a process
     resources:
         **training_resources(CONFIG.judge),
-        mem_mb=growing(8000 * CONFIG.judge.gpus),
-        runtime=growing(720),
-        torch=torch_slots(),
     params:
-        **step(
-            "judge.train_judge",
-            also={"contents": lambda wildcards: contents_of(*config_of(wildcards).judge.files())},
-            seed=lambda wildcards: int(wildcards.judge),
-        ),
-        launch=launch_command(CONFIG.judge.gpus),
-    shell:
-        "{params.launch} {params.step} --log {log:q}"
+        **training_params(CONFIG.judge),
+        code=code("judge.train_judge"),
+        settings=lambda wildcards: section(judge_of(wildcards), JudgeTraining),
+        contents=lambda wildcards: contents_of(*judge_of(wildcards).files()),
+        seed=lambda wildcards: int(wildcards.judge),
+    script:
+        "../workflow_scripts/judge/train_judge.py"

@@ -5,10 +5,8 @@
 rule extract_shard:
     """Find the pairs of one shard of the captions."""
     input:
-        captions="<dataset>/captions.parquet",
+        **inputs("captions", "nouns", "compounds"),
         adjectives=read_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
     output:
         found="<dataset>/{own}pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
     log:
@@ -22,18 +20,17 @@ rule extract_shard:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
-        **step("pairs.extract_shard"),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        **PARSING,
+        code=code("pairs.extract_shard"),
+    script:
+        "../workflow_scripts/pairs/extract_shard.py"
 
 
 rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
-        captions="<dataset>/captions.parquet",
+        **inputs("captions", "nouns", "compounds"),
         adjectives=read_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
         extracted=caption_shards,
     output:
         pairs="<dataset>/{own}pairs.parquet",
@@ -49,17 +46,16 @@ rule extract_pairs:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
-        **step("pairs.extract_pairs"),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        **PARSING,
+        code=code("pairs.extract_pairs"),
+    script:
+        "../workflow_scripts/pairs/extract_pairs.py"
 
 
 rule rank_pairs:
     """Select a composition's adjectives and nouns, and rank their pairs by frequency."""
     input:
-        pairs=pairs_table,
-        adjectives=adjective_lexicons,
-        nouns=NOUN_LEXICON,
+        **inputs("pairs", "adjectives", "nouns"),
     output:
         ranking="<dataset>/{composition}/ranking.parquet",
     log:
@@ -71,6 +67,7 @@ rule rank_pairs:
     conda:
         "../envs/text.yaml"
     params:
-        **step("pairs.rank_pairs"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("pairs.rank_pairs"),
+        selection=section(CONFIG.pairs.selection),
+    script:
+        "../workflow_scripts/pairs/rank_pairs.py"

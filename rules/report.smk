@@ -3,25 +3,27 @@
 # and to read, the comparisons, the figures and the page; Snakemake's own report shows them too.
 
 
-report: "../workflow_scripts/report/captions/workflow.rst"
+report: "../compclip/report/captions/workflow.rst"
 
 
 rule make_table:
     """Gather all scores in the table, compare them, and print it."""
     input:
-        scores=all_scores,
-        swapped=expand("<dataset>/{composition}/swapped.parquet", composition=CONFIG.compositions),
+        scores=SCORES + ORACLE_SCORES,
+        swapped=of_compositions("swapped.parquet"),
         heldout=of_compositions("heldout.json"),
         divergence=of_compositions("divergence.parquet"),
-        fid=all_fids(),
-        healths=of_compositions(*health_files()),
+        fid=FIDS,
+        healths=HEALTHS,
         templates=page_templates("report"),
     output:
-        csv=score_table("table", "csv", "every score"),
+        scores="<results>/scores.parquet",
+        csv=in_report("<results>/scores.csv", "table", "Scores", table="every score"),
+        table="<results>/table.csv",
         md="<results>/table.md",
         tex="<results>/table.tex",
-        comparisons=score_table("comparisons", "csv", "differences"),
-        pairs=score_table("pairs", "csv", "scores by pair"),
+        comparisons=in_report("<results>/comparisons.csv", "comparisons", "Scores", table="differences"),
+        pairs=in_report("<results>/pairs.csv", "pairs", "Scores", table="scores by pair"),
         metrics="<results>/metrics.json",
     log:
         "<logs>/report/make_table.log",
@@ -30,20 +32,24 @@ rule make_table:
     conda:
         "../envs/base.yaml"
     params:
-        **step("report.make_table", **all_generators()),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **READABLE,
+        code=code("report.make_table"),
+        oracle=ORACLE_GENERATORS,
+        chunks=CONFIG.score.chunks,
+        bootstrap=CONFIG.score.bootstrap,
+    script:
+        "../workflow_scripts/report/make_table.py"
 
 
 rule draw_scores:
     """Draw the scores, the falls from seen, also by pair, and the judges' training."""
     input:
         judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
-        table="<results>/table.csv",
+        scores="<results>/scores.parquet",
         differences="<results>/comparisons.csv",
         by_pair="<results>/pairs.csv",
     output:
-        **figures(SCORE_FIGURES),
+        **SCORE_FIGURES,
     log:
         "<logs>/report/{composition}/draw_scores.log",
     benchmark:
@@ -51,21 +57,23 @@ rule draw_scores:
     conda:
         "../envs/base.yaml"
     params:
-        **step("report.draw_scores"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("report.draw_scores"),
+        dataset=DATASET,
+        seed=CONFIG.seed,
+    script:
+        "../workflow_scripts/report/draw_scores.py"
 
 
 rule make_page:
     """Write the page that shows everything, with examples."""
     input:
-        table=page_tables("table"),
-        comparisons=page_tables("comparisons"),
-        figures=shown_figures,
-        shown=page_reads(),
+        scores=branch(not CAPTIONS_ALONE, then="<results>/scores.parquet"),
+        comparisons=branch(not CAPTIONS_ALONE, then="<results>/comparisons.csv"),
+        figures=SHOWN_FIGURES,
+        shown=PAGE_READS,
         templates=page_templates("report", "divergence", "score", "split", *SECTIONS),
     output:
-        page=score_table("report", "html", "the page to read", caption="page"),
+        page=in_report("<results>/report.html", "page", "Scores", table="the page to read"),
     log:
         "<logs>/report/make_page.log",
     benchmark:
@@ -73,24 +81,25 @@ rule make_page:
     conda:
         "../envs/base.yaml"
     params:
-        **step(
-            "report.make_page",
-            *(f"workflow_scripts.{stage}.section" for stage in SECTIONS),
-            sections=SECTIONS,
-            **all_generators(),
-            about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
-        ),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **READABLE,
+        code=code("report.make_page", *(f"workflow_scripts.{stage}.section" for stage in SECTIONS)),
+        sections=SECTIONS,
+        about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
+        examples=CONFIG.report.examples,
+        seed=CONFIG.seed,
+        source=CONFIG.dataset.source,
+        settings=CONFIG.model_dump(mode="json", include=DECIDING),
+    script:
+        "../workflow_scripts/report/make_page.py"
 
 
 rule list_entries:
     """Write the page of every judged image, with its prompt, its rank and the nearest wrong caption."""
     input:
-        entries_read(),
+        ENTRIES_READ,
         templates=page_templates("report"),
     output:
-        page=score_table("entries", "html", "every judged image"),
+        page=in_report("<results>/entries.html", "entries", "Scores", table="every judged image"),
         data=directory("<results>/entries"),
     log:
         "<logs>/report/list_entries.log",
@@ -100,8 +109,12 @@ rule list_entries:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        **judging(4000),
+        **model_resources(CONFIG.judge.device, 4000),
     params:
-        **step("report.list_entries", generators=list(GENERATORS), judge=CONFIG.judges[0]),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **WHOLE_RUN,
+        **SEEN,
+        **ENCODING,
+        code=code("report.list_entries"),
+        judge=CONFIG.judges[0],
+    script:
+        "../workflow_scripts/report/list_entries.py"

@@ -9,7 +9,7 @@ include: "common/config.smk"
 from workflow_scripts.workflow.config import run_values
 
 VALUES = run_values(config)
-TABLES = ["table.csv", "comparisons.csv", "pairs.csv", "table.md", "table.tex"]
+TABLES = ["scores.parquet", "scores.csv", "table.csv", "comparisons.csv", "pairs.csv", "table.md", "table.tex"]
 
 
 # Placeholders in the rules' paths.
@@ -49,22 +49,12 @@ def of_run(run):
 
 
 # The folders of the runs that have a table; runs of captions without images have none.
-SCORED = {run: of_run(run).RESULTS for run in CONFIG.runs if not of_run(run).captions_alone()}
+SCORED = {run: of_run(run).RESULTS for run in CONFIG.runs if not of_run(run).CAPTIONS_ALONE}
 
 
-def final_outputs(wildcards):
-    """Return the final outputs of each run, and the common table."""
-    own = [output for run in CONFIG.runs for output in of_run(run).final_outputs(wildcards)]
-    return own + [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
-
-
-def join_command(wildcards, input, output):
-    """Return the arguments of ``python -m`` that join the tables."""
-    given = {"runs": list(SCORED), "code": JOIN_CODE}
-    return command("report.join_tables", CONFIG, dict(input.items()), dict(output.items()), given)
-
-
-JOIN_CODE = code_hash("workflow_scripts.report.join_tables")
+# What each run makes, and the common table.
+OUTPUTS = [output for run in CONFIG.runs for output in of_run(run).OUTPUTS]
+OUTPUTS += [f"{CONFIG.results}/{name}" for name in TABLES if SCORED]
 
 
 rule join_tables:
@@ -75,12 +65,10 @@ rule join_tables:
         joined=expand("<results>/{name}", name=TABLES),
     log:
         "<logs>/runs/join_tables.log",
-    benchmark:
-        "<logs>/runs/join_tables.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
-        code=JOIN_CODE,
-        step=join_command,
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code_hash("workflow_scripts.runs.join_tables"),
+        runs=list(SCORED),
+    script:
+        "../workflow_scripts/runs/join_tables.py"

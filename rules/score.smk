@@ -8,18 +8,12 @@ if GENERATORS:
     rule score_images:
         """Score the images of all generators by the trained judge."""
         input:
-            captions="<dataset>/captions.parquet",
-            images="<dataset>/images.parquet",
-            files="<dataset>/images",
-            splits="<dataset>/{composition}/splits.parquet",
-            swapped="<dataset>/{composition}/swapped.parquet",
-            prompts="<dataset>/{composition}/prompts.parquet",
-            variants="<dataset>/{composition}/variants.parquet",
-            manifests=of_generators("<dataset>/{composition}/generated/{generator}/manifest.parquet", GENERATORS),
-            made=of_generators("<dataset>/{composition}/generated/{generator}/images", GENERATORS),
+            **inputs("captions", "images", "files", "splits", "swapped", "prompts", "variants"),
+            manifests=of_generators("generated/{generator}/manifest.parquet", GENERATORS),
+            made=of_generators("generated/{generator}/images", GENERATORS),
             judge="<dataset>/{composition}/judges/{judge}",
         output:
-            scores=directory(of_generators("<dataset>/{composition}/scores/{judge}/{generator}", GENERATORS)),
+            scores=directory(of_generators("scores/{judge}/{generator}", GENERATORS)),
         log:
             "<logs>/score/{composition}/score_images.{judge}.log",
         benchmark:
@@ -28,32 +22,28 @@ if GENERATORS:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            **judging(8000, minutes=20 * len(GENERATORS)),
+            **model_resources(CONFIG.judge.device, 8000, minutes=20 * len(GENERATORS)),
         params:
-            **step("score.score_images", serves=served_splits(GENERATORS)),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **SCORING,
+            **ENCODING,
+            code=code("score.score_images"),
+            serves=served_splits(GENERATORS),
+        script:
+            "../workflow_scripts/score/score_images.py"
 
 
-if oracle_generators():
+if ORACLE_GENERATORS:
 
     rule score_oracle:
         """Score the drawn scenes of all generators by the oracle, which knows what was drawn."""
         input:
-            captions="<dataset>/captions.parquet",
-            images="<dataset>/images.parquet",
+            **inputs("captions", "images", "splits", "swapped", "prompts", "variants"),
             scenes="<dataset>/scenes.parquet",
             facts="<dataset>/facts.parquet",
-            splits="<dataset>/{composition}/splits.parquet",
-            swapped="<dataset>/{composition}/swapped.parquet",
-            prompts="<dataset>/{composition}/prompts.parquet",
-            variants="<dataset>/{composition}/variants.parquet",
-            manifests=of_generators(
-                "<dataset>/{composition}/generated/{generator}/manifest.parquet", oracle_generators()
-            ),
-            drawn=of_generators("<dataset>/{composition}/generated/{generator}/scenes.parquet", generators(scenes=True)),
+            manifests=of_generators("generated/{generator}/manifest.parquet", ORACLE_GENERATORS),
+            drawn=of_generators("generated/{generator}/scenes.parquet", generators(scenes=True)),
         output:
-            scores=directory(of_generators("<dataset>/{composition}/scores/oracle/{generator}", oracle_generators())),
+            scores=directory(of_generators("scores/oracle/{generator}", ORACLE_GENERATORS)),
         log:
             "<logs>/score/{composition}/score_oracle.log",
         benchmark:
@@ -61,22 +51,19 @@ if oracle_generators():
         conda:
             "../envs/base.yaml"
         params:
-            **step("score.score_oracle", serves=served_splits(oracle_generators())),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            **SCORING,
+            code=code("score.score_oracle"),
+            serves=served_splits(ORACLE_GENERATORS),
+        script:
+            "../workflow_scripts/score/score_oracle.py"
 
 
 rule measure_health:
     """Measure whether a judge reads held-out pairs as well as seen ones."""
     input:
-        **drawn_as_asked(),
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        files="<dataset>/images",
-        pairs=pairs_table,
-        prompts="<dataset>/{composition}/prompts.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        variants="<dataset>/{composition}/variants.parquet",
+        **inputs("captions", "images", "files", "pairs", "prompts", "swapped", "variants"),
+        manifest=drawn_as_asked("manifest.parquet"),
+        made=drawn_as_asked("images"),
         judge="<dataset>/{composition}/judges/{judge}",
     output:
         health="<dataset>/{composition}/health/{judge}.json",
@@ -88,20 +75,19 @@ rule measure_health:
         "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
-        **judging(8000),
+        **model_resources(CONFIG.judge.device, 8000),
     params:
-        **step("score.measure_health"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **ENCODING,
+        **PLACE,
+        code=code("score.measure_health"),
+    script:
+        "../workflow_scripts/score/measure_health.py"
 
 
 rule score_fid:
     """Compare a generator's images as a whole with the real images of each split."""
     input:
-        images="<dataset>/images.parquet",
-        files="<dataset>/images",
-        splits="<dataset>/{composition}/splits.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("images", "files", "splits", "prompts"),
         manifest="<dataset>/{composition}/generated/{generator}/manifest.parquet",
         made="<dataset>/{composition}/generated/{generator}/images",
     output:
@@ -116,8 +102,14 @@ rule score_fid:
         "../envs/fid.yaml"
     threads: CONFIG.threads
     resources:
-        **judging(6000),
+        **model_resources(CONFIG.judge.device, 6000),
     params:
-        **step("score.score_fid", serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator]),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **model_params(CONFIG.judge.device),
+        code=code("score.score_fid"),
+        serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator],
+        weights=(CONFIG.score.fid or Fid()).weights,
+        balance=section(CONFIG.score.balance),
+        seed=CONFIG.seed,
+        results=PLACE["results"],
+    script:
+        "../workflow_scripts/score/score_fid.py"

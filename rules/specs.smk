@@ -2,7 +2,6 @@
 # Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a stretched CLIP, the same
 # trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
 
-STRETCHED_FROM, STRETCH_SETTINGS = specs_base()
 BASE_FILES = {"contents": contents(*CONFIG.specs.base.files())}
 LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
 
@@ -26,14 +25,13 @@ if CONFIG.specs.data is None:
             splits=f"{SPECS}/splits.parquet",
         log:
             "<logs>/specs/specs/{seed}/describe_images.log",
-        benchmark:
-            "<logs>/specs/specs/{seed}/describe_images.benchmark.tsv"
         conda:
             "../envs/base.yaml"
         params:
-            **step("specs.describe_images"),
-        shell:
-            "python -m {params.step} --log {log:q}"
+            code=code("specs.describe_images"),
+            test=CONFIG.specs.test,
+        script:
+            "../workflow_scripts/specs/describe_images.py"
 
 
 if CONFIG.specs.base.epochs:
@@ -45,6 +43,8 @@ if CONFIG.specs.base.epochs:
             images="<dataset>/images.parquet",
             folder="<dataset>/images",
             splits=f"{SPECS}/splits.parquet",
+            pretraining=[],
+            negatives=[],
             files=CONFIG.specs.base.files(),
         output:
             judge=directory(f"{SPECS}/base"),
@@ -57,34 +57,35 @@ if CONFIG.specs.base.epochs:
         threads: CONFIG.threads * CONFIG.specs.base.gpus
         resources:
             **training_resources(CONFIG.specs.base),
-            mem_mb=growing(8000 * CONFIG.specs.base.gpus),
-            runtime=growing(720),
-            torch=torch_slots(),
         params:
-            **step("judge.train_judge", settings=CONFIG.specs.base.model_dump(mode="json"), also=BASE_FILES),
-            launch=launch_command(CONFIG.specs.base.gpus),
-        shell:
-            "{params.launch} {params.step} --log {log:q}"
+            **BASE_FILES,
+            **training_params(CONFIG.specs.base),
+            code=code("judge.train_judge"),
+            settings=section(CONFIG.specs.base),
+            seed=lambda wildcards: int(wildcards.seed),
+        script:
+            "../workflow_scripts/judge/train_judge.py"
 
 
 rule stretch:
     """Stretch the CLIP's positions, so that it reads long captions."""
     input:
-        STRETCHED_FROM,
+        judge=branch(CONFIG.specs.base.epochs, then=f"{SPECS}/base"),
+        files=CONFIG.specs.base.files(),
     output:
-        output=directory(f"{SPECS}/stretched"),
+        judge=directory(f"{SPECS}/stretched"),
     log:
         "<logs>/specs/specs/{seed}/stretch.log",
-    benchmark:
-        "<logs>/specs/specs/{seed}/stretch.benchmark.tsv"
     conda:
         "../envs/torch.yaml"
     resources:
         mem_mb=growing(4000),
     params:
-        **step("specs.stretch", **STRETCH_SETTINGS, also=BASE_FILES),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **BASE_FILES,
+        code=code("specs.stretch"),
+        model=section(CONFIG.specs.base, ModelConfig),
+    script:
+        "../workflow_scripts/specs/stretch.py"
 
 
 rule cut_captions:
@@ -104,9 +105,11 @@ rule cut_captions:
     resources:
         runtime=growing(60),
     params:
-        **step("specs.cut_captions", also=users_files(LONG_CAPTIONS, LONG_IMAGES)),
-    shell:
-        "python -m {params.step} --processes {threads} --log {log:q}"
+        **PARSING,
+        code=code("specs.cut_captions"),
+        contents=users_files(LONG_CAPTIONS, LONG_IMAGES),
+    script:
+        "../workflow_scripts/specs/cut_captions.py"
 
 
 rule train_specs:
@@ -116,7 +119,7 @@ rule train_specs:
         captions=f"{SPECS}/chunks.parquet",
         images=LONG_IMAGES,
     output:
-        output=directory(f"{SPECS}/{{loss}}"),
+        judge=directory(f"{SPECS}/{{loss}}"),
     log:
         "<logs>/specs/specs/{seed}/train_specs_{loss}.log",
     benchmark:
@@ -126,14 +129,13 @@ rule train_specs:
     threads: CONFIG.threads * CONFIG.specs.base.gpus
     resources:
         **training_resources(CONFIG.specs.base),
-        mem_mb=growing(8000 * CONFIG.specs.base.gpus),
-        runtime=growing(720),
-        torch=torch_slots(),
     params:
-        **step("specs.train_specs"),
-        launch=launch_command(CONFIG.specs.base.gpus),
-    shell:
-        "{params.launch} {params.step} --log {log:q}"
+        **model_params(CONFIG.specs.base.device),
+        code=code("specs.train_specs"),
+        training=section(CONFIG.specs.training),
+        processes=CONFIG.specs.base.gpus,
+    script:
+        "../workflow_scripts/specs/train_specs.py"
 
 
 rule intrinsic:
@@ -144,7 +146,7 @@ rule intrinsic:
         data=GROWING_CAPTIONS,
         images=GROWING_IMAGES,
     output:
-        output=f"{SPECS}/intrinsic.json",
+        result=f"{SPECS}/intrinsic.json",
         similarities=f"{SPECS}/similarities.parquet",
     log:
         "<logs>/specs/specs/{seed}/intrinsic.log",
@@ -154,14 +156,14 @@ rule intrinsic:
         "../envs/specs.yaml"
     threads: CONFIG.threads
     resources:
-        mem_mb=growing(8000),
-        runtime=growing(120),
-        torch=torch_slots(),
-        gpu=gpu_of(CONFIG.specs.base.device),
+        **model_resources(CONFIG.specs.base.device, 8000, minutes=120),
     params:
-        **step("specs.intrinsic", also=users_files(GROWING_CAPTIONS, GROWING_IMAGES)),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **model_params(CONFIG.specs.base.device),
+        code=code("specs.intrinsic"),
+        bootstrap=CONFIG.specs.bootstrap,
+        contents=users_files(GROWING_CAPTIONS, GROWING_IMAGES),
+    script:
+        "../workflow_scripts/specs/intrinsic.py"
 
 
 rule draw_specs:
@@ -177,11 +179,11 @@ rule draw_specs:
         page=of_section("specs", "specs.html", table="the page to read"),
     log:
         "<logs>/specs/draw_specs.log",
-    benchmark:
-        "<logs>/specs/draw_specs.benchmark.tsv"
     conda:
         "../envs/base.yaml"
     params:
-        **step("specs.draw_specs", settings=shown_settings("specs")),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **PLACE,
+        code=code("specs.draw_specs"),
+        settings=shown_settings("specs"),
+    script:
+        "../workflow_scripts/specs/draw_specs.py"

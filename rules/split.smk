@@ -5,9 +5,7 @@
 rule divide_images:
     """Divide the images so that train and test diverge in their pairs, and hardly in their words."""
     input:
-        captions="<dataset>/captions.parquet",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
+        **inputs("captions", "pairs", "ranking"),
     output:
         division="<dataset>/{composition}/division.parquet",
         summary="<dataset>/{composition}/division.json",
@@ -22,17 +20,19 @@ rule divide_images:
     resources:
         runtime=growing(120),
     params:
-        **step("split.divide_images"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **SPLITTING,
+        code=code("split.divide_images"),
+        divergence=section(CONFIG.split.divergence),
+    script:
+        "../workflow_scripts/split/divide_images.py"
 
 
 rule sample_heldout:
     """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
-        pairs=branch(by_divergence() or CONFIG.split.heldout.pairs, then=pairs_table),
-        division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
+        pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs, then=pairs_table),
+        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
         adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=adjective_lexicons),
         nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=NOUN_LEXICON),
     output:
@@ -46,27 +46,21 @@ rule sample_heldout:
     conda:
         "../envs/base.yaml"
     params:
-        **step(
-            "split.sample_heldout",
-            listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
-            published=published_split,
-            also={"contents": published_contents},
-        ),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **SPLITTING,
+        code=code("split.sample_heldout"),
+        draw=section(CONFIG.split.heldout, Draw),
+        listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
+        published=published_split,
+        contents=published_contents,
+    script:
+        "../workflow_scripts/split/sample_heldout.py"
 
 
 rule make_splits:
     """Divide the images into train, test_seen and test_unseen, or take a published or divergent division."""
     input:
-        captions="<dataset>/captions.parquet",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-        division=branch(by_divergence(), then="<dataset>/{composition}/division.parquet"),
-        adjectives=adjective_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
+        **inputs("captions", "pairs", "ranking", "heldout", "adjectives", "nouns", "compounds"),
+        division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
     output:
         splits="<dataset>/{composition}/splits.parquet",
         csv="<dataset>/{composition}/splits.csv",
@@ -80,21 +74,19 @@ rule make_splits:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.make_splits", published=published_split, also={"contents": published_contents}),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **SPLITTING,
+        code=code("split.make_splits"),
+        test_seen=CONFIG.split.test_seen,
+        published=published_split,
+        contents=published_contents,
+    script:
+        "../workflow_scripts/split/make_splits.py"
 
 
 rule swap_adjectives:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
     input:
-        captions="<dataset>/captions.parquet",
-        pairs=pairs_table,
-        heldout="<dataset>/{composition}/heldout.json",
-        splits="<dataset>/{composition}/splits.parquet",
-        adjectives=adjective_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
+        **inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
     output:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
@@ -107,22 +99,18 @@ rule swap_adjectives:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.swap_adjectives", published=published_data, also={"contents": published_contents}),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **SPLITTING,
+        code=code("split.swap_adjectives"),
+        published=published_data,
+        contents=published_contents,
+    script:
+        "../workflow_scripts/split/swap_adjectives.py"
 
 
 rule make_prompts:
     """List the images that every generator is asked to make."""
     input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        accepted="<dataset>/{composition}/accepted.json",
+        **inputs("captions", "images", "pairs", "ranking", "heldout", "splits", "swapped", "accepted"),
     output:
         prompts="<dataset>/{composition}/prompts.parquet",
         jsonl="<dataset>/{composition}/prompts.jsonl",
@@ -137,21 +125,21 @@ rule make_prompts:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.make_prompts"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **SEEN,
+        **SPLITTING,
+        code=code("split.make_prompts"),
+        prompts=CONFIG.split.prompts,
+        draws=CONFIG.split.draws,
+        per_image=CONFIG.split.per_image,
+        candidates=undecisive(CONFIG.score.candidates),
+    script:
+        "../workflow_scripts/split/make_prompts.py"
 
 
 rule make_variants:
     """Make the copies of each prompt that differ from it in the adjective of its pair alone."""
     input:
-        captions="<dataset>/captions.parquet",
-        pairs="<dataset>/pairs.parquet",
-        ranking="<dataset>/{composition}/ranking.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
-        adjectives=adjective_lexicons,
-        nouns=NOUN_LEXICON,
+        **inputs("captions", "pairs", "ranking", "swapped", "prompts", "adjectives", "nouns"),
     output:
         variants="<dataset>/{composition}/variants.parquet",
     log:
@@ -163,21 +151,15 @@ rule make_variants:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.make_variants"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.make_variants"),
+    script:
+        "../workflow_scripts/split/make_variants.py"
 
 
 rule audit:
     """Check from words alone that no held-out pair is in train or test_seen and that swaps are what they claim."""
     input:
-        captions="<dataset>/captions.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        adjectives=adjective_lexicons,
-        nouns=NOUN_LEXICON,
-        compounds=COMPOUND_LEXICON,
+        **inputs("captions", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"),
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
         unused="<dataset>/{composition}/splits.json",
     output:
@@ -191,9 +173,10 @@ rule audit:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.audit"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.audit"),
+        violations=CONFIG.split.violations,
+    script:
+        "../workflow_scripts/split/audit.py"
 
 
 rule accept_split:
@@ -204,27 +187,22 @@ rule accept_split:
         accepted="<dataset>/{composition}/accepted.json",
     log:
         "<logs>/split/{composition}/accept_split.log",
-    benchmark:
-        "<logs>/split/{composition}/accept_split.benchmark.tsv"
     group:
         "split"
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.accept_split", is_published=CONFIG.split.published is not None),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.accept_split"),
+        is_published=CONFIG.split.published is not None,
+        dataset=DATASET,
+    script:
+        "../workflow_scripts/split/accept_split.py"
 
 
 rule export:
     """Write the published formats, and the train list for people who train generators."""
     input:
-        captions="<dataset>/captions.parquet",
-        images="<dataset>/images.parquet",
-        heldout="<dataset>/{composition}/heldout.json",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        accepted="<dataset>/{composition}/accepted.json",
+        **inputs("captions", "images", "heldout", "splits", "swapped", "accepted"),
     output:
         folder=directory("<dataset>/{composition}/export"),
     log:
@@ -236,21 +214,17 @@ rule export:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.export"),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        code=code("split.export"),
+    script:
+        "../workflow_scripts/split/export.py"
 
 
 rule draw_splits:
     """Draw what the splits hold: the adjectives and nouns of each, and the swapped pairs."""
     input:
-        pairs=pairs_table,
-        ranking="<dataset>/{composition}/ranking.parquet",
-        splits="<dataset>/{composition}/splits.parquet",
-        swapped="<dataset>/{composition}/swapped.parquet",
-        prompts="<dataset>/{composition}/prompts.parquet",
+        **inputs("pairs", "ranking", "splits", "swapped", "prompts"),
     output:
-        **split_figures(),
+        **SPLIT_FIGURES,
     log:
         "<logs>/split/{composition}/draw_splits.log",
     benchmark:
@@ -258,6 +232,9 @@ rule draw_splits:
     conda:
         "../envs/base.yaml"
     params:
-        **step("split.draw_splits", dominant=lambda wildcards: CONFIG.score.balance.dominant_of(wildcards.composition)),
-    shell:
-        "python -m {params.step} --log {log:q}"
+        **SPLITTING,
+        code=code("split.draw_splits"),
+        dominant=lambda wildcards: CONFIG.score.balance.dominant_of(wildcards.composition),
+        ratio=CONFIG.score.balance.ratio,
+    script:
+        "../workflow_scripts/split/draw_splits.py"

@@ -22,9 +22,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
-from workflow_scripts.clip import device as real
-from workflow_scripts.clip.model import Judge
-from workflow_scripts.clip.pixels import Item
+from compclip.clip import device as real
+from compclip.clip.model import Judge
+from compclip.clip.pixels import Item
 
 aten = torch.ops.aten
 
@@ -204,7 +204,7 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
             for fake in (find_device, is_gpu):
-                if name.startswith("workflow_scripts.") and hasattr(module, fake.__name__):
+                if name.startswith(("compclip.", "workflow_scripts.")) and hasattr(module, fake.__name__):
                     patch.setattr(module, fake.__name__, fake)
         assert real.find_device is find_device
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2 * free))

@@ -16,8 +16,8 @@ import yaml
 from filelock import FileLock
 from hypothesis import settings
 
+from compclip.core.log import log
 from tests.project import Project
-from workflow_scripts.core.cli import log
 
 # A busy machine must not fail a test, nor one commit pass now and fail then.
 settings.register_profile("compclip", deadline=None, derandomize=True)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from workflow_scripts.core.seeds import rng
+from compclip.core.seeds import rng
 
 COLORS = "red blue green white black yellow orange brown gray pink purple tan".split()
 

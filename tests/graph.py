@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snakemake.api import SnakemakeApi
+from snakemake.api import SnakemakeApi, Workflow
 from snakemake.settings.enums import Quietness
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.core.code import ROOT
+from compclip.core.code import ROOT
+from workflow_scripts.job import Job as ScriptJob
+from workflow_scripts.stand_in import load_workflow, stand_in
 
 # More cores than any job asks for, so that jobs keep the threads of their rules.
 MANY_CORES = 1024
@@ -27,31 +29,49 @@ class Job:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     log: str
-    command: str
+    wildcards: dict[str, str]
+    workflow: Workflow
 
     @property
     def stage(self) -> str:
         """The stage whose rules file has the rule: logs lie in ``logs/<stage>``."""
         return self.log.split("/logs/")[-1].split("/")[0]
 
+    @property
+    def script(self) -> str:
+        """The module of the rule's script: ``workflow_scripts.stage.name``, "" if it has none."""
+        path = self.workflow.get_rule(self.rule).script
+        return ".".join(Path(path).with_suffix("").parts[1:]) if path else ""
+
+    def stand_in(self) -> ScriptJob:
+        """What the script is given."""
+        return stand_in(self.rule, self.workflow, **self.wildcards)
+
+    @property
+    def params(self) -> str:
+        """The params that the script is given, as one text."""
+        return repr(self.stand_in().params)
+
 
 class _Collector(logging.Handler):
     """Keeps the jobs that Snakemake reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, workflow: Workflow) -> None:
         super().__init__(logging.DEBUG)
-        self.jobs: list[Job] = []
+        self.workflow, self.jobs = workflow, list[Job]()
 
     def emit(self, record: logging.LogRecord) -> None:
         about: dict[str, Any] = record.__dict__
         if about.get("event") == LogEvent.JOB_INFO and about["rule_name"] != "all":
             paths = [tuple(map(str, about[name])) for name in ("input", "output", "log")]
-            self.jobs.append(Job(about["rule_name"], paths[0], paths[1], " ".join(paths[2]), about["shellcmd"] or ""))
+            wildcards = dict(about["wildcards"] or {})
+            rest = (" ".join(paths[2]), wildcards, self.workflow)
+            self.jobs.append(Job(about["rule_name"], paths[0], paths[1], *rest))
 
 
 def jobs(config: Path) -> list[Job]:
     """Return all jobs of a run, by stage and outputs."""
-    collector = _Collector()
+    collector = _Collector(load_workflow(config))
     with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
         workflow = api.workflow(
             resource_settings=ResourceSettings(cores=MANY_CORES),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.digests import digests
-from workflow_scripts.core.code import ROOT
+from compclip.core.code import ROOT
 
 DATASET, COMPOSITION, GENERATORS = "sketch", "color", ("photographs", "faithful", "memorizer")
 # The whole chain, small: one composition, three generators, a trained judge; long captions, drawn compounds, people.

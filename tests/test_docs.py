@@ -13,18 +13,21 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from workflow_scripts.core.code import ROOT
+from compclip.__main__ import COMMANDS
+from compclip.core.code import ROOT
 from workflow_scripts.workflow.config import load_config
 
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = "benchmarks|docs|envs|examples|lexicons|presets|profiles|rules|tests|workflow_scripts"
+FOLDERS = "benchmarks|compclip|docs|envs|examples|lexicons|presets|profiles|rules|tests|workflow_scripts"
 # Paths in text or code, without those that have a placeholder.
 NAMED = re.compile(rf"(?<![\w./<>-])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w<{{*])(?:::(test_\w+))?")
 # Files that a user makes.
 USERS = {"captions.md": ["lexicons/nouns/mine.yaml", "lexicons/nouns/mine.yaml"]}
 # Packages that are commands.
-COMMANDS = {"benchmarks.speed": "benchmarks.speed.__main__"}
+MODULES = {"benchmarks.speed": "benchmarks.speed.__main__"} | {
+    f"compclip {name}": f"compclip.{module}" for name, (module, _) in COMMANDS.items()
+}
 # On GitHub, ../../actions is the page of the repository's workflows.
 LINK = re.compile(r"\]\((?!\w+:|\.\./\.\./actions/)([^)\s]+)\)")
 
@@ -60,12 +63,13 @@ def test_links_resolve(page: Path) -> None:
 def test_commands_have_the_options_that_are_shown(page: Path) -> None:
     # After ` -- ` come other programs' options.
     text = re.sub(r" -- .*", "", page.read_text().replace("\\\n", " ").replace("-m -- ", "-m "))
-    for module, rest in re.findall(r" -m ((?:benchmarks|workflow_scripts)[\w.]+)([^\n`#]*)", text):
+    command = r" -m (compclip [\w-]+|(?:benchmarks|compclip|workflow_scripts)[\w.]+)([^\n`#]*)"
+    for module, rest in re.findall(command, text):
         if "--" not in rest:  # importing it is enough
-            importlib.import_module(module)
+            importlib.import_module(MODULES.get(module, module))
             continue
-        main = importlib.import_module(COMMANDS.get(module, module)).main
-        (declared,) = [kind for name, kind in get_type_hints(main).items() if name == "step"]
+        main = importlib.import_module(MODULES.get(module, module)).main
+        declared = next(iter(get_type_hints(main).values()))
         options = [option.split(".")[0].replace("-", "_") for option in re.findall(r"[ \[]--([a-z][\w.-]*)", rest)]
         names = {field.alias or name for name, field in declared.model_fields.items()} | {"help"}
         assert [option for option in options if option not in names] == [], module
@@ -73,10 +77,10 @@ def test_commands_have_the_options_that_are_shown(page: Path) -> None:
 
 def test_definitions_are_where_the_page_says() -> None:
     text = (ROOT / "docs" / "definitions.md").read_text()
-    rows = re.findall(r"^\|[^|]*\| (`workflow_scripts/.*) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\|[^|]*\| (`compclip/.*) \|$", text, re.MULTILINE)
     assert rows
     for first, *others in (re.findall(r"`([^`]+)`", row) for row in rows):
-        places = [(ROOT / first).parent, ROOT / "workflow_scripts"]
+        places = [(ROOT / first).parent, ROOT / "compclip"]
         assert [name for name in others if not any((place / name).exists() for place in places)] == []
 
 
@@ -121,7 +125,7 @@ def test_the_readme_is_short_and_in_order() -> None:
     text = README.read_text()
     assert len(text.split()) < 900
     first = text.index("docs/pictures/idea.svg")
-    order = "Two commands, Results of the default run, Three recipes, The workflow, How to cite, Where to find".split(
+    order = "Two commands, Results of the default run, Four recipes, The workflow, How to cite, Where to find".split(
         ", "
     )
     places = [first, *(text.index(f"## {title}") for title in order)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core.code import ROOT
+from compclip.core.code import ROOT
 
 
 def test_notebook_draws_a_figure(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,14 +15,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.core import cli, plugins
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.core.step import Step
+from compclip.core import cli, plugins
+from compclip.core.cli import Command
+from compclip.io import read_json, write_json
 
 PACKAGE = "benchmarks.speed"
 
 
-class Speed(Step):
+class Speed(Command):
     """Run benchmarks and put their figures into results/bench.json."""
 
     names: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(plugins.available(PACKAGE))}")

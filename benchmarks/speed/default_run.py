@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import require
+from compclip.core.code import ROOT
+from compclip.core.errors import require
 
 
 def measure(results: Path = ROOT / "results") -> dict[str, Any]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from benchmarks.plain_divergence import plain_greedy
 from benchmarks.speed.score import seconds
+from compclip.core.seeds import rng
+from compclip.divergence.divide import RESTARTS, divide_samples
+from compclip.divergence.greedy import Division, greedy
+from compclip.divergence.kernels import Goal
+from compclip.divergence.samples import Samples, from_bags
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.divergence.divide import RESTARTS, divide
-from workflow_scripts.divergence.greedy import Division, greedy
-from workflow_scripts.divergence.kernels import Goal
-from workflow_scripts.divergence.samples import Samples, from_bags
 
 ATOM, COMPOUND, SEED = 0.02, 1.0, 0
 PLAIN = (200, 800, 3000)
@@ -60,7 +60,7 @@ def measure(
         check_equal(times[0][1], *reference)
         own_seconds[n] = float(np.median([time for time, _ in times]))
     n, greedy_end = plain[-1], times[0][1]
-    with_restarts, split = seconds(lambda: divide(samples, *sizes(n), ATOM, COMPOUND, SEED, restarts))
+    with_restarts, split = seconds(lambda: divide_samples(samples, *sizes(n), ATOM, COMPOUND, SEED, restarts))
     for larger in sizes_own:
         if larger not in own_seconds:
             made = from_bags(*adjective_noun_bags(larger))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workflow_scripts.core.fingerprint import TICK, fingerprint
+from compclip.core.fingerprint import TICK, fingerprint
 
 FILES, SIZE, PER_FOLDER = 60_000, 15_000, 500
 

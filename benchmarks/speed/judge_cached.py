@@ -22,10 +22,10 @@ from PIL import Image
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.speed import compared
-from workflow_scripts.clip.pixels import Item
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.dataset.sources import cub, sketch
-from workflow_scripts.judge.config import JudgeConfig
+from compclip.clip.pixels import Item
+from compclip.core.code import ROOT
+from compclip.dataset.sources import cub, sketch
+from compclip.judge.config import JudgeConfig
 
 # What the appendix trains; the rest as preset paper has it.
 PUBLISHED = [
@@ -82,13 +82,13 @@ def as_photograph(drawing: Path) -> str:
 def measure(size: Size | None = None, model: str = "RN101", trainable: list[str] = PUBLISHED) -> dict[str, Any]:
     """Images a second of the two ways to train; an image counts once for each epoch."""
     # Here, for other benchmarks' sake: loading torch's models takes seconds.
-    from workflow_scripts.clip.device import find_device, is_gpu, settle
-    from workflow_scripts.clip.model import Judge, build
-    from workflow_scripts.clip.pixels import Preprocess
-    from workflow_scripts.clip.tokens import get_tokenizer, tokenize
-    from workflow_scripts.judge.feed import Feed, whole_captions
-    from workflow_scripts.judge.parallel import ALONE
-    from workflow_scripts.judge.training import Examples, choose_trainable, train
+    from compclip.clip.device import find_device, is_gpu, settle
+    from compclip.clip.model import Judge, build
+    from compclip.clip.pixels import Preprocess
+    from compclip.clip.tokens import get_tokenizer, tokenize
+    from compclip.judge.feed import Feed, whole_captions
+    from compclip.judge.parallel import ALONE
+    from compclip.judge.training import Examples, choose_trainable, train
 
     device = find_device("auto")
     on_gpu = is_gpu(device)

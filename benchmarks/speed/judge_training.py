@@ -21,15 +21,15 @@ import yaml
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.speed import compared
-from workflow_scripts.clip.device import settle
-from workflow_scripts.clip.model import Judge, build
-from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.tokens import PAD, tokenize
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.dataset.sources import sketch
-from workflow_scripts.judge.feed import whole_captions
-from workflow_scripts.judge.training import MAX_SCALE, Examples, _draw_captions, make_optimizer, rate, train
+from compclip.clip.device import settle
+from compclip.clip.model import Judge, build
+from compclip.clip.pixels import Preprocess
+from compclip.clip.tokens import PAD, tokenize
+from compclip.core.code import ROOT
+from compclip.core.seeds import rng
+from compclip.dataset.sources import sketch
+from compclip.judge.feed import whole_captions
+from compclip.judge.training import MAX_SCALE, Examples, _draw_captions, make_optimizer, rate, train
 from workflow_scripts.workflow.config import load_config
 
 IMAGES, ROUNDS = 1920, 3  # images of an epoch; measured epochs of each side

@@ -1,4 +1,4 @@
-"""Pairs: the step that extracts them, cold, against ``nlp.pipe`` in as many processes, followed by the same rules.
+"""Pairs: the extraction, cold, against ``nlp.pipe`` in as many processes, followed by the same rules.
 
 The baseline loads only the components that the rules need. Both read the same captions, start their own processes and
 write a table; the benchmark refuses to compare tables that differ. ``bound`` is the speed at which every core does
@@ -21,15 +21,16 @@ import pandas as pd
 import yaml
 
 from benchmarks.speed import compared
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_table
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.dataset.sources.cub import read_captions
-from workflow_scripts.text import windows
-from workflow_scripts.text.language import installed_name, load_language
-from workflow_scripts.text.lexicon import COMPOUNDS, load_lexicon
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.seeds import rng
+from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.dataset.sources.cub import read_captions
+from compclip.io import read_table, write_table
+from compclip.pairs.extract_pairs import extract_pairs
+from compclip.text import windows
+from compclip.text.language import installed_name, load_language
+from compclip.text.lexicon import COMPOUNDS, load_lexicon
 
 MODEL = "en_core_web_sm"
 SIZE = 24_000
@@ -52,8 +53,8 @@ def plain(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
     """Extract the pairs as a user of spaCy would, who has the rules."""
     import spacy
 
-    from workflow_scripts.pairs.engine import Occurrence, occurrences
-    from workflow_scripts.pairs.words import Vocabulary, spans
+    from compclip.pairs.engine import Occurrence, occurrences
+    from compclip.pairs.words import Vocabulary, spans
 
     nlp = spacy.load(installed_name(MODEL), disable=["attribute_ruler", "lemmatizer", "ner"])
     adjectives = [load_lexicon(path) for path in sorted((LEXICONS / "adjectives").glob("*.yaml"))]
@@ -65,6 +66,14 @@ def plain(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
         words = vocabulary.words(doc)
         rows += [(image, caption, *occurrence) for occurrence in occurrences(doc, words, spans(words))]
     write_table(pd.DataFrame(rows, columns=["image_id", "caption_id", *Occurrence._fields]), pairs, PAIRS)
+
+
+def library(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
+    """Extract the pairs as the step does, without a cache."""
+    adjectives = [load_lexicon(path) for path in sorted((LEXICONS / "adjectives").glob("*.yaml"))]
+    settings: dict[str, Any] = {"model": MODEL, "processes": processes, "cache": pairs.with_suffix(".sqlite")}
+    found = extract_pairs(read_table(captions, CAPTIONS), adjectives, load_lexicon(nouns), **settings)
+    write_table(found, pairs, PAIRS)
 
 
 def run(command: list[Any]) -> tuple[float, float]:
@@ -102,17 +111,12 @@ def measure(n: int = SIZE, captions: pd.DataFrame | None = None, nouns: str = "b
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_table(captions, folder / "captions.parquet", CAPTIONS)
-        baseline, baseline_cpu = run(
-            ["-m", "benchmarks.speed.parse", folder / "captions.parquet", lexicon, processes, folder / "plain.parquet"]
+        given = folder / "captions.parquet", lexicon, processes
+        (baseline, baseline_cpu), (ours, ours_cpu) = (
+            run(["-m", "benchmarks.speed.parse", name, *given, folder / f"{name}.parquet"])
+            for name in ("plain", "library")
         )
-        ours, ours_cpu = run([
-            "-m", "workflow_scripts.pairs.extract_pairs",
-            "--captions", folder / "captions.parquet",
-            "--adjectives", ",".join(map(str, sorted((LEXICONS / "adjectives").glob("*.yaml")))),
-            "--nouns", lexicon, "--parsing.model", MODEL, "--processes", processes,
-            "--cache", folder / "cache", "--pairs", folder / "pairs.parquet", "--summary", folder / "pairs.json",
-        ])  # fmt: skip
-        found, expected = (read_table(folder / f"{name}.parquet", PAIRS) for name in ("pairs", "plain"))
+        found, expected = (read_table(folder / f"{name}.parquet", PAIRS) for name in ("library", "plain"))
     if not found.equals(expected):
         raise UserError(f"parse: {len(found)} pairs differ from the baseline's {len(expected)}; compare both tables")
     n = len(captions)
@@ -124,4 +128,5 @@ def measure(n: int = SIZE, captions: pd.DataFrame | None = None, nouns: str = "b
 
 
 if __name__ == "__main__":
-    plain(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
+    side = {"plain": plain, "library": library}[sys.argv[1]]
+    side(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), Path(sys.argv[5]))

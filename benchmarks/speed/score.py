@@ -8,13 +8,16 @@ were done. ``exact``: exact scores of 2,048 images against 24,000 captions, by t
 """
 
 import os
+import pickle
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,17 +25,18 @@ import pandas as pd
 import yaml
 
 from benchmarks.speed import compared
-from workflow_scripts.clip.embed import similarities
-from workflow_scripts.core import plugins
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.step import command
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import serves
-from workflow_scripts.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
+from compclip.clip.embed import similarities
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.io import read_json
+from compclip.stats.r_precision import BLOCK, Entries, Weights, blocks, make_pool, weigh
+from workflow_scripts.stand_in import stand_in
 from workflow_scripts.workflow.config import Config, load_config
 
+PROGRAM = (
+    "import pickle, sys; from workflow_scripts.job import run_checked; from workflow_scripts.score.score_images import"
+    " main; run_checked(main, *pickle.load(open(sys.argv[1], 'rb')))"
+)
 TOLERANCE = 5e-5  # rounding differs, and so near ties
 IMAGES, TEXTS, WIDTH = 2048, 24_000, 128
 
@@ -51,29 +55,22 @@ def timed(arguments: str) -> dict[str, float]:
         return used.ru_utime + used.ru_stime
 
     before, begun = spent(), time.perf_counter()
-    words = f"exec {sys.executable} -m {arguments}"
+    words = f"exec {sys.executable} {arguments}"
     # As in the workflow: waiting threads that spin on busy cores would count.
     env = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
     subprocess.run(words, shell=True, cwd=ROOT, check=True, stderr=subprocess.DEVNULL, env=env)
     return {"cpu": spent() - before, "wall": time.perf_counter() - begun}
 
 
-def step_command(config: Config, generators: Sequence[str], to: Path) -> str:
-    """The arguments that score generators of the first composition by the first judge into ``to``."""
-    dataset = ROOT / config.results / config.dataset.source
-    composition, judge = config.compositions[0], config.judges[0]
-    inputs: dict[str, Any] = {name: str(dataset / f"{name}.parquet") for name in ("captions", "images")}
-    for name in ("splits", "swapped", "prompts", "variants"):
-        inputs[name] = str(dataset / composition / f"{name}.parquet")
-    inputs["judge"] = str(dataset / composition / "judges" / judge)
-    made = [dataset / composition / "generated" / name for name in generators]
-    inputs["manifests"] = [str(folder / "manifest.parquet") for folder in made]
-    inputs["also_reads"] = [str(folder / "images") for folder in (dataset, *made)]
-    kinds = {each.name: each.kind for each in config.generate.generators}
-    served = {name: list(serves(plugins.load(KINDS, kinds[name]))) for name in generators}
-    given = {"dataset": config.dataset.source, "composition": composition, "serves": served}
-    given |= {"results": str(ROOT / config.results), "cache": str(to / "cache")}
-    return command("score.score_images", config, inputs, {"scores": [str(to / name) for name in generators]}, given)
+def score_arguments(composition: str, judge: str, generators: Sequence[str], to: Path) -> str:
+    """The arguments that score generators by a judge into ``to``, as the rule does."""
+    job = stand_in("score_images", composition=composition, judge=judge)
+    reads = [path for value in vars(job.input).values() for path in (value if isinstance(value, list) else [value])]
+    output = SimpleNamespace(scores=[to / name for name in generators])
+    job.params.cache = to / "cache"
+    job = replace(job, output=output)
+    (to / "job").write_bytes(pickle.dumps((job, "score.score_images", reads, output.scores)))
+    return f'-c "{PROGRAM}" {to / "job"}'
 
 
 def differences(ours: Path, plain: dict[str, Any]) -> float:
@@ -91,9 +88,9 @@ def differences(ours: Path, plain: dict[str, Any]) -> float:
 
 def forward(config: Config, generators: Sequence[str]) -> float:
     """CPU seconds of one pass of each distinct image and caption through the judge."""
-    from workflow_scripts.clip.embed import file_digest
-    from workflow_scripts.clip.model import load_judge
-    from workflow_scripts.split.judged import judged_images
+    from compclip.clip.embed import file_digest
+    from compclip.clip.model import load_judge
+    from compclip.split.judged import judged_images
 
     results, dataset = ROOT / config.results, ROOT / config.results / config.dataset.source
     folder = dataset / config.compositions[0]
@@ -118,7 +115,7 @@ def exact_pass(images: int = IMAGES, texts: int = TEXTS) -> dict[str, Any]:
     """Exact scores of random embeddings, 10 captions an image and 50 classes, by the product alone; one thread."""
     import torch
 
-    from workflow_scripts.clip.device import settle
+    from compclip.clip.device import settle
 
     random = np.random.default_rng(0)
     vectors = random.standard_normal((images + texts, WIDTH)).astype(np.float32)
@@ -162,9 +159,9 @@ def measure() -> dict[str, Any]:
     for _ in range(2):
         with tempfile.TemporaryDirectory() as name:
             out, plain = Path(name), Path(name) / "plain.json"
-            words = f"benchmarks.plain_score {dataset} {composition} {judge} {plain} {' '.join(generators)}"
+            words = f"-m benchmarks.plain_score {dataset} {composition} {judge} {plain} {' '.join(generators)}"
             sides["plain"].append(timed(words))
-            sides["ours"].append(timed(step_command(config, generators, out)))
+            sides["ours"].append(timed(score_arguments(composition, judge, generators, out)))
             worst = differences(out, read_json(plain))
             assert worst < TOLERANCE, f"the two sides' scores differ by up to {worst}"
     ours, plain_way = sides["ours"][-1], sides["plain"][-1]

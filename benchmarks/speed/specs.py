@@ -21,18 +21,18 @@ from PIL import Image
 from benchmarks.speed import compared
 from benchmarks.speed.judge_cached import as_photograph
 from benchmarks.speed.score import seconds
-from workflow_scripts.clip.device import is_gpu
-from workflow_scripts.clip.embed import Embedder
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.dataset.sketch.description import count_values, describe, grow
-from workflow_scripts.dataset.sketch.world import Dice
-from workflow_scripts.dataset.sources import sketch
-from workflow_scripts.specs.score import score_pairs
+from compclip.clip.device import is_gpu
+from compclip.clip.embed import Embedder
+from compclip.core.cache import Cache
+from compclip.core.seeds import rng
+from compclip.dataset.sketch.description import count_values, describe, grow
+from compclip.dataset.sketch.world import Dice
+from compclip.dataset.sources import sketch
+from compclip.specs.score import score_pairs
 from workflow_scripts.workflow.config import Config
 
 if TYPE_CHECKING:
-    from workflow_scripts.clip.model import Built
+    from compclip.clip.model import Built
 
 SEED = 0
 EACH = 3
@@ -69,17 +69,16 @@ def pair(images: Sequence[Path], texts: Sequence[str]) -> Pairs:
 def stretched(model: str) -> Built:
     """open_clip's ``model``, or a model config's, with random weights and 248 positions."""
     # Here and below, for other benchmarks' sake: loading torch's models takes seconds.
-    from workflow_scripts.clip.config import ModelConfig
-    from workflow_scripts.clip.model import assemble, build
-    from workflow_scripts.specs.stretch import stretch
+    from compclip.clip.config import ModelConfig
+    from compclip.clip.model import build
+    from compclip.specs.stretch import stretch
 
-    built = build(ModelConfig(model=model, pretrained=None), [], SEED)
-    return assemble(*stretch(built.model_cfg, built.model.state_dict()), built.preprocess_cfg, None, model)
+    return stretch(build(ModelConfig(model=model, pretrained=None), [], SEED))
 
 
 def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[Pairs], np.ndarray]:
     """The cosines of pairs, (n,), as eight plain lines compute them: distinct images and captions, in batches."""
-    from workflow_scripts.clip.vision import open_clip
+    from compclip.clip.vision import open_clip
 
     library = open_clip()
     model: Any = built.model.to(device)
@@ -118,7 +117,7 @@ def score(embedder: Embedder, pairs: Pairs) -> np.ndarray:
 
 def measure(images: int | None = None, batch: int | None = None, model: str = "ViT-B-32") -> dict[str, Any]:
     """Pairs a second of the two ways: cold, with cached captions, with all cached."""
-    from workflow_scripts.clip.model import load_judge, save_judge
+    from compclip.clip.model import load_judge, save_judge
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

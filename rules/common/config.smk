@@ -6,9 +6,8 @@ import sys
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 
-from workflow_scripts.core.code import code_hash
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import command
+from compclip.core.code import code_hash
+from compclip.core.errors import UserError
 from workflow_scripts.workflow.check import check_jobs
 from workflow_scripts.workflow.config import snakemake_config
 

@@ -1,17 +1,11 @@
 # dataset: the chosen source, its settings, its tables.
-from workflow_scripts.dataset.choice import SOURCES
+from compclip.dataset.source import SOURCES
 
 SOURCE = plugins.load(SOURCES, CONFIG.dataset.source)
 SOURCE_SETTINGS = getattr(CONFIG.dataset, CONFIG.dataset.source)
+# The user's files that it reads.
+SOURCE_FILES = [str(file) for file in SOURCE_SETTINGS.reads() if file] if hasattr(SOURCE_SETTINGS, "reads") else []
 # Tables that it makes beside captions and images.
 SOURCE_TABLES = getattr(SOURCE, "TABLES", ())
-
-
-def captions_alone():
-    """Whether nothing is scored: the source has captions but no images, or there are no generators."""
-    return not CONFIG.scored
-
-
-def source_contents():
-    """A fingerprint of the user's files that the source reads."""
-    return contents_of(*SOURCE_SETTINGS.reads()) if hasattr(SOURCE_SETTINGS, "reads") else ""
+# Nothing is scored: the source has captions but no images, or there are no generators.
+CAPTIONS_ALONE = not CONFIG.scored

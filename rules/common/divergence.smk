@@ -1,12 +1,8 @@
-# divergence: what is drawn.
-from workflow_scripts.divergence.results import FIGURES
+# divergence: what is drawn and shown.
+from compclip.divergence.results import FIGURES
 
-
-def divergence_figures():
-    """The figures of adjectives and nouns, and of pairs, and that of a division by divergence."""
-    return [figure(name, "parts") for name in FIGURES] + ([figure("division")] if by_divergence() else [])
-
-
-def divergence_page_reads():
-    """Return what the section of divergence reads."""
-    return of_compositions("divergence.parquet", "divergence.json", *(["division.json"] if by_divergence() else []))
+# Of adjectives and nouns, and of pairs, and of a division by divergence.
+DIVERGENCE_FIGURES = [figure(name, "parts") for name in FIGURES] + ([figure("division")] if BY_DIVERGENCE else [])
+# What the page's section reads.
+DIVERGENCE_SHOWN = of_compositions("divergence.parquet", "divergence.json")
+DIVERGENCE_SHOWN += of_compositions("division.json") if BY_DIVERGENCE else []

@@ -1,6 +1,6 @@
 # generate: each generator's kind, its settings, what it reads.
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import reads, serves
+from compclip.generate.config import KINDS
+from compclip.generate.generator import reads, serves
 
 
 def one_of(names):
@@ -13,19 +13,25 @@ def kind_of(generator):
     return plugins.load(KINDS, GENERATORS[generator].kind)
 
 
+def gives_scenes(generator):
+    """Whether the generator records what it draws."""
+    return getattr(kind_of(generator), "SCENES", False)
+
+
+def runs_model(generator):
+    """Whether the generator runs a model by torch."""
+    return getattr(kind_of(generator), "MODEL", False)
+
+
 def generators(scenes=False, model=False):
-    """The names of the generators that do or do not give scenes, and that do or do not run a model by torch."""
-    marks = {
-        name: (getattr(kind_of(name), "SCENES", False), getattr(kind_of(name), "MODEL", False)) for name in GENERATORS
-    }
-    return [name for name in GENERATORS if marks[name] == (scenes, model)]
+    """The names of the generators that do or do not give scenes, and that do or do not run a model."""
+    return [name for name in GENERATORS if (gives_scenes(name), runs_model(name)) == (scenes, model)]
 
 
 def generator_tables(wildcards):
     """The tables that the generator's kind reads."""
-    place = f"{RESULTS}/{DATASET}"
-    folder = {"splits": f"{place}/{wildcards.composition}", "swapped": f"{place}/{wildcards.composition}"}
-    return [f"{folder.get(name, place)}/{name}.parquet" for name in reads(kind_of(wildcards.generator))]
+    folders = dict.fromkeys(("splits", "swapped"), f"{DATA}/{wildcards.composition}")
+    return [f"{folders.get(name, DATA)}/{name}.parquet" for name in reads(kind_of(wildcards.generator))]
 
 
 def kind_settings(wildcards):

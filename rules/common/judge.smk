@@ -1,17 +1,36 @@
-# judge: its GPUs, and the command that starts its training.
+# judge: what steps that train or run a model ask for and are told.
+from compclip.judge.config import Training as JudgeTraining
 
 
-def launch_command(gpus):
-    """The command that starts a module on each of these GPUs, the module and its options following."""
-    return "python -m" if gpus == 1 else f"torchrun --standalone --nproc-per-node={gpus} -m --"
+def judge_of(wildcards):
+    """The settings of a composition's judge: {composition} in the path of its weights is replaced."""
+    return CONFIG.judge.of(wildcards.composition)
+
+
+def training_params(judge):
+    """The params of every training apart from its code, settings and seed; several GPUs have a process each."""
+    params = {"processes": judge.gpus, "threads": CONFIG.threads, "halves": CONFIG.seeds.halves}
+    return params | {"results": PLACE["results"], "cache": undecisive(CONFIG.cache)}
 
 
 def training_resources(judge):
-    """The GPUs of a training, on one host; a machine without a GPU trains too."""
+    """The resources of a training, on one host; a machine without a GPU trains too."""
     gpus = 0 if judge.device == "cpu" else judge.gpus
-    return {"gpu": gpus, "nodes": 1} if judge.gpus > 1 else {"gpu": gpus}
+    resources = {"gpu": gpus, "nodes": 1} if judge.gpus > 1 else {"gpu": gpus}
+    return resources | {"mem_mb": growing(8000 * judge.gpus), "runtime": growing(720), "torch": torch_slots()}
 
 
 def gpu_of(device):
     """The number of GPUs of a step that runs a model on this device: one is enough, and without one the CPU runs it."""
     return 0 if device == "cpu" else 1
+
+
+def model_params(device):
+    """The params of a step that runs a model on this device."""
+    return {"threads": CONFIG.threads, "device": device, "cache": undecisive(CONFIG.cache)}
+
+
+def model_resources(device, memory, minutes=60):
+    """The resources of a step that runs a model on this device, with ``memory`` in MB."""
+    amounts = {"mem_mb": growing(memory), "runtime": growing(minutes)}
+    return amounts | {"gpu": gpu_of(device), "torch": torch_slots()}

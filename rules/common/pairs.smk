@@ -1,10 +1,9 @@
 # pairs: the lexicons and shards.
-
-
 from pathlib import Path
 
-from workflow_scripts.core.layout import SHARED, Layout
-from workflow_scripts.text.lexicon import lexicons_of
+from compclip.text.lexicon import SHARED
+from workflow_scripts.layout import Layout
+from compclip.text.lexicon import lexicons_of
 
 
 # The folder of the pairs of a composition whose lexicons are its own; nothing for those that share the data set's.
@@ -32,10 +31,12 @@ def pairs_table(wildcards):
 
 def caption_shards(wildcards):
     """The pairs of the shards of the captions; none if extract_pairs parses them itself."""
-    folder = Path(RESULTS, DATASET, wildcards.own, "pairs")
-    return [str(folder / f"{shard}.parquet") for shard in shards_of(CONFIG.pairs)]
+    folder, shards = Path(RESULTS, DATASET, wildcards.own, "pairs"), CONFIG.pairs.shards
+    return [str(folder / f"{shard}-of-{shards}.parquet") for shard in range(1, shards + 1) if shards > 1]
 
 
+# Params of the rules that parse.
+PARSING = {"model": CONFIG.pairs.model, "cache": undecisive(CONFIG.cache)}
 # The noun lexicon, or nothing where any noun goes; the compound nouns that are one noun each.
 NOUN_LEXICON = f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml" if CONFIG.pairs.nouns else []
 COMPOUND_LEXICON = "lexicons/compounds/common.yaml"

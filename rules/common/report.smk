@@ -1,134 +1,51 @@
 # report: what tables, figures and pages read, and what a run is for.
-from pathlib import Path
 
-from workflow_scripts.core.layout import Layout
+# Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.
+SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
+# Sections of the config that a score or a divergence depends on.
+DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
+# Where the artifacts of all compositions are, and of which generators; and what table and page show of them.
+WHOLE_RUN = dict(PLACE, compositions=CONFIG.compositions, generators=[] if CAPTIONS_ALONE else list(GENERATORS))
+READABLE = dict(WHOLE_RUN, judges=CONFIG.judges, fid=FID_GENERATORS, reference=CONFIG.reference)
+READABLE |= {"health": CONFIG.score.health}
+SCORE_FIGURES = figures("scores", "gaps", "pairs", "loss")
+# All figures of the page, apart from those of stages with a section of their own.
+DRAWN_FIGURES = [*SPLIT_FIGURES.values(), *DIVERGENCE_FIGURES, *([] if CAPTIONS_ALONE else SCORE_FIGURES.values())]
+SHOWN_FIGURES = expand([str(path) for path in DRAWN_FIGURES], composition=CONFIG.compositions)
+
+# What pages read, apart from tables and figures: examples, counts and the stages' sections.
+LAYOUTS = [Layout(Path("<results>"), DATASET, composition) for composition in CONFIG.compositions]
+PAIRS_READ = list(dict.fromkeys(str(of.read / "pairs.parquet") for of in LAYOUTS))
+EXAMPLES = [file for of in LAYOUTS for file in of.examples(GENERATORS, CONFIG.judges[0])]
+PAGE_READS = ["<dataset>/dataset.json", *of_compositions("splits.json", "swapped.json", "prompts.json"), *PAIRS_READ]
+PAGE_READS += [*SPLIT_SHOWN, *DIVERGENCE_SHOWN, *SPECS_SHOWN, *COMPUN_SHOWN]
+PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACLE_SCORES]
+ENTRIES_READ = [*of_compositions("splits.parquet", f"judges/{CONFIG.judges[0]}"), *EXAMPLES, *PAIRS_READ]
+ENTRIES_READ += [path for of in LAYOUTS for path in of.pictures(GENERATORS)]
+
+# What a run makes: the table and the page or, of captions alone, the splits and the page.
+OUTPUTS = of_compositions("splits.csv", "swapped.parquet", "prompts.jsonl", "widths.json", "audit.json", "export")
+OUTPUTS += [*of_compositions("divergence.parquet"), f"{RESULTS}/report.html", *SPECS_OUTPUTS, *COMPUN_OUTPUTS]
+if CAPTIONS_ALONE:
+    OUTPUTS += SHOWN_FIGURES
+else:
+    TABLES = ("scores.parquet", "scores.csv", "metrics.json", "comparisons.csv", "pairs.csv", "entries.html")
+    OUTPUTS += [f"{RESULTS}/{name}" for name in TABLES]
+    OUTPUTS += [f"{RESULTS}/table.{suffix}" for suffix in ("csv", "md", "tex")] + HEALTHS + FIDS + HUMAN_OUTPUTS
 
 
 def page_templates(*stages):
     """Return the templates of these stages, and those that all pages share."""
-    folders = [Path(workflow.basedir, "workflow_scripts", stage, "templates") for stage in ("plot", *stages)]
-    files = sorted(file.relative_to(workflow.basedir) for folder in folders for file in folder.iterdir())
-    return list(map(str, files))
-
-
-# Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.
-SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
-
-
-def all_generators():
-    """Return what table and page show: generators, those that the oracle scores, those with a distance, the judges."""
-    if captions_alone():
-        return {"generators": []}
-    generators = {"generators": list(GENERATORS), "oracle": oracle_generators(), "fid": fid_generators()}
-    return {**generators, "judges": CONFIG.judges, "reference": CONFIG.reference}
-
-
-def layout(composition=""):
-    """Return where the artifacts of a composition are."""
-    return Layout(Path("<results>"), DATASET, composition)
-
-
-def all_scores(wildcards):
-    """Return the folders of scores of all generators, by the trained judge and by the oracle."""
-    places = [f"{RESULTS}/{DATASET}/{composition}" for composition in CONFIG.compositions]
-    folders = [f"scores/{judge}/{name}" for name in GENERATORS for judge in CONFIG.judges]
-    folders += [f"scores/oracle/{name}" for name in oracle_generators()]
-    return [f"{place}/{folder}" for folder in folders for place in places]
-
-
-def page_reads():
-    """Return what the page reads, apart from its tables and figures: examples, counts and the stages' sections."""
-    layouts = [layout(composition) for composition in CONFIG.compositions]
-    files = ["<dataset>/dataset.json", *of_compositions("splits.json", "swapped.json", "prompts.json")]
-    files += dict.fromkeys(str(of.read / "pairs.parquet") for of in layouts)
-    files += [*split_page_reads(), *divergence_page_reads(), *specs_page_reads(), *compun_page_reads()]
-    if not captions_alone():
-        files += [file for of in layouts for file in of.examples(GENERATORS, CONFIG.judges[0])]
-        files += [*all_fids(), *score_page_reads()]
-    return files
-
-
-def entries_read():
-    """Return what the page of judged images reads."""
-    files = of_compositions("splits.parquet", f"judges/{CONFIG.judges[0]}")
-    for composition in CONFIG.compositions:
-        of = layout(composition)
-        files += [*of.examples(GENERATORS, CONFIG.judges[0]), *of.pictures(GENERATORS), str(of.read / "pairs.parquet")]
-    return list(dict.fromkeys(files))
-
-
-def in_report(path, caption, category, **more):
-    """Return a file that Snakemake's report shows."""
-    return report(path, caption=f"../workflow_scripts/report/captions/{caption}.rst", category=category, **more)
+    folders = [Path(workflow.basedir, "compclip", stage, "templates") for stage in ("plot", *stages)]
+    return sorted(str(file.relative_to(workflow.basedir)) for folder in folders for file in folder.iterdir())
 
 
 def of_section(stage, name, **labels):
     """Return a file of a stage with a page of its own."""
     category = {"specs": "Long captions", "compun": "Compound nouns"}[stage]
-    return in_report(f"{RESULTS}/{name}", stage, category, labels=labels)
+    return in_report(f"{RESULTS}/{name}", stage, category, **labels)
 
 
 def shown_settings(stage):
     """Return the settings that the page of one stage shows."""
     return CONFIG.model_dump(mode="json", include={"seed", "dataset", stage})
-
-
-def page_tables(name):
-    """Return a table of scores that the page reads, if there are scores."""
-    return [] if captions_alone() else f"{RESULTS}/{name}.csv"
-
-
-def of_compositions(*names):
-    """Return these files of all compositions."""
-    return [f"{RESULTS}/{DATASET}/{composition}/{name}" for composition in CONFIG.compositions for name in names]
-
-
-SCORE_FIGURES = ("scores", "gaps", "pairs", "loss")
-
-
-def score_table(name, suffix, label, caption=None):
-    """Return a file for all compositions, with the caption of its name or ``caption``."""
-    return in_report(f"<results>/{name}.{suffix}", caption or name, "Scores", labels={"table": label})
-
-
-def figure(name, caption=None):
-    """Return a figure of a composition, with the caption of its name or ``caption``."""
-    path, labels = f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg", {"figure": name.replace("_", " ")}
-    return in_report(path, caption or name, "Figures", subcategory="{composition}", labels=labels)
-
-
-def figures(names):
-    """Return several figures by name."""
-    return {name: figure(name) for name in names}
-
-
-def of_all_compositions(drawn):
-    """Return the files of these figures of all compositions."""
-    return expand(list(map(str, drawn)), composition=CONFIG.compositions)
-
-
-def captions_figures():
-    """Return the figures that need no images."""
-    return of_all_compositions([*split_figures().values(), *divergence_figures()])
-
-
-def shown_figures(wildcards):
-    """Return all figures of the page, apart from those of stages with a section of their own."""
-    return captions_figures() + ([] if captions_alone() else of_all_compositions(figures(SCORE_FIGURES).values()))
-
-
-def split_outputs():
-    """Return what every run makes, also of captions alone."""
-    names = ("splits.csv", "swapped.parquet", "prompts.jsonl", "widths.json", "audit.json", "export")
-    return of_compositions(*names, "divergence.parquet") + [f"{RESULTS}/report.html"]
-
-
-def final_outputs(wildcards):
-    """Return what a run makes: the table and the page or, of captions alone, the splits and the page."""
-    if captions_alone():
-        return split_outputs() + captions_figures() + specs_outputs() + compun_outputs()
-    names = ["table.csv", "table.md", "table.tex", "comparisons.csv", "pairs.csv", "metrics.json"]
-    tables = expand(f"{RESULTS}/{{name}}", name=names)
-    scored = of_compositions(*health_files()) + all_fids()
-    made = split_outputs() + scored + tables + [f"{RESULTS}/entries.html"]
-    return made + specs_outputs() + compun_outputs() + human_outputs()

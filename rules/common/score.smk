@@ -1,6 +1,20 @@
-# score: which generators have which score.
+# score: which generators have which score, and what rules share.
+from compclip.score.config import Fid, Scoring
 
-AS_DRAWN = {"manifest": "manifest.parquet", "made": "images"}
+# Params of the rules that score generators, and of those that encode with a judge.
+SCORING = dict(**PLACE, **SEEN, scoring=section(CONFIG.score, Scoring), seed=CONFIG.seed, prompts=CONFIG.split.prompts)
+ENCODING = dict(batch=CONFIG.score.batch, **model_params(CONFIG.judge.device))
+# Generators whose Fréchet distance is measured.
+FID_GENERATORS = list(GENERATORS) if CONFIG.score.fid else []
+FIDS = of_compositions(*(f"fid/{name}.json" for name in FID_GENERATORS))
+# Generators whose scenes are known: those that give them, and those that show real sketches, since they read only images.
+ORACLE_GENERATORS = [name for name in GENERATORS if gives_scenes(name) or reads(kind_of(name)) == ("images",)]
+ORACLE_GENERATORS = ORACLE_GENERATORS if {"scenes", "facts"} <= set(SOURCE_TABLES) else []
+SCORES = of_compositions(*(f"scores/{judge}/{name}" for judge in CONFIG.judges for name in GENERATORS))
+ORACLE_SCORES = of_compositions(*(f"scores/oracle/{name}" for name in ORACLE_GENERATORS))
+HEALTHS = of_compositions(*(f"health/{judge}.json" for judge in CONFIG.judges))
+# What the page's section of the judge reads.
+JUDGES_SHOWN = HEALTHS + of_compositions(*(f"judges/{judge}" for judge in CONFIG.judges))
 
 
 def served_splits(generators):
@@ -9,51 +23,11 @@ def served_splits(generators):
 
 
 def of_generators(path, generators):
-    """The same path for each generator."""
-    return expand(path, generator=generators, allow_missing=True)
+    """The same path of a composition for each generator."""
+    return expand(f"<dataset>/{{composition}}/{path}", generator=generators, allow_missing=True)
 
 
-def judging(memory, minutes=60):
-    """The resources of a step that runs a judge, or another network on its device, with ``memory`` in MB."""
-    gpu = gpu_of(CONFIG.judge.device)
-    return {"torch": torch_slots(), "mem_mb": growing(memory), "runtime": growing(minutes), "gpu": gpu}
-
-
-def fid_generators():
-    """The generators whose Fréchet distance is measured: all or none."""
-    return list(GENERATORS) if CONFIG.score.fid else []
-
-
-def all_fids():
-    """The Fréchet distances that the config asks for, over all compositions."""
-    folders = [f"{RESULTS}/{DATASET}/{composition}/fid" for composition in CONFIG.compositions]
-    return [f"{folder}/{name}.json" for folder in folders for name in fid_generators()]
-
-
-def oracle_generators():
-    """The generators whose scenes are known: those that record what they draw, and those that show real sketches."""
-    if not {"scenes", "facts"} <= set(SOURCE_TABLES):
-        return []
-    # A kind that reads only the images draws none.
-    return [
-        name for name in GENERATORS if getattr(kind_of(name), "SCENES", False) or reads(kind_of(name)) == ("images",)
-    ]
-
-
-def score_page_reads():
-    """Return what the section of the judge reads, and what the oracle scored."""
-    oracle = [f"scores/oracle/{name}" for name in oracle_generators()]
-    judges = [f"judges/{judge}" for judge in CONFIG.judges]
-    return of_compositions(*judges, *health_files(), *oracle)
-
-
-def health_files():
-    """Return the health of each judge, below a composition's folder."""
-    return [f"health/{judge}.json" for judge in CONFIG.judges]
-
-
-def drawn_as_asked():
-    """Return the images of the first generator that draws what is asked, on which health is measured too."""
-    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"][:1]
-    folder = "<dataset>/{composition}/generated"
-    return {key: f"{folder}/{name}/{file}" for name in names for key, file in AS_DRAWN.items()}
+def drawn_as_asked(file):
+    """Return a file of the first generator that draws what is asked, on which health is measured too."""
+    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"]
+    return next((f"<dataset>/{{composition}}/generated/{name}/{file}" for name in names), [])

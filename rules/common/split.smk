@@ -1,6 +1,15 @@
-# split: listed and published pairs, divisions by divergence.
+# split: listed and published pairs, divisions by divergence, what is shown.
+from compclip.split.config import Draw
+
+SPLITTING = {"dataset": DATASET, "seed": CONFIG.seeds.split}
+# The images are divided by divergence, and the held-out pairs follow.
+BY_DIVERGENCE = CONFIG.split.method == "divergence"
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
+SPLIT_FIGURES = figures("adjectives", "nouns", "swapped_pairs")
+# What the page's section reads.
+SPLIT_SHOWN = of_compositions("splits.parquet", "swapped.parquet", "prompts.parquet", "ranking.parquet")
+SPLIT_SHOWN += ["<dataset>/captions.parquet", *of_compositions("heldout.json", "widths.json", "audit.json")]
 
 
 def published_split(wildcards):
@@ -16,20 +25,3 @@ def published_data(wildcards):
 def published_contents(wildcards):
     """Return a fingerprint of the published files."""
     return contents_of(published_split(wildcards), published_data(wildcards))
-
-
-def by_divergence():
-    """Return whether the images are divided by divergence, and the held-out pairs follow."""
-    return CONFIG.split.method == "divergence"
-
-
-def split_figures():
-    """Return the figures of what the splits contain, by name."""
-    return figures(("adjectives", "nouns", "swapped_pairs"))
-
-
-def split_page_reads():
-    """Return what the section of the splits reads."""
-    names = ["splits.parquet", "swapped.parquet", "prompts.parquet", "ranking.parquet"]
-    names += ["heldout.json", "widths.json", "audit.json"]
-    return ["<dataset>/captions.parquet", *of_compositions(*names)]

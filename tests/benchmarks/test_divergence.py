@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks import plain_divergence
 from benchmarks.speed import divergence as bench
+from compclip.divergence import divide
+from compclip.divergence.samples import from_bags
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.divergence import divide
-from workflow_scripts.divergence.samples import from_bags
 
 
 @pytest.mark.slow

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from benchmarks import idea, scores
+from compclip.core.errors import UserError
+from compclip.core.tables import SCORES
+from compclip.io import read_table, write_table
+from compclip.report.readable import HEADLINES
 from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_table
-from workflow_scripts.core.tables import SCORES
-from workflow_scripts.report.readable import HEADLINES
 
 
 def test_marked_lines_hold_the_caption() -> None:
@@ -48,14 +48,19 @@ def test_verdicts_are_those_before_the_table(tmp_path: Path) -> None:
     assert scores.ending(tmp_path) == "    - color: composes: faithful,\n      mine."
 
 
-def test_table_has_means_over_judges(tmp_path: Path) -> None:
+def test_table_has_means_over_judges() -> None:
     row = {"composition": "color", "generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3,
-           "distractors": "original", "exact": 0.5, "exact_low": 0.25, "exact_high": 0.75}  # fmt: skip
+           "judge": "sketch", "distractors": "original", "measure": "r_precision", "value": 0.5, "low": 0.25,
+           "high": 0.75}  # fmt: skip
     others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
-    pd.DataFrame([row, *others]).to_csv(tmp_path / "table.csv")
-    table = scores.markdown(scores.main_scores(tmp_path), [("color", "exact", "color")], intervals=True)
+    table = scores.markdown(pd.DataFrame([row, *others]), [("color", "r_precision", "color")], intervals=True)
     assert table.splitlines()[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
     text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
     assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")
     with pytest.raises(UserError, match="^the marks of the scores shape are missing"):
         scores.with_table(text, "shape", "new")
+
+
+def test_documented_measures_are_those_of_the_code() -> None:
+    text = scores.RESULTS.read_text(encoding="utf-8")
+    assert scores.with_table(text, "measures", scores.measures()) == text, "run `make readme`"

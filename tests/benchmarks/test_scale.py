@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import scale
+from compclip.core.errors import UserError
 from tests.project import Project
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.config import load_config
 
 

@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.seeds import HEADS, report, spread
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.report.table import SOURCES
+from compclip.core.errors import UserError
+from compclip.core.tables import MEASUREMENTS, TESTS
+from compclip.io import write_table
+from compclip.report.measures import COMPARED
+from compclip.report.values import SOURCES
 
 
 def test_planted_deviations_are_found() -> None:
@@ -27,23 +29,22 @@ def test_planted_deviations_are_found() -> None:
 def make_run(folder: Path, draw: int) -> Path:
     """Write the tables of a run by two judges, whose scores differ by 2 points, in a draw 10 points above the last."""
     rows = []
-    for generator, split, judge in product(("faithful", "memorizer"), TESTS, (None, 0, 1)):
-        score = 0.3 + 0.2 * (generator == "faithful") + 0.1 * draw + (0.01 if judge is None else 0.02 * judge)
-        row = {"composition": "color", "generator": generator, "split": split, "distractors": "original"}
-        row |= {"prompts": "swapped" if split == "test_swapped" else "pairs", "judge": "sketch", "judge_seed": judge}
-        row |= {"judges": 2 if judge is None else 1, "exact": score, "adjective": score}
-        for measure in ("exact", "adjective"):
-            row |= {f"{measure}_low": score - 0.06, f"{measure}_high": score + 0.06}
-            row |= {f"{measure}_se_{source}": 0.03 for source in SOURCES}
-        rows.append(row)
-    table = pd.DataFrame(rows)
+    for generator, split, judge in product(("faithful", "memorizer"), TESTS, (None, "0", "1")):
+        score = 0.3 + 0.2 * (generator == "faithful") + 0.1 * draw + (0.02 * int(judge) if judge else 0.01)
+        row = {"dataset": "birds", "composition": "color", "generator": generator, "split": split, "judge": "sketch"}
+        row |= {"prompts": "swapped" if split == "test_swapped" else "pairs", "judge_seed": judge}
+        row |= {"judges": 1 if judge else 2, "distractors": "original", "value": score, "low": score - 0.06}
+        row |= {"high": score + 0.06, **{f"se_{source}": 0.03 for source in SOURCES}}
+        rows += [row | {"measure": measure} for measure in COMPARED]
+    types = {name: column.dtype for name, column in MEASUREMENTS.columns.items()}
+    table = pd.DataFrame(rows, columns=[*types]).astype(types)
     differences = [
         {"composition": "color", "measure": measure, "a": "faithful", "b": "memorizer", "split": split, "low": 0.1,
          "high": 0.3}
-        for measure, split in product(("exact", "adjective"), TESTS)
+        for measure, split in product(COMPARED, TESTS)
     ]  # fmt: skip
     folder.mkdir()
-    table.to_csv(folder / "table.csv", index=False)
+    write_table(table, folder / "scores.parquet", MEASUREMENTS)
     pd.DataFrame(differences).to_csv(folder / "comparisons.csv", index=False)
     return folder
 
@@ -56,7 +57,7 @@ def test_the_report_names_each_source(tmp_path: Path) -> None:
     # The mean over draws is in the interval of the middle one only.
     assert rows["faithful, unseen"] == ["61.0", "10.0", "1.4", "0.0", "3.0", "3.0", "3.0", "3.0", "1 of 3"]
     assert rows["faithful − memorizer, swapped"] == ["20.0", "0.0", "0.0", "0.0", *["–"] * 4, "3 of 3"]
-    table = pd.read_csv(folders[0] / "table.csv")
-    table[table["generator"] != "memorizer"].to_csv(folders[0] / "table.csv", index=False)
-    with pytest.raises(UserError, match="table.csv, memorizer, test_seen: expected one row, found 0"):
+    table = pd.read_parquet(folders[0] / "scores.parquet")
+    write_table(table[table["generator"] != "memorizer"], folders[0] / "scores.parquet", MEASUREMENTS)
+    with pytest.raises(UserError, match="scores.parquet, memorizer, test_seen: expected one row, found 0"):
         list(report(folders, ["color"]))

@@ -43,7 +43,7 @@ def clip_folder(folder: Path, cfg: dict[str, Any] = VIT, seed: int = 0, preproce
     import torch
     from safetensors.torch import save_file
 
-    from workflow_scripts.clip.model import construct
+    from compclip.clip.model import construct
 
     folder.mkdir(parents=True)
     (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": cfg, "preprocess_cfg": preprocess}))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.clip.config import ModelConfig
-from workflow_scripts.core.code import ROOT
+from compclip.clip.config import ModelConfig
+from compclip.core.code import ROOT
 
 LEARNING = {"torch", "open_clip", "spacy", "scipy"}
 SLOW = {"open_clip", "torchvision", "timm", "transformers", "torch._dynamo", "torch._inductor", "scipy", "matplotlib"}
@@ -21,12 +21,12 @@ def loaded(program: str) -> set[str]:
 
 
 def test_a_sketch_judge_encodes_without_open_clip(tmp_path: Path) -> None:
-    from workflow_scripts.clip.model import build, save_judge
+    from compclip.clip.model import build, save_judge
 
     save_judge(build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, tmp_path)
     program = f"""
 import numpy as np
-from workflow_scripts.clip.model import load_judge
+from compclip.clip.model import load_judge
 judge = load_judge({str(tmp_path)!r}, 1, "cpu")
 judge.encode_texts(["a red bird"], 2)
 judge.encode_pixels(judge.preprocess._fit(np.zeros((1, 64, 64, 3), np.uint8)), 2)
@@ -41,11 +41,12 @@ LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than panda
     ("modules", "unwanted"),
     [
         *((name, LITTLE) for name in ("split.accept_split", "generate.generate_images", "score.score_oracle")),
-        *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.steps")),
-        ("report.steps report.make_table report.join_tables", {*LEARNING, "matplotlib", "PIL"}),
-        ("report.make_page", {*LEARNING, "matplotlib"}),
-        ("report.draw_scores", LEARNING),
+        *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.config")),
+        ("workflow_scripts.report.make_table workflow_scripts.runs.join_tables", {*LEARNING, "matplotlib", "PIL"}),
+        ("workflow_scripts.report.make_page", {*LEARNING, "matplotlib"}),
+        ("workflow_scripts.report.draw_scores", LEARNING),
     ],
 )
 def test_steps_import_only_what_they_need(modules: str, unwanted: set[str]) -> None:
-    assert not unwanted & loaded("\n".join(f"import workflow_scripts.{name}" for name in modules.split()))
+    names = [name if name.startswith("workflow_scripts.") else f"compclip.{name}" for name in modules.split()]
+    assert not unwanted & loaded(f"import {', '.join(names)}")

@@ -4,9 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from workflow_scripts.clip.model import fold_norms
-from workflow_scripts.clip.networks import ConvTower, WordTower
-from workflow_scripts.clip.tokens import PAD
+from compclip.clip.model import fold_norms
+from compclip.clip.networks import ConvTower, WordTower
+from compclip.clip.tokens import PAD
 
 
 @pytest.mark.parametrize("vocab_size", [20, 2**21])  # 2**21 to the 5th does not fit into 64 bits

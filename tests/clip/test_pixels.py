@@ -9,9 +9,9 @@ import pytest
 import torch
 from PIL import Image
 
-from workflow_scripts.clip import pixels
-from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.core.errors import UserError
+from compclip.clip import pixels
+from compclip.clip.vision import open_clip
+from compclip.core.errors import UserError
 
 NOISE = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
 

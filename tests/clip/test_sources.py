@@ -15,18 +15,18 @@ import torch
 from huggingface_hub import hf_hub_download
 from PIL import Image
 
+from compclip.clip.config import ModelConfig
+from compclip.clip.model import TOKENIZER, build, construct, judge_hash, load_judge, save_judge
+from compclip.clip.sources import find_source, model_name
+from compclip.clip.tokens import get_tokenizer
+from compclip.clip.vision import open_clip
+from compclip.core import hub
+from compclip.core.errors import UserError
+from compclip.judge.config import JudgeConfig
 from tests.clip.test_tokens import tokenizer_of
 from tests.loopback import Handler, serving
+from workflow_scripts.checks import Findings
 from workflow_scripts.clip.check import check_model
-from workflow_scripts.clip.config import ModelConfig
-from workflow_scripts.clip.model import TOKENIZER, build, construct, judge_hash, load_judge, save_judge
-from workflow_scripts.clip.sources import find_source, model_name
-from workflow_scripts.clip.tokens import get_tokenizer
-from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.core import hub
-from workflow_scripts.core.checks import Findings
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.config import JudgeConfig
 
 from .conftest import OPENAI, SIGLIP, VIT, clip_folder
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from workflow_scripts.clip import text_tower
-from workflow_scripts.clip.device import settle
-from workflow_scripts.clip.model import Judge, construct
-from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.text_tower import by_length, causal_tower, encode_families, encode_texts
-from workflow_scripts.clip.tokens import SPECIAL, get_tokenizer, tokenize
+from compclip.clip import text_tower
+from compclip.clip.device import settle
+from compclip.clip.model import Judge, construct
+from compclip.clip.pixels import Preprocess
+from compclip.clip.text_tower import by_length, causal_tower, encode_families, encode_texts
+from compclip.clip.tokens import SPECIAL, get_tokenizer, tokenize
 
 from .conftest import PREPROCESS
 

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.clip import tokens
-from workflow_scripts.clip.vision import open_clip
+from compclip.clip import tokens
+from compclip.clip.vision import open_clip
 
 
 def test_vocabulary_leaves_rare_words_unknown() -> None:

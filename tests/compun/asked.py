@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.clip.vision import import_torchvision
+from compclip.clip.vision import import_torchvision
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "a photo of red blue green wing bill tail example in an image is has which bad the ball snow , .".split()
@@ -33,14 +33,8 @@ def tiny_blip(folder: Path, seed: int = 0) -> Path:
         "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "image_size": 32,
         "patch_size": 8, "initializer_range": 0.2,
     }  # fmt: skip
-    text = {
-        **TEXT,
-        "initializer_range": 0.2,
-        "encoder_hidden_size": 16,
-        "bos_token_id": 2,
-        "eos_token_id": 3,
-        "sep_token_id": 3,
-    }
+    tokens = {"bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+    text = {**TEXT, **tokens, "initializer_range": 0.2, "encoder_hidden_size": 16}
     config = BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=8, initializer_range=0.2)
     return _save(folder, BlipForImageTextRetrieval(config), BlipImageProcessorPil(size={"height": 32, "width": 32}))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
+from compclip.io import read_table, write_table
 from tests.project import DATASET, Project
-from workflow_scripts.core.io import read_table, write_table
-from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
 
 FILES = {"compounds": COMPOUNDS, "images": COMPOUND_IMAGES, "choices/choices": CHOICES}
 COMPLETE = 23

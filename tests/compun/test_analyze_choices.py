@@ -8,24 +8,24 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.compun import published
+from compclip.compun.analyze_choices import COLUMNS, analyze_choices
+from compclip.core.tables import CHOICES
+from compclip.io import check_table
+from compclip.stats.paired import holm
 from tests.compun.conftest import MODELS, change, read
+from tests.scripts import job
 from tests.specs.evaluated import refused
-from workflow_scripts.compun import analyze_choices, published
-from workflow_scripts.compun.analyze_choices import COLUMNS, Estimator, analyze
-from workflow_scripts.compun.steps import AnalyzeChoices
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import CHOICES
-from workflow_scripts.stats.paired import holm
+from workflow_scripts.compun import analyze_choices as script
 
-ESTIMATE = Estimator(200, 0)
 THREE = ["similarity_compound", "similarity_n1", "similarity_n2"]
 
 
 def analyze_place(place: Path) -> Path:
     """Analyze the choices in the stage's folder as the small run does; return the table."""
-    paths = {"compounds": place / "compounds.parquet", "choices": place / "choices", "analysis": place / "analysis.csv"}
-    analyze_choices.main(AnalyzeChoices(**paths, bootstrap=200))
-    return paths["analysis"]
+    paths = {"compounds": place / "compounds.parquet", "choices": place / "choices"}
+    script.main(job(paths, {"analysis": place / "analysis.csv"}, bootstrap=200, seed=0))
+    return place / "analysis.csv"
 
 
 def made(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def test_by_hand() -> None:
     )
     compounds = pd.DataFrame({"compound": list("abcde"), "kind": ["either", "either", "none", None, None]})
     people = {"value": 0.9, "low": 0.8, "high": 1.0, "n": 5}
-    small = analyze(choices, compounds, people, ESTIMATE)
+    small = analyze_choices(choices, compounds, people, resamples=200)
     rows = small.set_index(["model", "prompt", "measure"])
     assert rows.index.is_unique and list(small) == COLUMNS
     expected = {
@@ -79,7 +79,7 @@ def test_where_all_or_none_are_right_the_interval_is_exact(right: bool, n: int) 
     """Clopper and Pearson's: one end is the share itself, beyond the other such a sample has 2.5 % chance."""
     choices = made([(f"c{i}", model, "template", 0.3 if right else 0.1, 0.2, 0.1) for i in range(n) for model in "ab"])
     compounds = pd.DataFrame({"compound": [f"c{i}" for i in range(n)], "kind": "both"})
-    rows = analyze(choices, compounds, None, ESTIMATE).set_index(["model", "measure"])
+    rows = analyze_choices(choices, compounds, resamples=200).set_index(["model", "measure"])
     row = rows.loc[("a", "right")]
     chance = row["low"] if right else 1 - row["high"]
     assert (row["high"] if right else row["low"]) == row["value"] == right and chance**n == pytest.approx(0.025)
@@ -93,7 +93,7 @@ def test_where_all_or_none_are_right_the_interval_is_exact(right: bool, n: int) 
 def test_differences_are_tested_with_holms_correction(place: Path) -> None:
     """Of prompts, all tests of a model; of models, all tests under all usual prompts."""
     choices = read(place, "choices/choices")
-    table = analyze(choices, read(place, "compounds"), None, Estimator(100, 0))
+    table = analyze_choices(choices, read(place, "compounds"), resamples=100)
     right = choices.set_index(["model", "prompt", "compound"])["right"].unstack("compound")
     tested = table[table["measure"].str.startswith("minus")].set_index(["model", "prompt", "measure"])
     usual = ["template", "reversed", "descriptions", "examples_5"]
@@ -123,7 +123,7 @@ def test_published_agrees_with_itself() -> None:
     ("edit", "fault"),
     [
         (lambda table: table.assign(compound="x" + table["compound"]), "24 compounds are not in"),
-        (lambda table: table.head(0), "no choices"),
+        (lambda table: table.head(0), "choices: there are none"),
     ],
 )
 def test_faulty_choices_are_refused(copied: Path, edit: Any, fault: str) -> None:

@@ -2,21 +2,22 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.compun import classify as library
+from compclip.compun.classify import ask, choose_compound
+from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
+from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.score.world import FakeJudge
+from tests.scripts import job
 from tests.specs.evaluated import drawn, opener, picture, real_judge, refused
 from workflow_scripts.compun import classify
-from workflow_scripts.compun.classify import choose, ranks
-from workflow_scripts.compun.config import NamedModel
-from workflow_scripts.compun.steps import Classify
-from workflow_scripts.core.io import read_json, read_table, write_json, write_table
-from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 
 # What the images show: of the compound, of its first noun, of its second.
 SHOWN = {
@@ -59,8 +60,8 @@ def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = d
 
 def run(paths: dict[str, Path], models: list[dict[str, str]]) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return choices.parquet and choices.json."""
-    models_asked = [NamedModel(**model) for model in models]
-    classify.main(Classify(**paths, models=models_asked, device="cpu", threads=1))
+    settings = {"models": models, "device": "cpu", "threads": 1, "cache": paths["cache"]}
+    classify.main(job(paths, {"choices": paths["choices"]}, **settings))
     return read_table(paths["choices"] / "choices.parquet", CHOICES), read_json(paths["choices"] / "choices.json")
 
 
@@ -68,7 +69,7 @@ def run(paths: dict[str, Path], models: list[dict[str, str]]) -> tuple[pd.DataFr
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     """A model that reads images which consist of text."""
     judge = FakeJudge()
-    monkeypatch.setattr(classify, "open_model", opener(judge, tmp_path))
+    monkeypatch.setattr(library, "open_model", opener(judge, tmp_path))
     return judge
 
 
@@ -129,17 +130,26 @@ def test_without_texts(tmp_path: Path, fake: FakeJudge) -> None:
 
 def test_choose() -> None:
     three = np.array([[3, 1, 2], [1, 3, 2], [1, 2, 3], [3, 3, 1], [3, 1, 3], [2, 3, 3], [1, 1, 1]], float)
-    answers, right = choose(three)
+    answers, right = choose_compound(three)
     assert answers.tolist() == ["compound", "n1", "n2", "n1", "n2", "n1", "n1"]
     assert right.tolist() == [True, *[False] * 6]
+
+
+def ranks(values: np.ndarray, own: np.ndarray) -> list[int]:
+    """Ask about images whose similarities to each of n texts are ``values`` (n, m); own: (n,) columns."""
+    names = [f"c{n}" for n in range(len(values))]
+    embedder = SimpleNamespace(texts=lambda texts: values[[names.index(text) for text in texts]])
+    columns = pd.DataFrame(dict.fromkeys(ROLES, own), index=names)
+    table = ask(embedder, "m", {"plain": {name: [name] for name in names}}, np.eye(values.shape[1]), columns)
+    return table["rank"].tolist()
 
 
 def test_ranks_are_a_sort() -> None:
     values = np.random.default_rng(0).standard_normal((40, 90))
     own = np.random.default_rng(1).integers(90, size=40)
     order = [list(np.argsort(-row)).index(place) + 1 for row, place in zip(values, own, strict=True)]
-    assert ranks(values, own).tolist() == order
-    assert ranks(np.ones((1, 3)), np.array([0])).tolist() == [3], "a tie precedes"
+    assert ranks(values, own) == order
+    assert ranks(np.ones((1, 3)), np.array([0])) == [3], "a tie precedes"
 
 
 def painted(path: Path, text: str) -> None:

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from compclip.compun.load_compounds import joined, key, load_compounds, match, read_list, split_open, two_spellings
+from compclip.compun.prompts import compound_prompts, read_texts, usual_prompts
+from compclip.core.errors import UserError
+from compclip.io import read_json
+from tests.compun.conftest import read
+from tests.scripts import job
 from tests.specs.evaluated import refused
-from workflow_scripts.compun.load_compounds import joined, key, load, match, read_list, split_open, two_spellings
-from workflow_scripts.compun.prompts import compound_prompts, read_texts, usual_prompts
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS
+from workflow_scripts.compun import load_compounds as script
 
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
 
@@ -116,16 +118,16 @@ def test_images_match_by_their_names() -> None:
 def test_loaded_images_are_copied_and_all_others_named(tmp_path: Path) -> None:
     source, folder = tmp_path / "mine", tmp_path / "images"
     (source / "more").mkdir(parents=True)
-    folder.mkdir()
     for name in ("red ball", "red ball_n1", "more/red ball_n2", "goldfish", "goldfish_n1", "stray"):
         Image.new("RGB", (8, 8), "red").save(source / f"{name}.png")
     (source / "goldfish_n2.png").write_bytes(b"\x89PNG\r\n")
     (source / ".hidden.png").touch()
     (source / "notes.txt").touch()
     file = listed(tmp_path / "list.csv", "compound,kind\nred ball,both\ngoldfish,\n")
-    compounds, images, summary = load(file, source, folder)
-    check_table(compounds, COMPOUNDS, "compounds")
-    check_table(images, COMPOUND_IMAGES, "images")
+    tables = {name: tmp_path / f"{name}.parquet" for name in ("compounds", "images")}
+    writes = {**tables, "files": folder, "summary": tmp_path / "compounds.json"}
+    script.main(job({"file": file, "source": source}, writes))
+    compounds, images, summary = *(read(tmp_path, name) for name in tables), read_json(writes["summary"])
     assert compounds["complete"].tolist() == [True, False]
     copied = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.png"))
     assert copied == sorted(images["path"].dropna()) == [
@@ -147,11 +149,10 @@ def test_loaded_images_are_copied_and_all_others_named(tmp_path: Path) -> None:
     ],
 )
 def test_no_complete_compound_is_one_line(tmp_path: Path, names: list[str], fault: str) -> None:
-    (tmp_path / "images").mkdir()
     for name in names:
         Image.new("RGB", (8, 8)).save(tmp_path / f"{name}.png")
     with pytest.raises(UserError, match=fault):
-        load(listed(tmp_path / "list.csv", "compound\nred ball\n"), tmp_path, tmp_path / "images")
+        load_compounds(listed(tmp_path / "list.csv", "compound\nred ball\n"), tmp_path)
 
 
 ASKED = pd.DataFrame(

@@ -6,23 +6,25 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.compun.draw_compun import draw_accuracy, draw_examples, draw_kinds
+from compclip.compun.shown import FIGURES, read_analysis, shown_compounds
+from compclip.plot.drawing import style
+from compclip.plot.page import described
 from tests.compun.conftest import COMPLETE, HOSTILE, MODELS, change, read
 from tests.compun.test_analyze_choices import analyze_place
 from tests.plot.overlapping import overlapping
 from tests.project import DATASET
 from tests.report.pages import Page
+from tests.scripts import job
 from workflow_scripts.compun import draw_compun
-from workflow_scripts.compun.section import FIGURES, read_analysis, shown_compounds
-from workflow_scripts.compun.steps import DrawCompun
-from workflow_scripts.plot.page import described
 
 
 def make_page(place: Path) -> Page:
     analysis, results = analyze_place(place), place.parents[1]
     figures = {name: results / "figures" / f"{DATASET}_compun_{name}.svg" for name in FIGURES}
-    page, about = results / "compun.html", {"results": results, "dataset": DATASET, "settings": {"seed": 7}}
-    draw_compun.main(DrawCompun(analysis=analysis, text=results / "compun.md", page=page, **about, **figures))
-    return Page(page.read_text())
+    writes = {"text": results / "compun.md", "page": results / "compun.html", **figures}
+    draw_compun.main(job({"analysis": analysis}, writes, results=results, dataset=DATASET, settings={"seed": 7}))
+    return Page(writes["page"].read_text())
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +39,8 @@ def analysis(page: Page, place: Path) -> pd.DataFrame:
 
 def test_same_data_same_bytes(of_run: Path, copied: Path) -> None:
     make_page(copied)
-    for name in (
-        "compun.md",
-        f"{DATASET}/compun/analysis.csv",
-        *(f"figures/{DATASET}_compun_{f}.svg" for f in FIGURES),
-    ):
+    figures = [f"figures/{DATASET}_compun_{name}.svg" for name in FIGURES]
+    for name in ("compun.md", f"{DATASET}/compun/analysis.csv", *figures):
         assert (copied.parents[1] / name).read_bytes() == (of_run.parents[1] / name).read_bytes(), name
 
 
@@ -104,8 +103,8 @@ def test_without_kinds(copied: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_no_text_lies_on_another(analysis: pd.DataFrame) -> None:
     long = analysis.assign(model=analysis["model"].replace("untaught", "a model with a name that is long indeed"))
-    with draw_compun.style():
-        figures = [draw_compun.draw_kinds(long), draw_compun.draw_accuracy(long), draw_compun.draw_examples(long)]
-        nothing = draw_compun.draw_examples(analysis[analysis["prompt"] == "template"])
+    with style():
+        figures = [draw_kinds(long), draw_accuracy(long), draw_examples(long)]
+        nothing = draw_examples(analysis[analysis["prompt"] == "template"])
     assert [overlapping(figure) for figure in figures] == [[], [], []]
     assert nothing.texts[0].get_text().startswith("No model")

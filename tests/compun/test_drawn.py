@@ -3,25 +3,28 @@
 import re
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.clip.tokens import WORD, clean, make_vocabulary
+from compclip.compun import drawn
+from compclip.compun.config import TRAININGS, Drawn
+from compclip.compun.draw_compounds import WATCHED
+from compclip.compun.drawn import COLORS, NOUNS, PATTERNS, PLAIN, Thing, make_compounds, paint
+from compclip.compun.load_compounds import joined
+from compclip.compun.prompts import compound_prompts, read_texts
+from compclip.compun.shown import read_analysis
+from compclip.core import seeds, tables
+from compclip.core.errors import UserError
+from compclip.dataset.sketch.draw import RGB
+from compclip.dataset.sketch.world import Dice
+from compclip.io import read_table
 from tests.project import DATASET, Project
-from workflow_scripts.clip.tokens import WORD, clean, make_vocabulary
-from workflow_scripts.compun import draw_compounds, drawn
-from workflow_scripts.compun.config import TRAININGS, Drawn
-from workflow_scripts.compun.drawn import COLORS, NOUNS, PATTERNS, PLAIN, Thing, make_compounds, paint
-from workflow_scripts.compun.load_compounds import joined
-from workflow_scripts.compun.prompts import compound_prompts, read_texts
-from workflow_scripts.compun.section import read_analysis
-from workflow_scripts.compun.steps import DrawCompounds
-from workflow_scripts.core import seeds, tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table
-from workflow_scripts.dataset.sketch.draw import RGB
-from workflow_scripts.dataset.sketch.world import Dice
+from tests.scripts import job
+from workflow_scripts.compun import draw_compounds
 
 
 def dice(*keys: int | str) -> Dice:
@@ -45,7 +48,11 @@ def is_true(text: str, things: tuple[Thing, ...]) -> bool:
 
 def run(folder: Path, seed: int = 0) -> Path:
     place = folder / DATASET / "compun" / "drawn"
-    draw_compounds.main(DrawCompounds(drawn=Drawn(tested=24, things=240), seed=seed, results=folder, folder=place))
+    names = {"listed": "list.csv", "images": "images", "captions": "captions.json", "descriptions": "descriptions.json"}
+    writes: dict[str, Any] = {name: place / file for name, file in names.items()}
+    writes["pictures"] = place / "training" / "images"
+    writes["training"] = [place / "training" / f"{name}.parquet" for name in ("captions", "images", *TRAININGS)]
+    draw_compounds.main(job({}, writes, drawn=Drawn(tested=24, things=240), seed=seed, results=folder))
     return place
 
 
@@ -154,7 +161,7 @@ def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     splits = {name: read_table(place / "training" / f"{name}.parquet", tables.SPLIT) for name in TRAININGS}
     trained = {name: set(table.query("split == 'train'")["image_id"]) for name, table in splits.items()}
     watched = {frozenset(table.query("split == 'test_seen'")["image_id"]) for table in splits.values()}
-    assert len(watched) == 1 and len(next(iter(watched))) == draw_compounds.WATCHED
+    assert len(watched) == 1 and len(next(iter(watched))) == WATCHED
     assert len(trained["untaught"]) == 240 + 80 + 12 * 8 and trained["untaught"] < trained["taught"]
     extra = captions[captions["image_id"].isin(trained["taught"] - trained["untaught"])]
     assert extra["image_id"].nunique() == 24 * 8

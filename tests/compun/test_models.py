@@ -11,14 +11,14 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
+from compclip.clip.embed import Embedder
+from compclip.compun.blip_align import load_transformers
+from compclip.compun.config import NamedModel
+from compclip.compun.models import keep_open_clip, open_model
+from compclip.core.errors import UserError
 from tests.accelerator import assert_same_embeddings
 from tests.compun.asked import tiny_align, tiny_blip
 from tests.specs.evaluated import picture, real_judge, refused
-from workflow_scripts.clip.embed import Embedder
-from workflow_scripts.compun.blip_align import load_transformers
-from workflow_scripts.compun.config import NamedModel
-from workflow_scripts.compun.models import keep_open_clip, open_model
-from workflow_scripts.core.errors import UserError
 from workflow_scripts.workflow.config import load_config
 
 TEXTS = ["a photo of a red wing", "A photo of a blue bill.", "the", "red " * 80]
@@ -83,7 +83,7 @@ def test_similarities_are_the_librarys_whatever_the_batch_or_device(tmp_path: Pa
 
 
 def test_texts_that_are_cut_are_known(tmp_path: Path) -> None:
-    from workflow_scripts.clip.tokens import cut_texts
+    from compclip.clip.tokens import cut_texts
 
     judge = load_transformers(NamedModel(transformers=str(tiny_blip(tmp_path / "model"))), 1, "cpu")
     fits = " ".join(["red"] * 62)
@@ -106,7 +106,7 @@ def test_hash_is_of_the_content(tmp_path: Path) -> None:
 
 def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
     """The same hash as the judge that it comes from, so the same cached embeddings; kept, and made once."""
-    from workflow_scripts.clip.model import judge_hash
+    from compclip.clip.model import judge_hash
 
     judge = real_judge(tmp_path / "judge")
     named = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(judge / "weights.safetensors"))

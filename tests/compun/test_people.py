@@ -9,31 +9,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.compun import sample_compun_tasks as library
+from compclip.compun.analyze_people import majority
+from compclip.compun.sample_compun_tasks import study_tasks
+from compclip.core.tables import ROLES
+from compclip.human.pictures import encode, read_picture
+from compclip.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
+from compclip.io import read_json
 from tests.compun.conftest import COMPLETE, read
+from tests.human.conftest import outputs
+from tests.scripts import job
 from workflow_scripts.compun import analyze_people, sample_compun_tasks
-from workflow_scripts.compun.analyze_people import majority
-from workflow_scripts.compun.sample_compun_tasks import study_tasks
-from workflow_scripts.compun.steps import AnalyzePeople, SampleCompunTasks
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.tables import ROLES
-from workflow_scripts.human.pictures import encode, read_picture
-from workflow_scripts.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
 
 
 def make_study(place: Path, seed: int = 0) -> pd.DataFrame:
-    step = SampleCompunTasks(
-        compounds=place / "compounds.parquet", images=place / "images.parquet", folder=place / "images", seed=seed,
-        kinds=list(COMPOUND_KINDS), tasks=place / "human" / "tasks.parquet", pictures=place / "human" / "pictures",
-        label_studio=place / "human" / "label_studio", summary=place / "human" / "tasks.json",
-    )  # fmt: skip
-    sample_compun_tasks.main(step)
-    return read_tasks(step.tasks)
+    files = {"compounds": "compounds.parquet", "images": "images.parquet", "folder": "images"}
+    reads, writes = {name: place / file for name, file in files.items()}, outputs(place / "human")
+    sample_compun_tasks.main(job(reads, writes, kinds=list(COMPOUND_KINDS), seed=seed, consent=None))
+    return read_tasks(writes["tasks"])
 
 
 @pytest.fixture(scope="module")
 def tasks(place: Path) -> pd.DataFrame:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sample_compun_tasks, "PAGE", 12)
+        patch.setattr(library, "PAGE", 12)
         return make_study(place)
 
 
@@ -121,13 +120,10 @@ def careless(kind: str, row: dict[str, Any]) -> str:
 
 
 def analyze(tasks: Path, answers: Path, output: Path) -> dict[str, Any]:
-    output.mkdir(exist_ok=True)
-    step = AnalyzePeople(
-        tasks=tasks, answers=[answers], bootstrap=100, people=output / "people.json",
-        by_compound=output / "items.csv", by_worker=output / "workers.csv",
-    )  # fmt: skip
-    analyze_people.main(step)
-    return read_json(step.people)
+    files = {"people": "people.json", "by_compound": "items.csv", "by_worker": "workers.csv"}
+    writes = {name: output / file for name, file in files.items()}
+    analyze_people.main(job({"tasks": tasks, "answers": [answers]}, writes, keep=0.75, bootstrap=100, seed=0))
+    return read_json(writes["people"])
 
 
 def test_accuracy_majority_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.core.cache import Cache, key, keys
-from workflow_scripts.core.errors import UserError
+from compclip.core.cache import Cache, key, keys
+from compclip.core.errors import UserError
 
 PARTS = st.lists(st.one_of(st.text(max_size=5), st.binary(max_size=5)), max_size=4)
 

@@ -1,68 +1,91 @@
-"""Errors are one line on the screen and a traceback in the log."""
+"""Commands: options follow from a model; errors are one line on the screen."""
 
 import errno
 import sys
 from pathlib import Path
 
 import pytest
+from pydantic import Field
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Step
+from compclip import __main__ as commands
+from compclip.core import cli, digests
+from compclip.core.cli import Command
+from compclip.core.errors import UserError
+from compclip.core.section import Section, Seed
 
 
-def run(step, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["step", *arguments])
+class Window(Section):
+    low: int = Field(25, ge=0, description="lowest percentile")
+
+
+class Draw(Command):
+    """Draw something."""
+
+    table: Path = Field(Path("t"), description="table.parquet")
+    window: Window = Window()
+    seed: Seed
+
+
+def run(main, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["draw", *arguments])
     try:
-        cli.run(step)
+        cli.run(main)
     except SystemExit as end:
         return int(end.code or 0)
     return 0
 
 
 @pytest.mark.parametrize(
-    ("error", "line"),
+    ("error", "line", "code"),
     [
-        (UserError("a.csv: line 3: no image_id"), "error: a.csv: line 3: no image_id"),
-        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.csv"), "error: a.csv: No such file"),
-        (MemoryError(), "error: out of memory; close other programs"),
-        (ValueError("two\nlines"), "error: ValueError: two lines"),
+        (UserError("a.csv: line 3: no image_id"), "error: a.csv: line 3: no image_id", 1),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a"), "error: a: No such file or directory", 1),
+        (MemoryError(), "error: out of memory; close other programs or use smaller batches in the config", 1),
+        (ValueError("two\nlines"), "error: ValueError: two lines", 1),
+        (KeyboardInterrupt(), "interrupted; run again to resume", 130),
     ],
 )
-def test_errors(error: Exception, line: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    def step(_: Step) -> None:
+def test_errors(error: BaseException, line: str, code: int, monkeypatch, capsys) -> None:
+    def draw(_: Draw) -> None:
         raise error
 
-    assert run(step, monkeypatch, "--log", str(tmp_path / "logs" / "a.log")) == 1
+    assert run(draw, monkeypatch) == code
+    assert capsys.readouterr() == ("", f"{line}\n")
+
+
+def test_options(monkeypatch, capsys) -> None:
+    def draw(command: Draw) -> None:
+        cli.log.info("%d %d", command.window.low, command.seed)
+
+    assert run(draw, monkeypatch, "--window.low", "3", "--seed", "4") == 0
+    assert capsys.readouterr().err == "3 4\n"
+    assert run(draw, monkeypatch, "--window.low", "-1") == 1
+    assert "error: --window.low: Input should be greater than or equal to 0, got '-1'\n" in capsys.readouterr().err
+    assert run(draw, monkeypatch, "--help") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Draw something." in shown and "lowest percentile (default: 25)" in shown
+
+
+def test_a_changed_artifact_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / "t").write_text("a")
+    digests.record(tmp_path / "t", "split.make")
+    (tmp_path / "t").write_text("b")
+
+    def draw(_: Draw) -> None:
+        raise AssertionError("it was read")
+
+    assert run(draw, monkeypatch, "--table", str(tmp_path / "t")) == 1
+    assert "t: changed since split.make wrote it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [*commands.COMMANDS, "--help", "unknown"])
+def test_each_command_tells_its_options(name: str, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["compclip", name, *["--help"] * (name in commands.COMMANDS)])
+    with pytest.raises(SystemExit) as end:
+        commands.main()
     shown = capsys.readouterr()
-    assert shown.out == "" and len(shown.err.splitlines()) == 1
-    assert shown.err.startswith(line)
-    logged = (tmp_path / "logs" / "a.log").read_text()
-    assert "Traceback" in logged and type(error).__name__ in logged
-    assert ("traceback: " in shown.err) == (not isinstance(error, UserError))
-
-
-def test_lines_go_to_the_screen_and_the_log(tmp_path: Path, monkeypatch, capsys) -> None:
-    def step(_: Step) -> None:
-        cli.log.info("one line")
-
-    assert run(step, monkeypatch, "--log", str(tmp_path / "a.log")) == 0
-    assert capsys.readouterr().err == "one line\n"
-    assert (tmp_path / "a.log").read_text().endswith("INFO one line\n")
-
-
-def test_an_interrupted_step(monkeypatch, capsys) -> None:
-    def step(_: Step) -> None:
-        raise KeyboardInterrupt
-
-    assert run(step, monkeypatch) == 130
-    assert capsys.readouterr().err == "interrupted; run again to resume\n"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_log_that_cannot_be_written_does_not_bury_the_error(monkeypatch, capsys) -> None:
-    def step(_: Step) -> None:
-        raise UserError("a: not written")
-
-    assert run(step, monkeypatch, "--log", "/dev/full") == 1
-    assert capsys.readouterr().err == "error: a: not written\n"
+    if name in commands.COMMANDS:
+        assert end.value.code == 0 and shown.out.startswith(f"usage: compclip {name} [-h]")
+    else:
+        assert end.value.code == (0 if name == "--help" else 2)
+        assert "usage: compclip COMMAND" in shown.out + shown.err

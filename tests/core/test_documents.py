@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core.documents import no_such, parse_json, parse_yaml
+from compclip.core.documents import no_such, parse_json, parse_yaml
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core import fingerprint as module
-from workflow_scripts.core.fingerprint import fingerprint
+from compclip.core import fingerprint as module
+from compclip.core.fingerprint import fingerprint
 
 DAY = 86_400
 

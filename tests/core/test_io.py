@@ -18,9 +18,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.core import io, tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.sealed import sealed
+from compclip import io
+from compclip.core import tables
+from compclip.core.errors import UserError
+from compclip.core.sealed import sealed
 
 SPLITS = pd.DataFrame({"image_id": [f"image {n * 7919 % 5000}" for n in range(5000)], "split": "train"})
 

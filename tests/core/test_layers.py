@@ -5,15 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from workflow_scripts.core.code import PACKAGE, ROOT
+from compclip.core.code import PACKAGE, ROOT
 
 # From the bottom to the top.
 SHARED = ("core", "text", "clip", "stats", "plot")
 STAGES = (
     "dataset", "pairs", "divergence", "split", "judge", "generate", "score", "human", "specs", "compun", "report",
-    "workflow",
 )  # fmt: skip
-LEVEL = {**{name: 1 for name in SHARED}, "core": 0, **{name: n for n, name in enumerate(STAGES, 2)}}
+LEVEL = {**{name: 1 for name in SHARED}, "core": 0, "io": 0, **{name: n for n, name in enumerate(STAGES, 2)}}
 FILES = sorted((ROOT / PACKAGE).glob("*/**/*.py"))
 
 
@@ -35,13 +34,26 @@ def upward(package: str, text: str) -> list[str]:
     return [
         statement
         for other, statement in imported_packages(ast.parse(text))
-        if other != package and LEVEL[other] >= LEVEL[package] and {other, package} - {*SHARED[1:]}
+        if other != package
+        and LEVEL[other] >= LEVEL[package]
+        and {other, package} - {*SHARED[1:]}
+        and {other, package} - {"core", "io"}
     ]
 
 
 def test_every_package_has_a_level() -> None:
     packages = {path.parent.name for path in (ROOT / PACKAGE).glob("*/__init__.py")}
-    assert packages == set(LEVEL)
+    assert packages == {*LEVEL} - {"io"}
+
+
+def test_the_library_knows_no_workflow() -> None:
+    for file in (ROOT / PACKAGE).rglob("*.py"):
+        imports = [
+            node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        assert not [line for line in map(ast.unparse, imports) if "workflow_scripts" in line or "snakemake" in line], (
+            file
+        )
 
 
 @pytest.mark.parametrize("package", LEVEL)
@@ -54,11 +66,11 @@ def test_imports_point_down(package: str) -> None:
 @pytest.mark.parametrize(
     ("package", "line"),
     [
-        ("core", "from workflow_scripts.text.lexicon import Lexicon"),
-        ("split", "from workflow_scripts import judge"),
-        ("judge", "def f():\n    import workflow_scripts.score.config"),
+        ("core", "from compclip.text.lexicon import Lexicon"),
+        ("split", "from compclip import judge"),
+        ("judge", "def f():\n    import compclip.score.config"),
     ],
 )
 def test_an_import_that_points_up_is_named(package: str, line: str) -> None:
     assert upward(package, line)[0] in line
-    assert not upward(package, "from workflow_scripts.core.io import atomic")
+    assert not upward(package, "from compclip.io import atomic")

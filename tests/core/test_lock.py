@@ -9,38 +9,38 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.lock import locked
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from workflow_scripts.lock import locked
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from workflow_scripts.core.lock import locked
+from workflow_scripts.lock import locked
 with locked(Path(sys.argv[1]), print, "config a.yaml"):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))
 """
-# As steps are: two at once write the same file.
-STEP = """
-import time
+# As scripts are: two at once write the same file.
+SCRIPT = """
+import sys, time
 from pathlib import Path
-from workflow_scripts.core import cli
+from types import SimpleNamespace
+from workflow_scripts.job import run
 
-from workflow_scripts.core.step import Step
+__file__ = "stage/slow.py"
+log = Path(sys.argv[1])
+snakemake = SimpleNamespace(input={}, output={}, params={}, wildcards={}, log=[log], threads=1)
 
-class Slow(Step):
-    seconds: float
-
-def main(step: Slow):
-    cli.log.info("begun")
-    file = step.log.with_name("begun.txt")
+def main(job):
+    print("begun", file=sys.stderr)
+    file = log.with_name("begun.txt")
     written = file.read_text() + "x" if file.exists() else "x"
     file.write_text(written)
-    time.sleep(step.seconds)
+    time.sleep(float(sys.argv[2]))
     assert file.read_text() == written
 
-cli.run(main)
+run(main)
 """
 
 
@@ -85,13 +85,13 @@ def test_who_waits_gets_it(tmp_path: Path) -> None:
 
 def test_a_step_waits_for_one_that_was_left(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "step.log"
-    with python(STEP, "--log", log, "--seconds", 3) as first:
+    with python(SCRIPT, log, 3) as first:
         while not (tmp_path / "logs" / "begun.txt").exists():
             assert first.poll() is None
             time.sleep(0.02)
         # As Snakemake does before it begins a step.
         log.unlink()
-        with python(STEP, "--log", log, "--seconds", 0) as second:
+        with python(SCRIPT, log, 0) as second:
             printed = second.communicate()[1].splitlines()
         # It gives the lock away a moment before it ends.
         assert first.wait(timeout=10) == 0

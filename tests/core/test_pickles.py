@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.core import limits
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.pickles import as_text, read_pickle
+from compclip.core import limits
+from compclip.core.errors import UserError
+from compclip.core.pickles import as_text, read_pickle
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 KEYS = st.one_of(st.text(), st.integers(-(2**60), 2**60), st.binary(), st.tuples(st.text(), st.integers(0, 9)))

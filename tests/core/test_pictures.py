@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from workflow_scripts.clip.pixels import PREPROCESS, Content, Preprocess
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.pictures import BrokenImage, image_size, read_rgb
+from compclip.clip.pixels import PREPROCESS, Content, Preprocess
+from compclip.core.errors import UserError
+from compclip.core.pictures import BrokenImage, image_size, read_rgb
 
 RAMP = np.arange(256, dtype=np.uint8).repeat(4).reshape(32, 32)
 

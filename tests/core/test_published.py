@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.published import read_data, read_predictions, read_split
+from compclip.core.errors import UserError
+from compclip.core.published import read_data, read_predictions, read_split
 
 SWAP = {"swapped_text": "a tan wing", "changes_made": {"noun": "wing", "original_adj": "red", "new_adj": "tan"}}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core import sealed as module
-from workflow_scripts.core.sealed import is_whole, read_sealed, sealed
+from compclip.core import sealed as module
+from compclip.core.sealed import is_whole, read_sealed, sealed
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 1001])

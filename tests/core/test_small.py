@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.core import plugins, seeds, tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.progress import Progress, track
+from compclip.core import plugins, seeds, tables
+from compclip.core.errors import UserError
+from compclip.core.progress import Progress, track
 
 KEYS = st.lists(st.one_of(st.text(max_size=4), st.integers(0, 99)), max_size=3)
 
@@ -30,16 +30,16 @@ def test_a_stream_depends_on_its_keys_alone() -> None:
 
 
 def test_plugins() -> None:
-    known = plugins.available("workflow_scripts.dataset.sources")
+    known = plugins.available("compclip.dataset.sources")
     assert {"cub", "sketch", "table"} <= set(known) and list(known) == sorted(known)
-    assert plugins.load("workflow_scripts.dataset.sources", "cub").Settings
+    assert plugins.load("compclip.dataset.sources", "cub").Settings
     with pytest.raises(UserError, match=r"dataset.sources: unknown 'os'; allowed: cub, "):
-        plugins.load("workflow_scripts.dataset.sources", "os")
+        plugins.load("compclip.dataset.sources", "os")
 
 
-@pytest.mark.parametrize("kind", plugins.available("workflow_scripts.generate.generators"))
+@pytest.mark.parametrize("kind", plugins.available("compclip.generate.generators"))
 def test_every_generator_says_what_it_serves(kind: str) -> None:
-    module = plugins.load("workflow_scripts.generate.generators", kind)
+    module = plugins.load("compclip.generate.generators", kind)
     assert set(getattr(module, "SPLITS", tables.TESTS)) <= set(tables.TESTS)
     assert set(getattr(module, "TABLES", ())) <= {
         "captions", "images", "pairs", "splits", "swapped", "scenes", "facts",
@@ -48,7 +48,7 @@ def test_every_generator_says_what_it_serves(kind: str) -> None:
 
 
 def test_progress_counts_and_speaks(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workflow_scripts.core import progress
+    from compclip.core import progress
 
     now = iter(range(0, 1000, 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))

@@ -13,8 +13,10 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
+from compclip.core.fingerprint import fingerprint
 from tests.loopback import Handler, serving
-from workflow_scripts.dataset.steps import LoadDataset
+from tests.scripts import job
+from workflow_scripts.job import Job
 
 
 def jpeg(seed: int = 0, size: tuple[int, int] = (40, 30)) -> bytes:
@@ -41,13 +43,13 @@ def zipped(path: Path, members: dict[str, bytes]) -> Path:
     return path
 
 
-def load_step(root: Path, source: str, limit: int | None = None, /, **settings: Any) -> LoadDataset:
-    """The step for a source; data set ``mine`` below ``root / "results"``."""
+def load_job(root: Path, source: str, limit: int | None = None, /, **settings: Any) -> Job:
+    """The job for a source; data set ``mine`` below ``root / "results"``."""
     place = root / "results" / "mine"
-    return LoadDataset(
-        choice={"source": source, "limit": limit}, settings=settings, seed=0, cache=root / "cache",
-        results=root / "results", captions=place / "captions.parquet", images=place / "images.parquet",
-        folder=place / "images", summary=place / "dataset.json",
+    files = {"captions": "captions.parquet", "images": "images.parquet", "folder": "images", "summary": "dataset.json"}
+    return job(
+        {}, {name: place / file for name, file in files.items()} | {"tables": []}, source=source, settings=settings,
+        limit=limit, seed=0, files=[], contents=fingerprint(), cache=root / "cache", results=f"{root}/results",
     )  # fmt: skip
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.dataset.load_dataset import check_captions, check_images
+from compclip.dataset.source import Loaded
+from compclip.dataset.sources import cub
 from tests.dataset.conftest import BIRDS, jpeg, tar, zipped
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset.load_dataset import check_captions, check_images
-from workflow_scripts.dataset.source import Loaded
-from workflow_scripts.dataset.sources import cub
 
 
 def load(root: Path | str, folder: Path, limit: int | None = None, **settings: str | None) -> Loaded:

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from compclip.core import limits
+from compclip.core.disk import check_space, size_text
+from compclip.core.errors import UserError
+from compclip.dataset.archive import contents, unpack
+from compclip.dataset.download import RETRIES, Published, candidates, fetch, google_drive, obtain, unchecked
 from tests.dataset.conftest import Site, jpeg, tar, zipped
 from tests.specs.evaluated import refused
-from workflow_scripts.core import limits
-from workflow_scripts.core.disk import check_space, size_text
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset.archive import contents, unpack
-from workflow_scripts.dataset.download import RETRIES, Published, candidates, fetch, google_drive, obtain, unchecked
 from workflow_scripts.workflow.config import load_config
 
 CONTENT, OTHER = b"the archive", b"another archive"

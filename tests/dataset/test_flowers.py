@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from tests.dataset.conftest import Site, flowers_files, jpeg, load_step, tar
+from compclip.core import tables
+from compclip.core.errors import UserError
+from compclip.dataset.download import Published
+from compclip.dataset.source import Loaded
+from compclip.dataset.sources import flowers
+from compclip.io import read_json, read_table
+from tests.dataset.conftest import Site, flowers_files, jpeg, load_job, tar
 from tests.specs.evaluated import refused
-from workflow_scripts.core import tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
 from workflow_scripts.dataset import load_dataset
-from workflow_scripts.dataset.download import Published
-from workflow_scripts.dataset.source import Loaded
-from workflow_scripts.dataset.sources import flowers
 
 LABELS = [77, 77, 1, 102]
 
@@ -105,15 +105,15 @@ def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypa
     known = {name: Published((f"{site.address}/{name}",)) for name in flowers.PUBLISHED}
     site.files = {f"/{name}": (files / name).read_bytes() for name in known}
     monkeypatch.setattr(flowers.Settings, "published", known)
-    step = load_step(tmp_path, "flowers")
+    made = load_job(tmp_path, "flowers")
     for _ in range(2):
-        load_dataset.main(step)
-        assert len(read_table(step.captions, tables.CAPTIONS)) == 8
+        load_dataset.main(made)
+        assert len(read_table(made.output.captions, tables.CAPTIONS)) == 8
     assert sorted(site.asked) == sorted(site.files)
-    images, summary = read_table(step.images, tables.IMAGES), read_json(step.summary)
+    images, summary = read_table(made.output.images, tables.IMAGES), read_json(made.output.summary)
     assert images["path"].isna().tolist() == [False, True, False, False] and images["bbox_w"].isna().all()
     assert summary["images_broken"]["count"] == 1 and summary["classes"] == 3
-    assert str(tmp_path) not in step.summary.read_text()
+    assert str(tmp_path) not in made.output.summary.read_text()
 
 
 def test_the_public_addresses() -> None:

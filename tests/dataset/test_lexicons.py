@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.text.lexicon import Lexicon, load_lexicon, merge
+from compclip.pairs.engine import Extractor, decode
+from compclip.text.lexicon import Lexicon, load_lexicon, merge
 
 LEXICONS = Path(__file__).resolve().parents[2] / "lexicons"
 # Appendix 1.4, figure 11, and the nouns whose adjectives are swapped in figures 4 and 5.

@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dataset.conftest import jpeg, load_step
+from compclip.core import tables
+from compclip.core.errors import UserError
+from compclip.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_images
+from compclip.dataset.source import spread
+from compclip.io import read_json, read_table
+from tests.dataset.conftest import jpeg, load_job
 from tests.specs.evaluated import refused
-from workflow_scripts.core import tables
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.step import parse
-from workflow_scripts.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_images, main
-from workflow_scripts.dataset.source import spread
-from workflow_scripts.dataset.steps import LoadDataset
+from workflow_scripts.dataset.load_dataset import main
 
 
 def captions(*rows: tuple) -> pd.DataFrame:
@@ -33,7 +32,7 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
             path = tmp_path / "pictures" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    main(load_step(tmp_path, "table", limit, **settings))
+    main(load_job(tmp_path, "table", limit, **settings))
     return tmp_path / "results" / "mine"
 
 
@@ -197,13 +196,8 @@ def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: in
     [
         ("table", {}, "settings: file: Field required; allowed keys: file, images"),
         ("cub", {"root": "/nowhere"}, "/nowhere/cub_captions.zip: no such file"),
-        ("sketch", {}, "--tables: dataset source sketch also writes scenes and facts"),
+        ("nope", {}, "unknown 'nope'; allowed: cub, flowers, "),
     ],
 )
 def test_wrong_settings_are_refused(tmp_path: Path, source: str, settings: dict[str, str], message: str) -> None:
-    assert message in refused(lambda: main(load_step(tmp_path, source, **settings)))
-
-
-def test_an_unknown_source_is_one_line_on_the_command_line() -> None:
-    with pytest.raises(UserError, match="unknown dataset source; allowed: cub, flowers, "):
-        parse(LoadDataset, [*"--choice.source nope --captions c --images i --folder f --summary s".split()], "x")
+    assert message in refused(lambda: main(load_job(tmp_path, source, **settings)))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.dataset.source import Loaded
+from compclip.dataset.sources import published
 from tests.dataset.conftest import BIRDS, jpeg
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset.source import Loaded
-from workflow_scripts.dataset.sources import published
 
 CHANGE = {"noun": "wing", "original_adj": "red", "new_adj": "tan"}
 DATA = {

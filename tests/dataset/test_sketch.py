@@ -16,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tests.conftest import ROOT
-from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.core import seeds
-from workflow_scripts.dataset.sketch.captions import FACTS, NOUNS, SYNONYMS, Caption, write_caption
-from workflow_scripts.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
-from workflow_scripts.dataset.sketch.draw import Pose, draw_pose, paint, png
-from workflow_scripts.dataset.sketch.world import (
+from compclip.clip.vision import import_torchvision
+from compclip.core import seeds
+from compclip.dataset.sketch.captions import FACTS, NOUNS, SYNONYMS, Caption, write_caption
+from compclip.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
+from compclip.dataset.sketch.draw import Pose, draw_pose, paint, png
+from compclip.dataset.sketch.world import (
     ATTRIBUTES,
     COLORS,
     KINDS,
@@ -33,9 +32,10 @@ from workflow_scripts.dataset.sketch.world import (
     draw_scene,
     make_world,
 )
-from workflow_scripts.dataset.sources.sketch import Settings, load
-from workflow_scripts.specs.chunks import Chunker
-from workflow_scripts.text.lexicon import Lexicon, load_lexicon
+from compclip.dataset.sources.sketch import Settings, load
+from compclip.specs.chunks import Chunker
+from compclip.text.lexicon import Lexicon, load_lexicon
+from tests.conftest import ROOT
 
 # Two pictures differ visibly in a pixel where its colors are this far apart (of 441, black to white).
 APART = 40

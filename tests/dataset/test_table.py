@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.dataset.source import Loaded
+from compclip.dataset.sources import table
 from tests.dataset.conftest import jpeg
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.dataset.source import Loaded
-from workflow_scripts.dataset.sources import table
 
 ROWS = [
     {"image_id": "007", "caption": "a red bird", "class_id": "01"},

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-import workflow_scripts.divergence.greedy as greedy_module
+import compclip.divergence.greedy as greedy_module
+from compclip.core.errors import UserError
+from compclip.divergence import divide as step
+from compclip.divergence.divide import divide_samples, path
+from compclip.divergence.greedy import Division, greedy
+from compclip.divergence.kernels import Goal
+from compclip.divergence.measure import measure
+from compclip.divergence.samples import from_bags, read_samples
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence import divide as step
-from workflow_scripts.divergence.divide import divide, path
-from workflow_scripts.divergence.greedy import Division, greedy
-from workflow_scripts.divergence.kernels import Goal
-from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.samples import from_bags, read_samples
 
 Run = Any
 
@@ -50,7 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_never_worse_than_the_plain_greedy(seed: int, moves: int, compound: float) -> None:
     atoms, compounds = adjective_noun_bags(60, seed=seed, adjectives=6, nouns=6)
     samples = from_bags(atoms, compounds)
-    best = divide(samples, 36, 12, 0.02, compound, seed, restarts=1, moves=moves)
+    best = divide_samples(samples, 36, 12, 0.02, compound, seed, restarts=1, moves=moves)
     first = int(best.greedy.train[0])
     train, test, way = plain_greedy(atoms, compounds, 36, 12, 0.02, compound, first)
     assert best.greedy.train.tolist() == train and best.greedy.test.tolist() == test
@@ -65,7 +65,7 @@ def test_max_is_the_best_of_all_divisions(seed: int) -> None:
     samples = from_bags(*adjective_noun_bags(8, seed=seed, adjectives=3, nouns=3))
     rows = all_divisions(8, 4, 2)
     most = max(compound for atom, compound in (measure(samples, *some) for some in rows) if atom <= 0.5)
-    best = divide(samples, 4, 2, 0.5, "max", seed, restarts=8, moves=5000)
+    best = divide_samples(samples, 4, 2, 0.5, "max", seed, restarts=8, moves=5000)
     assert best.compound == pytest.approx(most, abs=1e-9) and best.atom <= 0.5
 
 
@@ -122,7 +122,9 @@ def test_refused(run: Run, tmp_path: Path, options: dict[str, Any], message: str
 
 def test_samples_without_atoms_or_compounds_are_placed() -> None:
     words = [Counter("ab"), Counter("ac"), Counter("b"), Counter("bc")]
-    best = divide(from_bags([*words, Counter()], [*words, Counter()]), 3, 2, 0.0, 0.0, seed=0, restarts=1, moves=1000)
+    best = divide_samples(
+        from_bags([*words, Counter()], [*words, Counter()]), 3, 2, 0.0, 0.0, seed=0, restarts=1, moves=1000
+    )
     assert sorted([*best.train, *best.test]) == list(range(5))
 
 
@@ -137,9 +139,9 @@ def test_a_path_of_few_points() -> None:
 def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
     atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)
     samples = from_bags([Counter()] * 8 + atoms, [Counter()] * 8 + compounds)
-    assert divide(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
+    assert divide_samples(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
     with pytest.raises(UserError, match="no sample has both atoms and compounds"):
-        divide(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)
+        divide_samples(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)
 
 
 # As counts are, and as weights W(G, R) may be; a sample may have none.

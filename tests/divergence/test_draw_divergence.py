@@ -1,21 +1,20 @@
-"""The figures of divergence: bars of what was measured, the path of a division, the same bytes for the same data."""
+"""The figures of divergence: what was measured, the path of a division, the same bytes for the same data."""
 
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from compclip.divergence.draw_divergence import draw_path, draw_shares
+from compclip.divergence.results import FIGURES
+from compclip.io import read_json, write_json
+from compclip.plot.drawing import save, style
+from compclip.plot.page import described
 from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core.io import read_json, write_json
+from tests.scripts import job
 from workflow_scripts.divergence import draw_divergence
-from workflow_scripts.divergence.draw_divergence import draw_path, draw_shares
-from workflow_scripts.divergence.results import FIGURES
-from workflow_scripts.divergence.steps import DrawDivergence
-from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.page import described
 
 ROW = {
     "train": 1200, "test": 300, "atoms": 2, "compounds": 100, "atom_divergence": 0.0123,
@@ -24,18 +23,15 @@ ROW = {
 }  # fmt: skip
 
 
-def draw(results: Path, **more: Any) -> dict[str, bytes]:
+def draw(results: Path, divided: bool = False) -> dict[str, bytes]:
     place = results / DATASET / COMPOSITION
-    step = DrawDivergence(
-        divergence=place / "divergence.parquet", summary=place / "divergence.json", results=results, dataset=DATASET,
-        composition=COMPOSITION, **more,
-    )  # fmt: skip
-    draw_divergence.main(step)
-    return {
-        file.stem.removeprefix(f"{DATASET}_{COMPOSITION}_"): file.read_bytes()
-        for file in (results / "figures").glob(f"{DATASET}_{COMPOSITION}_*.svg")
-        if "_in_train" in file.stem or "division" in file.stem
-    }
+    figures = {name: results / f"{name}.svg" for name in (*FIGURES, *["division"] * divided)}
+    inputs = {"divergence": place / "divergence.parquet", "summary": place / "divergence.json"}
+    draw_divergence.main(job(
+        input=inputs | ({"division": division(results)} if divided else {}), output={"figures": [*figures.values()]},
+        wildcards={"composition": COMPOSITION}, dataset=DATASET, seed=0,
+    ))  # fmt: skip
+    return {name: file.read_bytes() for name, file in figures.items()}
 
 
 @pytest.fixture
@@ -58,9 +54,9 @@ def division(results: Path) -> Path:
 
 
 def test_same_data_same_bytes(copied: Path) -> None:
-    figures = draw(copied, division=division(copied))
+    figures = draw(copied, divided=True)
     assert set(figures) == {*FIGURES, "division"}
-    assert draw(copied, division=division(copied)) == figures
+    assert draw(copied, divided=True) == figures
 
 
 def test_a_figure_has_its_numbers(copied: Path) -> None:
@@ -78,21 +74,25 @@ def test_a_figure_has_its_numbers(copied: Path) -> None:
     [
         ("compounds", "red_wing blue_bill", ["red wing", "blue bill"], "D_C 0.457 (random 0.032 ± 0.004); the 2 most"),
         ("atoms", "adjective:red noun:wing", ["red", "wing"], "D_A 0.012 (random < 0.001); all 2 adj"),
+        ("atoms", "adjective:red noun:red", ["red", "red (noun)"], "D_A 0.012"),
     ],
 )
-def test_bars_of_train_and_test_lie_side_by_side(kind: str, names: str, shown: list[str], text: str) -> None:
+def test_train_and_test_are_below_each_other(kind: str, names: str, shown: list[str], text: str) -> None:
     shares = {"kind": kind, "split": "test_unseen", "names": names.split(), "train": [0.5, 0.1], "test": [0.2, 0.0]}
     figure = draw_shares(shares, ROW, 3)
     axes = figure.axes[0]
-    train, test = axes.containers
-    assert [bar.get_width() for bar in train] == pytest.approx([50, 10])
-    assert [bar.get_width() for bar in test] == pytest.approx([20, 0])
-    for upper, lower, row in zip(train, test, (0, 1), strict=True):
-        assert upper.get_y() + upper.get_height() == pytest.approx(lower.get_y())
-        assert row - 0.5 < upper.get_y() and lower.get_y() + lower.get_height() < row + 0.5
+    train, test = axes.lines
+    assert (train.get_marker(), test.get_marker()) == ("o", "^")
     # A fraction of 0 has its mark.
-    marks = {line.get_marker(): line.get_xdata() for line in axes.lines}
-    assert marks["^"] == pytest.approx([20, 0]) and marks["o"] == pytest.approx([50, 10])
+    assert train.get_xdata() == pytest.approx([50, 10]) and test.get_xdata() == pytest.approx([20, 0])
+    lines = [line.tolist() for bars in axes.collections for line in bars.get_segments()]
+    ends = [
+        *zip(train.get_xdata(), train.get_ydata(), strict=True),
+        *zip(test.get_xdata(), test.get_ydata(), strict=True),
+    ]
+    assert lines == [[[0, y], [x, y]] for x, y in ends]
+    for row, upper, lower in zip((0, 1), train.get_ydata(), test.get_ydata(), strict=True):
+        assert row - 0.5 < upper < lower < row + 0.5
     assert [t.get_text() for t in axes.get_yticklabels()] == shown
     note = " ".join(figure.get_supxlabel().split())
     assert text in note and "seed 3" in note
@@ -127,6 +127,6 @@ def test_path_and_targets(copied: Path, tmp_path: Path) -> None:
         assert atom.get_ylim()[0] < min(0.01, content["atom_divergence"])
         titles = [axes.get_title("left") for axes in figure.axes]
         assert titles == [
-            f"D_C (pairs): 0.457, wanted: {'the largest' if target == 'max' else target}",
-            f"D_A (adjectives and nouns): {reached:.3f}, wanted: {'at most ' if target == 'max' else ''}0.02",
+            f"D_C (pairs): 0.457,\nwanted: {'the largest' if target == 'max' else target}",
+            f"D_A (adjectives and nouns): {reached:.3f},\nwanted: {'at most ' if target == 'max' else ''}0.02",
         ]

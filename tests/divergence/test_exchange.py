@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.divergence.exchange import State, exchange, fill
+from compclip.divergence.kernels import Goal, score
+from compclip.divergence.measure import measure
+from compclip.divergence.samples import Samples, from_bags
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence.exchange import State, exchange, fill
-from workflow_scripts.divergence.kernels import Goal, score
-from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.samples import Samples, from_bags
 
 GOAL = Goal(atom=0.02, compound=1.0, bound=False)
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from compclip.core.cli import parse
+from compclip.core.errors import UserError
+from compclip.core.seeds import rng
+from compclip.divergence import measure as step
+from compclip.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
+from compclip.divergence.measure import measure, random_baseline
+from compclip.divergence.samples import from_bags, read_samples
 from tests.divergence import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.step import parse
-from workflow_scripts.divergence import measure as step
-from workflow_scripts.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
-from workflow_scripts.divergence.measure import measure, random_baseline
-from workflow_scripts.divergence.samples import from_bags, read_samples
 
 bags = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 5).map(float), max_size=4)
 

@@ -2,25 +2,24 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
+from compclip.divergence.chernoff import divergence, divergences
+from compclip.divergence.measure_splits import Side, by_pairs, distributions, random_sides, swapped_occurrences
+from compclip.divergence.pair_samples import pair_samples
+from compclip.divergence.samples import collect
+from compclip.divergence.subgraphs import Forest, find_subgraphs
+from compclip.io import empty_table, read_json, read_table, write_table
+from compclip.pairs.engine import Extractor, decode_tree
+from compclip.text.lexicon import COMPOUNDS, load_lexicon
 from tests.project import Project
+from tests.scripts import job
 from tests.split.split_worlds import pairs_table, rank
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
-from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
 from workflow_scripts.divergence import measure_splits
-from workflow_scripts.divergence.chernoff import divergence, divergences
-from workflow_scripts.divergence.measure_splits import by_pairs, distributions, swapped_occurrences
-from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.samples import collect
-from workflow_scripts.divergence.steps import MeasureSplits
-from workflow_scripts.divergence.subgraphs import Forest, find_subgraphs
-from workflow_scripts.pairs.engine import Extractor, decode_tree
-from workflow_scripts.text.lexicon import load_lexicon
 
 KEY = ["image_id", "caption_id"]
 SCHEMAS = {"captions": CAPTIONS, "pairs": PAIRS, "splits": SPLIT, "swapped": SWAPPED, "prompts": PROMPTS}
@@ -75,7 +74,7 @@ def test_the_largest_shares_are_shown() -> None:
     occurrences = said("a red wing", "a red wing", "a blue bill", "b red wing", "b gray bill", "b gray bill")
     rows = occurrences.assign(row=occurrences["image_id"].map({"a": 0, "b": 1}))[["row", "adjective", "noun"]]
     weighing = by_pairs(rows, rank(occurrences), 2)(collect([]))
-    side = measure_splits.Side("test_seen", "captions", occurrences)
+    side = Side("test_seen", "captions", occurrences)
     train, test = (weighing.totals(collect([[row]])) for row in (0, 1))
     atoms, compounds = distributions(weighing, train, test, side, "pairs")
     assert (compounds["kind"], compounds["names"]) == ("compounds", ["red_wing", "gray_bill", "blue_bill"])
@@ -93,7 +92,7 @@ def measured(folder: Path) -> pd.DataFrame:
     return read_table(folder / "divergence.parquet", DIVERGENCE).set_index(["definition", "split", "texts"])
 
 
-def step(run: Project, folder: Path, **more: Any) -> pd.DataFrame:
+def step(run: Project, folder: Path, seed: int = 0, **more: Path) -> pd.DataFrame:
     """Measure the finished run anew, with a copy of its cache."""
     place, lexicons = run.root / "results" / "sketch", run.root / "lexicons"
     if not (folder / "cache").exists():
@@ -101,13 +100,14 @@ def step(run: Project, folder: Path, **more: Any) -> pd.DataFrame:
         shutil.copy(run.root / ".cache" / "pairs" / "occurrences.sqlite", folder / "cache" / "pairs")
     files = {name: place / f"{name}.parquet" for name in ("captions", "pairs")}
     files |= {name: place / "color" / f"{name}.parquet" for name in ("ranking", "splits", "swapped", "prompts")}
-    fields = {
-        "dataset": "sketch", "composition": "color", "cache": folder / "cache", "nouns": lexicons / "nouns/birds.yaml",
-        "adjectives": [lexicons / f"adjectives/{name}.yaml" for name in ("color", "shape")],
-        "settings": {"shuffles": 2, "subgraphs": {"nodes": 3, "keep": 2000}},
-        "divergence": folder / "divergence.parquet", "summary": folder / "divergence.json", **files,
-    }  # fmt: skip
-    measure_splits.main(MeasureSplits(**fields | more))
+    files |= {"nouns": lexicons / "nouns/birds.yaml", "compounds": COMPOUNDS, **more}
+    adjectives = [lexicons / f"adjectives/{name}.yaml" for name in ("color", "shape")]
+    measure_splits.main(job(
+        input={**files, "adjectives": adjectives},
+        output={"divergence": folder / "divergence.parquet", "summary": folder / "divergence.json"},
+        wildcards={"composition": "color"}, dataset="sketch", cache=folder / "cache", model="en_core_web_sm", seed=seed,
+        settings={"shuffles": 2, "subgraphs": {"nodes": 3, "keep": 2000}},
+    ))  # fmt: skip
     return measured(folder)
 
 
@@ -211,7 +211,7 @@ def test_random_sides_have_as_many_captions_as_the_split() -> None:
             test = [draw.choice(own[i], asked, replace=False).tolist() for i in order[:n_test]]
             measured.append(divergences(*(weighing.totals(collect(side)) for side in (train, test))))
         every, counts = collect(own), np.full(n_test, asked)
-        random = measure_splits.random_sides(weighing, every, counts, 20, draw)
+        random = random_sides(weighing, every, counts, 20, draw)
         error = np.sqrt(random.var(axis=0) / 20 + np.var(measured, axis=0) / 20)
         assert (abs(random.mean(axis=0) - np.mean(measured, axis=0)) < 4 * error).all()
         alone.append(random.mean(axis=0))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.divergence.samples import Samples, read_samples
 from tests.specs.evaluated import refused
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.divergence.samples import Samples, read_samples
 
 names = st.text("abcé", max_size=2)
 NODES = 5

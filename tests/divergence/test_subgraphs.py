@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.divergence import subgraphs
+from compclip.divergence.samples import Samples, collect, from_bags
+from compclip.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
+from compclip.pairs.tree import Tree
 from tests.divergence.test_samples import Occurrence, weight
-from workflow_scripts.divergence import subgraphs
-from workflow_scripts.divergence.samples import Samples, collect, from_bags
-from workflow_scripts.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
-from workflow_scripts.pairs.tree import Tree
 
 ALL = 10**9
 

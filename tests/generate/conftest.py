@@ -9,10 +9,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.generate.generate_images import main
-from workflow_scripts.generate.steps import GenerateImages
+from compclip.core import tables
+from compclip.core.plugins import load
+from compclip.generate.config import KINDS
+from compclip.generate.generator import reads
+from compclip.io import read_json, read_table, write_table
+from tests.scripts import job
+from workflow_scripts.generate import generate_images
 
 HOME = "mine/color"
 
@@ -34,25 +37,22 @@ class Place:
         return self.root / "results" / "mine" / "color" / "generated" / "it"
 
     def generate(
-        self,
-        kind: str,
-        prompts: pd.DataFrame | None = None,
-        seed: int = 0,
-        contents: str | None = None,
-        **settings: Any,
+        self, kind: str, prompts: pd.DataFrame | None = None, seed: int = 0, contents: str = "", **settings: Any
     ) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """The step; gives its manifest and its summary."""
-        file = self.root / "results" / "mine" / "color" / "prompts.parquet"
+        """The script; gives its manifest and its summary."""
+        results = self.root / "results"
+        file = results / "mine" / "color" / "prompts.parquet"
         write_table(self.prompts if prompts is None else prompts, file, tables.PROMPTS)
-        main(
-            GenerateImages(
-                generator="it", kind=kind, settings=settings, prompts=file, composition="color", seed=seed,
-                threads=1, contents=contents or None,
-                tables=[self.root / "results" / "mine" / "images.parquet"], cache=self.root / "cache",
-                results=self.root / "results", manifest=self.target / "manifest.parquet",
-                folder=self.target / "images", summary=self.target / "summary.json",
-            )
+        made = {"manifest": "manifest.parquet", "folder": "images", "summary": "summary.json"}
+        of_rule = job(
+            {"prompts": file, "tables": [results / "mine" / f"{name}.parquet" for name in reads(load(KINDS, kind))]},
+            {key: self.target / name for key, name in made.items()},
+            wildcards={"composition": "color", "generator": "it"},
+            generator={"name": "it", "kind": kind, "options": settings}, contents=contents, seed=seed,
+            cache=self.root / "cache", results=results,
         )  # fmt: skip
+        of_rule.params.threads = 1
+        generate_images.main(of_rule)
         return read_table(self.target / "manifest.parquet", tables.MANIFEST), read_json(self.target / "summary.json")
 
 

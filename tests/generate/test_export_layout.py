@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from compclip.core import tables
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.generate.export_layout import BATCH, export_layout, words_of
+from compclip.io import read_json, read_table
 from tests.generate.conftest import Place, picture
 from tests.project import Project
-from workflow_scripts.core import tables
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.generate.export_layout import BATCH, main, words_of
-from workflow_scripts.generate.steps import ExportLayout
 
 # Captions that the layout could break: of the first image of train, of which another has no file.
 HOSTILE = ["a Yellow bird,\nwith wings", "the café bird’s belly", "red\ufffd\ufffdwing\rand feet", "!?", "é"]
@@ -30,10 +29,11 @@ class Exported:
     def __init__(self, run: Project, root: Path) -> None:
         self.results, self.place = root / "results", root / "results" / "sketch"
         shutil.copytree(run.root / "results" / "sketch" / "images", self.place / "images")
-        source, self.schemas = run.root / "results" / "sketch", {"captions": tables.CAPTIONS, "images": tables.IMAGES}
-        self.schemas |= {"color/splits": tables.SPLIT, "color/prompts": tables.PROMPTS}
-        self.read = {name: read_table(source / f"{name}.parquet", schema) for name, schema in self.schemas.items()}
-        train = self.read["color/splits"].query("split == 'train'")["image_id"].tolist()
+        source, schemas = run.root / "results" / "sketch", {"captions": tables.CAPTIONS, "images": tables.IMAGES}
+        self.read = {name: read_table(source / f"{name}.parquet", schema) for name, schema in schemas.items()}
+        for name, schema in (("splits", tables.SPLIT), ("prompts", tables.PROMPTS)):
+            self.read[name] = read_table(source / "color" / f"{name}.parquet", schema)
+        train = self.read["splits"].query("split == 'train'")["image_id"].tolist()
         self.first, self.without = train[:2]
         own = self.read["captions"]["image_id"] == self.first
         self.read["captions"].loc[own & (self.read["captions"]["caption_id"] < len(HOSTILE)), "text"] = HOSTILE
@@ -43,11 +43,8 @@ class Exported:
         self.read["images"] = images.reset_index(drop=True)
 
     def export(self) -> Path:
-        for name, table in self.read.items():
-            write_table(table, self.place / f"{name}.parquet", self.schemas[name])
-        inputs = {name.rpartition("/")[2]: self.place / f"{name}.parquet" for name in self.read}
         folder = self.place / "color" / "layout"
-        main(ExportLayout(**inputs, results=self.results, dataset="sketch", folder=folder))
+        export_layout(folder, **self.read, results=self.results, dataset="sketch")
         return folder
 
 
@@ -79,8 +76,8 @@ def read(folder: Path, part: str, captions: str | None = "captions.pickle") -> d
 @pytest.mark.parametrize("captions", ["captions.pickle", "captions_DAMSM.pickle", None])
 def test_models_train_on_train_and_draw_exactly_the_prompts(world: Exported, captions: str | None) -> None:
     folder = world.export() / "birds"
-    texts, prompts = world.read["captions"], world.read["color/prompts"]
-    split = world.read["color/splits"].set_index("image_id")["split"]
+    texts, prompts = world.read["captions"], world.read["prompts"]
+    split = world.read["splits"].set_index("image_id")["split"]
     train = read(folder / "train", "train", captions)
     assert {*train} == {*split.index[split == "train"]} - {world.without}
     assert {*read(folder / "train", "test", captions)} == {*split.index[split == "test_seen"]}
@@ -112,7 +109,7 @@ def test_all_folders_number_the_words_alike_and_links_may_move(world: Exported) 
 
 
 def test_samples_are_read_back_by_the_documented_renaming(world: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
-    layout, prompts = world.export(), world.read["color/prompts"]
+    layout, prompts = world.export(), world.read["prompts"]
     sampled = world.results.parent / "made"
     for number, (test, form) in enumerate(zip(tables.TESTS, ("_s-1_0.png", "_s-1_0_R_7.png", "_  0.png"), strict=True)):
         names = [*read(layout / "birds" / test, "test")]

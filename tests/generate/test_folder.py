@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.generate.config import Generator
+from compclip.generate.generators import folder
 from tests.generate.conftest import HOME, Place, make_prompts, picture
 from tests.specs.evaluated import refused
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.generate.config import Generator
-from workflow_scripts.generate.generators import folder
 
 
 def make(root: Path, names: list[str]) -> Path:
@@ -118,7 +118,6 @@ def test_no_files(place: Place) -> None:
     for settings, message in (
         ({"path": str(mine)}, r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name"),
         ({"path": str(place.root / "none")}, "none: no such folder of images"),
-        ({}, "settings: path: Field required; allowed keys: path"),
     ):
         with pytest.raises(UserError, match=message):
             place.generate("folder", **settings)

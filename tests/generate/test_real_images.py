@@ -6,12 +6,12 @@ from collections import Counter
 import pandas as pd
 import pytest
 
+from compclip.core import plugins
+from compclip.core.errors import UserError
+from compclip.generate.generate_images import summarize
+from compclip.generate.generators.shuffled import partners
 from tests.clip.test_imports import loaded
 from tests.generate.conftest import Place, make_prompts
-from workflow_scripts.core import plugins
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.generate.generate_images import summarise
-from workflow_scripts.generate.generators.shuffled import partners
 
 
 def test_photographs(place: Place) -> None:
@@ -30,7 +30,7 @@ def test_photographs(place: Place) -> None:
 def test_no_files(place: Place) -> None:
     with pytest.raises(UserError, match="generator it: no image for any of 2 prompts"):
         place.generate("photographs", make_prompts({"test_seen": ["s/none"]}))
-    with pytest.raises(UserError, match="has no prompt of the splits that it serves .test_seen, test_unseen"):
+    with pytest.raises(UserError, match="it: no prompt of the splits that it serves .test_seen, test_unseen"):
         place.generate("photographs", make_prompts({"test_swapped": ["s/1"]}))
     assert not place.target.exists() or list(place.target.iterdir()) == []
 
@@ -66,7 +66,7 @@ def test_partners_depend_only_on_the_seed_and_the_split() -> None:
 
 def test_the_summary_lists_few_names() -> None:
     manifest = make_prompts({"test_seen": [str(n) for n in range(60)]}).assign(path=None, status="missing")
-    summary = summarise(manifest)
+    summary = summarize(manifest)
     assert summary["missing"]["count"] == 120 and len(summary["missing"]["names"]) == 20
     assert json.dumps(summary)
 
@@ -74,6 +74,6 @@ def test_the_summary_lists_few_names() -> None:
 def test_no_source_and_no_kind_imports_torch_before_it_is_used() -> None:
     names = ["dataset.load_dataset", "generate.generate_images"]
     for package in ("dataset.sources", "generate.generators"):
-        names += [f"{package}.{name}" for name in plugins.available(f"workflow_scripts.{package}")]
-    modules = loaded("\n".join(f"import workflow_scripts.{name}" for name in names))
+        names += [f"{package}.{name}" for name in plugins.available(f"compclip.{package}")]
+    modules = loaded("\n".join(f"import compclip.{name}" for name in names))
     assert not {"torch", "open_clip", "diffusers", "transformers"} & modules

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from compclip.core import plugins, seeds, tables
+from compclip.dataset.sketch.world import ATTRIBUTES, SHAPES, Dice, Scene, draw_scene, make_world
+from compclip.generate import sketching
+from compclip.generate.config import KINDS
+from compclip.generate.generator import Context, Generated
+from compclip.generate.generators import blind, faithful, memorizer, unbound
+from compclip.generate.sketching import Statement, prompt_statements
+from compclip.io import check_table, read_table
 from tests.project import COMPOSITION, DATASET, Project
-from workflow_scripts.core import plugins, seeds, tables
-from workflow_scripts.core.io import check_table, read_table, write_table
-from workflow_scripts.dataset.sketch.world import ATTRIBUTES, SHAPES, Dice, Scene, draw_scene, make_world
-from workflow_scripts.generate import sketching
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import Context, Generated
-from workflow_scripts.generate.generators import blind, faithful, memorizer, unbound
-from workflow_scripts.generate.sketching import Statement, prompt_statements
 
-World = tuple[dict[str, Path], pd.DataFrame]
+World = tuple[dict[str, pd.DataFrame], pd.DataFrame]
 NAMES = ("faithful", "memorizer", "unbound", "blind")
 WORLD = make_world(0, 20)
 
@@ -127,18 +127,16 @@ def test_unbound_by_hand() -> None:
 
 
 @pytest.fixture(scope="module")
-def world(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(first_run: Project) -> World:
     """Tables and prompts of the small run; one prompt is swapped to what no bird can be."""
     place = first_run.root / "results" / DATASET
-    found = {name: place / f"{name}.parquet" for name in ("images", "pairs", "scenes", "facts")}
-    found |= {name: place / COMPOSITION / f"{name}.parquet" for name in ("splits", "swapped")}
+    found = {name: pd.read_parquet(place / f"{name}.parquet") for name in ("images", "pairs", "scenes", "facts")}
+    found |= {name: pd.read_parquet(place / COMPOSITION / f"{name}.parquet") for name in ("splits", "swapped")}
     prompts = read_table(place / COMPOSITION / "prompts.parquet", tables.PROMPTS)
-    swapped = read_table(found["swapped"], tables.SWAPPED)
+    swapped = found["swapped"]
     image, caption = prompts.query("split == 'test_swapped'")[["image_id", "caption_id"]].iloc[0]
     (changes,) = swapped.loc[(swapped["image_id"] == image) & (swapped["caption_id"] == caption), "changes"]
     changes[0]["new_adj"] = "plaid"
-    found["swapped"] = tmp_path_factory.mktemp("sketches") / "swapped.parquet"
-    write_table(swapped, found["swapped"], tables.SWAPPED)
     return found, prompts
 
 
@@ -165,8 +163,7 @@ def test_an_image_depends_only_on_its_prompt(name: str, world: World, tmp_path: 
 def test_generators_agree_on_what_the_prompt_does_not_state(world: World, tmp_path: Path) -> None:
     made = {name: run(name, world, tmp_path / name) for name in NAMES}
     found, prompts = world
-    facts, swapped = pd.read_parquet(found["facts"]), read_table(found["swapped"], tables.SWAPPED)
-    stated = prompt_statements(prompts, facts, swapped, "color")
+    stated = prompt_statements(prompts, found["facts"], found["swapped"], "color")
     for n, said in enumerate(stated):
         scenes = {name: made[name].scenes.iloc[n][list(ATTRIBUTES)].to_dict() for name in NAMES}
         drawable = [s for s in said if s.drawable]
@@ -185,7 +182,7 @@ def test_generators_agree_on_what_the_prompt_does_not_state(world: World, tmp_pa
 
 def test_the_memorizer_knows_only_train(world: World) -> None:
     context = Context(world[0], Path(), "", "color", 0)
-    splits, pairs = (pd.read_parquet(world[0][name]) for name in ("splits", "pairs"))
+    splits, pairs = world[0]["splits"], world[0]["pairs"]
     train = splits.loc[splits["split"] == "train", "image_id"]
     known = pairs[pairs["image_id"].isin(train)]
     assert 0 < len(known) < len(pairs) and len(train) < len(splits)

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core import tables
+from compclip.human.config import Sampling
+from compclip.human.tasks import KINDS, read_tasks
+from compclip.io import read_json, read_table, write_table
 from tests.project import COMPOSITION, DATASET, GENERATORS, Project
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_json, read_table, write_table
+from tests.scripts import job
 from workflow_scripts.human import sample_tasks
-from workflow_scripts.human.config import Sampling
-from workflow_scripts.human.steps import SampleTasks
-from workflow_scripts.human.tasks import KINDS, read_tasks
 
 CONSENT = "You get $5 & <thanks>\nWrite to me@example.org"
 # Four tasks of each split and generator, or of each split and two generators.
@@ -40,24 +40,29 @@ class Study:
         return [self.results / DATASET / COMPOSITION / "scores" / "0" / name for name in GENERATORS]
 
 
+def outputs(folder: Path) -> dict[str, Path]:
+    """Return the outputs of rules that make tasks for people."""
+    files = {"tasks": "tasks.parquet", "summary": "tasks.json", "pictures": "pictures", "label_studio": "label_studio"}
+    return {name: folder / file for name, file in files.items()}
+
+
 def make_study(
     results: Path, folder: Path, seed: int = 0, generators: tuple[str, ...] = GENERATORS, **settings: Any
 ) -> Study:
-    """Run the step ``sample_tasks``."""
+    """Run the script ``sample_tasks``."""
     place, ours = results / DATASET, results / DATASET / COMPOSITION
-    step = SampleTasks(
-        dataset=DATASET, composition=COMPOSITION, results=results, generators=list(generators),
+    reads = {
         **{name: place / f"{name}.parquet" for name in ("captions", "images", "pairs")},
         **{name: ours / f"{name}.parquet" for name in ("ranking", "swapped", "prompts")},
-        heldout=ours / "heldout.json",
-        manifests=[ours / "generated" / name / "manifest.parquet" for name in generators],
-        scores=[ours / "scores" / "0" / name for name in generators],
-        sampling=Sampling.model_validate(SETTINGS | settings), seed=seed, consent=CONSENT,
-        tasks=folder / "tasks.parquet", pictures=folder / "pictures", label_studio=folder / "label_studio",
-        summary=folder / "tasks.json",
-    )  # fmt: skip
-    sample_tasks.main(step)
-    return Study(results, folder, read_tasks(step.tasks), read_json(step.summary))
+        "heldout": ours / "heldout.json",
+        "manifests": [ours / "generated" / name / "manifest.parquet" for name in generators],
+        "scores": [ours / "scores" / "0" / name for name in generators],
+    }
+    sample_tasks.main(job(
+        reads, outputs(folder), wildcards={"composition": COMPOSITION}, dataset=DATASET, results=results, seed=seed,
+        generators=list(generators), sampling=Sampling.model_validate(SETTINGS | settings), consent=CONSENT,
+    ))  # fmt: skip
+    return Study(results, folder, read_tasks(folder / "tasks.parquet"), read_json(folder / "tasks.json"))
 
 
 @pytest.fixture(scope="session")

@@ -9,15 +9,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.core.errors import UserError
+from compclip.core.rounding import json_values
+from compclip.human.correlation import correlations, other_scores, run_scores
+from compclip.human.opinions import majorities, opinions_of, preferences, workers_of
+from compclip.human.tasks import KINDS, TASKS, prompt_key
+from compclip.io import read_json
 from tests.human.conftest import Study, simulate, written
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.rounding import json_values
+from tests.scripts import job
 from workflow_scripts.human import analyze
-from workflow_scripts.human.correlation import correlations, other_scores, run_scores
-from workflow_scripts.human.opinions import majorities, opinions_of, preferences, workers_of
-from workflow_scripts.human.steps import Analyze
-from workflow_scripts.human.tasks import KINDS, TASKS, prompt_key
+from workflow_scripts.human.study import read_scores
 
 PEOPLE, CARELESS, SURVEYS = 6, 2, 30
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).
@@ -25,7 +26,7 @@ STRENGTH = {"photographs": 1.0, "faithful": 0.5, "memorizer": 0.25}
 
 
 def score_of(study: Study) -> dict[tuple[Any, ...], float]:
-    return run_scores(study.tasks, study.scores)["expected_top1"]
+    return run_scores(read_scores(study.scores))["expected_top1"]
 
 
 def agreement(score: Any, known: Mapping[tuple[Any, ...], float]) -> Any:
@@ -72,12 +73,11 @@ def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory)
     return path
 
 
-def run_analysis(study: Study, answers: list[Path], folder: Path, **more: Any) -> dict[str, Any]:
-    step = {
-        "tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores, "bootstrap": 200,
-        "analysis": folder / "analysis", "summary": folder / "analysis.json",
-    }  # fmt: skip
-    analyze.main(Analyze(**(step | more)))
+def run_analysis(study: Study, answers: list[Path], folder: Path, **other: Path) -> dict[str, Any]:
+    reads = {"tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores}
+    writes = {"analysis": folder / "analysis", "summary": folder / "analysis.json"}
+    reads["other"] = list(other.values())
+    analyze.main(job(reads, writes, other=list(other), keep=0.75, bootstrap=200, seed=0))
     return read_json(folder / "analysis.json")
 
 
@@ -163,7 +163,7 @@ def test_correlations_equal_scipys(summary: dict[str, Any], large: Study, analyz
     for kind in ("match", "caption"):
         study = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
         shares = pd.read_csv(analyzed / "analysis" / "tasks.csv").set_index("task_id")["share"][study["task_id"]]
-        for name, scores in run_scores(study, large.scores).items():
+        for name, scores in run_scores(read_scores(large.scores)).items():
             score = [scores[row["generator_1"], *prompt_key(row)] for row in study.to_dict("records")]
             value = rows[kind, name, "image", "kendall"]["value"]
             assert value == pytest.approx(stats.kendalltau(score, shares)[0], abs=1e-6)
@@ -222,8 +222,7 @@ def test_another_score(large: Study, answers: Path, tmp_path: Path) -> None:
     table.to_csv(tmp_path / "other.csv", index=False)
     table.to_parquet(tmp_path / "other.parquet")
     assert other_scores(tmp_path / "other.csv") == other_scores(tmp_path / "other.parquet")
-    more = {"other_scores": {"upside": str(tmp_path / "other.csv")}, "bootstrap": 100}
-    rows = pd.DataFrame(run_analysis(large, [answers], tmp_path, **more)["correlations"])
+    rows = pd.DataFrame(run_analysis(large, [answers], tmp_path, upside=tmp_path / "other.csv")["correlations"])
     rows = rows.query("kind == 'match' and split == 'all' and level == 'image' and statistic == 'kendall'")
     by_score = rows.set_index("score")["value"]
     assert by_score["upside"] == pytest.approx(-by_score["expected_top1"])

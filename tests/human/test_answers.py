@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.human.answers import collect
 from tests.human.conftest import COLUMNS, written
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.human.answers import collect
 
 KINDS = {"t1": "perceptual", "t2": "match", "t3": "caption"}
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from workflow_scripts.human.correlation import STATISTICS, compare
+from compclip.human.correlation import STATISTICS, compare
 
 
 def _entries(n: int, random: np.random.Generator) -> pd.DataFrame:

@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from compclip.core.errors import UserError
+from compclip.core.tables import PAIRS, PROMPTS, SWAPPED
+from compclip.human.entries import make_trials
+from compclip.human.pictures import TILES, broken, read_picture
+from compclip.human.sample_tasks import allot, in_turns
+from compclip.human.tasks import ALL_KINDS, KINDS, shown_columns
+from compclip.io import read_json, read_table
+from compclip.plot.page import render
+from compclip.text.lexicon import load_lexicon
 from tests.conftest import ROOT
 from tests.human.conftest import CONSENT, SETTINGS, Study, make_study
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.split.split_worlds import pairs_table
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.tables import PAIRS, PROMPTS, SWAPPED
-from workflow_scripts.human.entries import make_trials
-from workflow_scripts.human.pictures import TILES, broken, read_picture
-from workflow_scripts.human.sample_tasks import allot, in_turns
-from workflow_scripts.human.tasks import ALL_KINDS, KINDS, shown_columns
-from workflow_scripts.plot.page import render
-from workflow_scripts.text.lexicon import load_lexicon
 
 COLORS = ROOT / "lexicons" / "adjectives" / "color.yaml"
 

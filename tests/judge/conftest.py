@@ -12,11 +12,13 @@ import pytest
 from PIL import Image
 from safetensors.torch import load_file
 
+from compclip.core import tables
+from compclip.io import read_table, write_table
+from compclip.judge.config import Training
 from tests.clip.conftest import PUBLISHED, RESNET, TINY, TRUNK, VIT, Model, model  # noqa: F401
+from tests.scripts import job
 from tests.split.split_worlds import captions_table, images_table
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import write_table
-from workflow_scripts.judge.steps import TrainJudge
+from workflow_scripts.job import Job
 
 COLORS = {
     "red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "yellow": (240, 220, 40),
@@ -32,14 +34,30 @@ TOGETHER = {
 Train = Callable[..., Path]
 
 
-def squares_step(squares: Path, place: Path, name: str, cache: str, **settings: Any) -> TrainJudge:
-    """Return the step that trains judge ``name`` in ``place`` on the squares."""
+def squares_settings(squares: Path, **settings: Any) -> dict[str, Any]:
+    """Return the settings of a training on the squares."""
     defaults = {"model": str(squares / "tiny.json"), "trainable": ["*"], "epochs": 2, "batch": 28, "lr": 0.01}
-    return TrainJudge(
-        captions=squares / "captions.parquet", images=squares / "images.parquet", splits=squares / "splits.parquet",
-        negatives=settings.pop("negatives", None), results=squares,
-        settings=defaults | settings, seed=0, threads=1, cache=place / cache, judge=place / name,
+    return defaults | settings
+
+
+def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: Any) -> Job:
+    """Return the job that trains judge ``name`` in ``place`` on the squares."""
+    files = {file: squares / f"{file}.parquet" for file in ("captions", "images", "splits")}
+    made = job(
+        files | {"negatives": settings.pop("negatives", [])}, {"judge": place / name}, cache=place / cache,
+        settings=squares_settings(squares, **settings), results=str(squares), halves=0, seed=0,
     )  # fmt: skip
+    made.params.threads = 1
+    return made
+
+
+def squares_material(squares: Path, settings: Training) -> Any:
+    """Return what a judge of these settings learns from."""
+    from compclip.judge.train_judge import find_material
+
+    schemas = {"captions": tables.CAPTIONS, "images": tables.IMAGES, "splits": tables.SPLIT}
+    read = {name: read_table(squares / f"{name}.parquet", schema) for name, schema in schemas.items()}
+    return find_material(**read, settings=settings, folder=squares)
 
 
 def assert_alike(start: Path, one: Path, several: Path) -> None:
@@ -56,12 +74,12 @@ def assert_alike(start: Path, one: Path, several: Path) -> None:
 
 def untrained(squares: Path, folder: Path, **settings: Any) -> Path:
     """Return the folder of the judge that a training with ``settings`` starts from."""
-    from workflow_scripts.clip.model import build, save_judge
-    from workflow_scripts.core.seeds import derive_seed
-    from workflow_scripts.judge.train_judge import read_material
+    from compclip.clip.model import build, save_judge
+    from compclip.core.seeds import derive_seed
 
-    step = squares_step(squares, folder, "judge", "cache", **settings)
-    save_judge(build(step.settings, read_material(step).texts, derive_seed(0, "train_judge")), "start", None, folder)
+    config = Training.model_validate(squares_settings(squares, **settings))
+    texts = squares_material(squares, config).texts
+    save_judge(build(config, texts, derive_seed(0, "train_judge")), "start", None, folder)
     return folder
 
 
@@ -104,7 +122,7 @@ def train(squares: Path, tmp_path: Path) -> Train:
     from workflow_scripts.judge.train_judge import main
 
     def run(name: str, cache: str = "cache", **settings: Any) -> Path:
-        main(squares_step(squares, tmp_path, name, cache, **settings))
+        main(squares_job(squares, tmp_path, name, cache, **settings))
         return tmp_path / name
 
     return run

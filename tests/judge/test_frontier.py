@@ -9,12 +9,12 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from workflow_scripts.clip.frontier import image_cut, text_cut
-from workflow_scripts.clip.model import construct
-from workflow_scripts.clip.sources import find_model
-from workflow_scripts.clip.text_tower import lengths
-from workflow_scripts.judge import feed
-from workflow_scripts.judge.training import choose_trainable, training_mode
+from compclip.clip.frontier import image_cut, text_cut
+from compclip.clip.model import construct
+from compclip.clip.sources import find_model
+from compclip.clip.text_tower import lengths
+from compclip.judge import feed
+from compclip.judge.training import choose_trainable, training_mode
 
 from .conftest import PUBLISHED, RESNET, TRUNK, VIT, Model, Train, untrained
 

@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import nn
 
+from compclip.clip.device import settle
+from compclip.clip.model import load_judge
 from tests.accelerator import accelerator, assert_same_embeddings
-from workflow_scripts.clip.device import settle
-from workflow_scripts.clip.model import load_judge
 
 from .conftest import PUBLISHED, Model, Train, assert_alike, untrained
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from compclip.clip.embed import encoding_code
+from compclip.core import code
+from compclip.judge import train_judge, training
+from compclip.judge.config import Training
 from tests.core.test_code import forget
-from tests.judge.conftest import Train, squares_step
-from workflow_scripts.clip.embed import encoding_code
-from workflow_scripts.core import code
-from workflow_scripts.judge import train_judge, training
+from tests.judge.conftest import Train, squares_material, squares_settings
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +46,10 @@ def identities() -> tuple[str, str]:
         ("clip/model.py", "fuse_conv_bn_eval(layer, norm)", "layer", False, True),
         ("judge/training.py", "logits = scale", "# A comment.\n    logits = scale", False, False),
         ("judge/training.py", '"""Return AdamW', '"""Make AdamW', False, False),
-        ("judge/train_judge.py", "dpi=120", "dpi=150", False, False),
-        ("judge/train_judge.py", '"seed": step.seed', '"seeds": step.seed', False, False),
+        ("judge/train_judge.py", '"train_on": config', '"trained": config', False, False),
         ("judge/config.py", "1e-4", "1e-5", False, False),
         ("clip/embed.py", "BATCHES_HELD = 16", "BATCHES_HELD = 8", False, False),
-        ("score/score_images.py", "def main(", "X = 1\n\n\ndef main(", False, False),
+        ("score/score_images.py", "def score_images(", "X = 1\n\n\ndef score_images(", False, False),
         ("split/wording.py", "\n    return ", "\n    repr(0)\n    return ", False, False),
     ],
 )
@@ -70,17 +70,17 @@ def test_a_finished_training_is_not_repeated(train: Train, monkeypatch: pytest.M
     """Its judge is made again from the checkpoint, without reading an image."""
     first = train("first", captions=2)
     monkeypatch.setattr(training, "clip_loss", None)
-    monkeypatch.setattr("workflow_scripts.judge.feed.read_pixels", None)
+    monkeypatch.setattr("compclip.judge.feed.read_pixels", None)
     again = train("again", captions=2)
     for file in first.iterdir():
         assert (again / file.name).read_bytes() == file.read_bytes(), file.name
 
 
-def test_inputs_and_settings_of_a_training_decide_its_key(squares: Path, tmp_path: Path) -> None:
+def test_inputs_and_settings_of_a_training_decide_its_key(squares: Path) -> None:
     def key(processes: int = 1, **settings: object) -> str:
-        step = squares_step(squares, tmp_path, "judge", "cache", **settings)
-        material = train_judge.read_material(step)
-        return train_judge.training_key(step, material, training.torch.device("cpu"), processes)
+        config = Training.model_validate(squares_settings(squares, **settings))
+        material = squares_material(squares, config)
+        return train_judge.training_key(material, config, 0, 1, training.torch.device("cpu"), processes)
 
     assert key() == key(device="cpu") == key(gpus=2)
     assert len({key(), key(lr=0.02), key(train_on="half"), key(processes=2), key(crop=None)}) == 5

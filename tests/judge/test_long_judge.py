@@ -9,18 +9,17 @@ import pytest
 import torch
 from PIL import Image
 
+from compclip.clip.config import ModelConfig
+from compclip.clip.model import build, load_judge, read_judge
+from compclip.clip.sources import find_model
+from compclip.clip.tokens import tokenize
+from compclip.core.errors import UserError
+from compclip.io import read_json
+from compclip.judge.config import JudgeConfig
+from compclip.specs.stretch import stretch, write_judge
 from tests.clip.conftest import clip_folder
 from tests.score import world
-from workflow_scripts.clip.model import build, load_judge, read_judge
-from workflow_scripts.clip.sources import find_model
-from workflow_scripts.clip.tokens import tokenize
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.judge.config import JudgeConfig
 from workflow_scripts.score import score_images
-from workflow_scripts.score.steps import ScoreImages
-from workflow_scripts.specs import stretch
-from workflow_scripts.specs.steps import Stretch
 
 from .conftest import VIT, Train
 
@@ -37,7 +36,8 @@ def stretched(folder: Path, length: int) -> Path:
     (folder / "short.json").write_text(json.dumps(SHORT))
     output = folder / f"judge{length}"
     short = clip_folder(folder / f"from{length}" / "short", SHORT)
-    stretch.main(Stretch(judge=f"local-dir:{short}", length=length, output=output))
+    built = build(ModelConfig(model=f"local-dir:{short}"), [], 0)
+    write_judge(stretch(built, length), f"short-{length}", None, {}, output)
     return output
 
 
@@ -69,9 +69,7 @@ def test_no_epochs_and_long_captions_are_read_whole(train: Train, results: Path,
 
     tables, summaries = [], []
     for name, used in (("long", folder), ("short", train("other", epochs=0, **settings(stretched(tmp_path, 77))))):
-        files = {"judge": used, "cache": tmp_path / "cache", "scores": tmp_path / name}
-        step = world.make_step(ScoreImages, results, "good", **files, threads=1, device="cpu", batch=8)
-        score_images.main(step)
+        score_images.main(world.make_job(results, "good", judge=used, scores=tmp_path / name, threads=1, batch=8))
         tables.append(pd.read_parquet(tmp_path / name / "test_unseen.parquet"))
         summaries.append(read_json(tmp_path / name / "summary.json"))
     assert summaries[0]["judge"] == "short-248" and summaries[0]["judge_hash"] == judge.hash

@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 import torch
 
+from compclip import io
+from compclip.core.tables import NEGATIVES
+from compclip.judge import training
+from compclip.judge.make_negatives import make_negatives
+from compclip.judge.training import clip_loss
+from tests.scripts import job
 from tests.split.stage import inputs, run
-from workflow_scripts.core import io
-from workflow_scripts.core.tables import NEGATIVES
-from workflow_scripts.judge import training
-from workflow_scripts.judge.make_negatives import adjectives_by_noun, main, make_negatives
-from workflow_scripts.judge.steps import MakeNegatives
-from workflow_scripts.judge.training import clip_loss
+from workflow_scripts.judge.make_negatives import main
 
 FREQUENCY = {"red": 500, "blue": 300, "orange": 200}
 FORMS = {word: word for word in FREQUENCY}
@@ -33,8 +34,7 @@ def tables(rows: list[tuple[str, int, str, str]]) -> tuple[pd.DataFrame, pd.Data
 
 def made(captions: pd.DataFrame, pairs: pd.DataFrame, count: int = 1, seed: int = 0) -> pd.DataFrame:
     ranked = [f"{word}_wing" for word in FREQUENCY]
-    of_noun = adjectives_by_noun(pairs, ranked)
-    return make_negatives(captions, pairs, ranked, of_noun, FORMS, {"wing"}, count, seed)
+    return make_negatives(captions, pairs, ranked, FORMS, {"wing"}, count, seed)
 
 
 def test_no_adjective_is_wrong_more_often_than_right() -> None:
@@ -72,8 +72,9 @@ def test_the_step_writes_the_table(tmp_path: Path) -> None:
     run("make_splits", folder)
     files = {name: folder / f"{name}.parquet" for name in ("captions", "images", "pairs", "ranking", "splits")}
     words = {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml"}
-    fields = {"dataset": "d", "composition": "color", "count": 2, "train_on": "all", "seed": 3}
-    main(MakeNegatives(**files, **words, **fields, negatives=folder / "negatives.parquet"))
+    settings = {"dataset": "d", "hard_negatives": 2, "train_on": "all", "halves": 0, "seed": 3}
+    output = {"negatives": folder / "negatives.parquet"}
+    main(job(files | words, output, wildcards={"composition": "color"}, **settings))
     assert len(io.read_table(folder / "negatives.parquet", NEGATIVES)) > 20
 
 

@@ -1,6 +1,5 @@
 """Several processes train as one."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,31 +9,36 @@ import pytest
 import torch
 from torch import nn
 
+from compclip.clip.device import find_device
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.judge.parallel import Group, joined, own_device, synchronise_norms
 from tests.judge import two_processes
-from workflow_scripts.clip.device import find_device
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
 
 from .conftest import TOGETHER, Model, Train, assert_alike, untrained
+
+RULE = """
+rule two_processes:
+    input: **{files}, pretraining=[]
+    output: whole=directory("whole"), cut=directory("cut")
+    log: "judge.log"
+    params: processes=2, settings={settings}, results="{squares}", halves=0, seed=0, threads=1
+    script: "{script}"
+"""
 
 
 @pytest.mark.slow
 def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, tmp_path: Path) -> None:
-    """With torchrun on the CPU, on a model without batch norms; a killed training resumes to the same bytes."""
+    """As a rule on the CPU, on a model without batch norms; a killed training resumes to the same bytes."""
     settings = {"model": model("vit"), **TOGETHER}
     one = train("one", negatives=squares / "negatives.parquet", **settings)
-    options = {
-        "negatives": f"{squares}/negatives.parquet",
-        "captions": f"{squares}/captions.parquet", "images": f"{squares}/images.parquet",
-        "splits": f"{squares}/splits.parquet", "results": str(squares), "seed": 0, "threads": 1,
-        "settings": {**settings, "gpus": 2}, "place": str(tmp_path),
-    }  # fmt: skip
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    files = {name: f"{squares}/{name}.parquet" for name in ("captions", "images", "splits", "negatives")}
+    script = Path(__file__).with_name("two_processes.py")
+    rule = RULE.format(files=files, settings={**settings, "gpus": 2}, squares=squares, script=script)
+    (tmp_path / "Snakefile").write_text(rule)
     done = subprocess.run(
-        [*command, str(Path(__file__).with_name("two_processes.py")), json.dumps(options)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, cwd=tmp_path, capture_output=True,
-        text=True, timeout=120, check=False,
+        [sys.executable, "-m", "snakemake", "--cores", "2"], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     whole, cut = tmp_path / "whole", tmp_path / "cut"

@@ -8,10 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.clip.device import check_precision
-from workflow_scripts.clip.vision import open_clip
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.training import clip_loss, in_batch_accuracy, rate
+from compclip.clip.device import check_precision
+from compclip.clip.vision import open_clip
+from compclip.core.errors import UserError
+from compclip.judge.training import clip_loss, in_batch_accuracy, rate
 
 
 def test_loss_is_open_clips() -> None:

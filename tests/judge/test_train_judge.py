@@ -12,15 +12,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from workflow_scripts.clip.model import build, judge_hash, load_judge, read_judge
-from workflow_scripts.core.digests import record
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge import checkpoint, training
-from workflow_scripts.judge.config import JudgeConfig
+from compclip.clip.model import build, judge_hash, load_judge, read_judge
+from compclip.core.digests import record
+from compclip.core.errors import UserError
+from compclip.judge import checkpoint, training
+from compclip.judge.config import JudgeConfig
 
 from .conftest import Train, untrained
 
-FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "loss.png", "manifest.json")
+FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "manifest.json")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -124,7 +124,7 @@ def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> 
     ("settings", "message"),
     [
         ({"trainable": ["text.*", "visual.layer9*"]}, r"trainable: 'visual\.layer9\*' matches no parameter; .* logit_"),
-        ({"model": "RN999"}, r"model: unknown 'RN999'; use one of birds, sketch.*workflow_scripts\.clip\.model\)"),
+        ({"model": "RN999"}, r"model: unknown 'RN999'; use one of birds, sketch.*compclip\.clip\.model\)"),
         ({"model": "RN50", "pretrained": "nothing"}, r"pretrained: 'nothing' is neither .* of RN50; its tags: openai"),
         ({"gpus": 2, "device": "cpu"}, r"gpus: 2, but started as 1 processes; start it by torchrun"),
     ],

@@ -1,33 +1,34 @@
-"""What two processes of test_parallel run: a gradient of half a batch and, by torchrun, a training.
+"""What two processes of test_parallel run: a gradient of half a batch and, as the script of a rule, a training.
 
-The training is run whole, then killed in its second epoch and resumed. The argument is a JSON text: the step's options
-without cache and judge, and ``place``, the folder of both.
+The training is run whole, then killed in its second epoch and resumed.
 """
 
-import json
-import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 import torch
 from torch import nn
 
-from workflow_scripts.clip.device import settle
-from workflow_scripts.core import cli
-from workflow_scripts.judge import checkpoint, train_judge, training
-from workflow_scripts.judge.parallel import Group, joined
-from workflow_scripts.judge.steps import TrainJudge
+from compclip.judge import checkpoint, training
+from compclip.judge.parallel import Group, joined
+from workflow_scripts.job import Job, run
+from workflow_scripts.judge import train_judge
 
 
 class Killed(Exception):
     pass
 
 
-def main(group: Group, options: dict, place: Path) -> None:
-    def run(name: str) -> None:
-        step = TrainJudge(**options, cache=place / f"{name}_cache", judge=place / name)
-        train_judge.train_judge(step, torch.device("cpu"), group)
+def train_twice(job: Job, group: Group) -> None:
+    def train(name: str) -> None:
+        folder = getattr(job.output, name)
+        params = SimpleNamespace(**vars(job.params) | {"cache": Path(f"{name}_cache")})
+        train_judge.main(replace(job, output=SimpleNamespace(judge=folder), params=params))
 
-    run("whole")
+    train("whole")
     real, checkpoint.EVERY = training.clip_loss, 0
     losses = 0
 
@@ -40,12 +41,19 @@ def main(group: Group, options: dict, place: Path) -> None:
 
     training.clip_loss = dying
     try:
-        run("cut")
+        train("cut")
     except Killed:
         group.wait()
     training.clip_loss = real
-    assert not (place / "cut").exists()
-    run("cut")
+    assert not job.output.cut.exists()
+    train("cut")
+
+
+def main(job: Job) -> None:
+    # A process can join only once.
+    with joined(2, torch.device("cpu"), "judge.gpus") as together, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_judge, "joined", lambda *_: nullcontext(together))
+        train_twice(job, together)
 
 
 def gradients_of_a_half(rank: int, folder: str, rows: torch.Tensor) -> None:
@@ -61,9 +69,4 @@ def gradients_of_a_half(rank: int, folder: str, rows: torch.Tensor) -> None:
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    settle(given["threads"])
-    folder = Path(given.pop("place"))
-    cli.start_logging(folder / "judge.log")
-    with joined(2, torch.device("cpu"), "judge.gpus") as together:
-        main(together, given, folder)
+    run(main)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.text.lexicon import Lexicon, load_lexicon
+from compclip.pairs.engine import Extractor, decode
+from compclip.text.lexicon import Lexicon, load_lexicon
 
 LEXICONS = Path(__file__).resolve().parents[2] / "lexicons"
 MODEL = "en_core_web_sm"

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import write_table
-from workflow_scripts.core.tables import CAPTIONS, PAIRS
-from workflow_scripts.pairs.draft_nouns import DraftNouns, draft, main
-from workflow_scripts.text.lexicon import load_lexicon
+from compclip.core.errors import UserError
+from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.io import write_table
+from compclip.pairs.draft_nouns import DraftNouns, draft, main
+from compclip.text.lexicon import load_lexicon
 
 
 def tables(rows: list[tuple[str, str, str, str]]) -> tuple[pd.DataFrame, pd.DataFrame]:

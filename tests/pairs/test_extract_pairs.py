@@ -1,24 +1,28 @@
 """The step: rows, counts, bad input, and results that do not depend on batches, processes or the cache."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.io import empty_table, read_json, read_table, write_table
+from compclip.pairs import extract_pairs as library
+from compclip.pairs.engine import Extractor, decode
+from compclip.text import parsing
+from compclip.text.language import load_language
+from compclip.text.lexicon import COMPOUNDS, load_lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_table
-from workflow_scripts.core.tables import CAPTIONS, PAIRS
+from tests.scripts import job
+from workflow_scripts.job import Job
 from workflow_scripts.pairs import extract_pairs, extract_shard
-from workflow_scripts.pairs.config import Parsing
-from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.pairs.steps import ExtractPairs, ExtractShard
-from workflow_scripts.text import parsing
-from workflow_scripts.text.language import load_language
-from workflow_scripts.text.lexicon import load_lexicon
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"
@@ -35,11 +39,16 @@ def captions(texts: list[str]) -> pd.DataFrame:
     ).astype({"class_id": "str"})  # fmt: skip
 
 
-def step(folder: Path, processes: int = 1, cache: str = "cache") -> ExtractPairs:
-    files = {name: folder / f"{name}.parquet" for name in ("captions", "pairs")}
-    adjectives = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
-    words = {"adjectives": adjectives, "nouns": LEXICONS / "nouns" / "birds.yaml", "parsing": Parsing(model=MODEL)}
-    return ExtractPairs(**files, **words, processes=processes, cache=folder / cache, summary=folder / "pairs.json")
+def step(folder: Path, processes: int = 1, cache: str = "cache", extracted: Sequence[Path] = ()) -> Job:
+    lexicons = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
+    return job(
+        input={
+            "captions": folder / "captions.parquet", "adjectives": lexicons, "nouns": LEXICONS / "nouns" / "birds.yaml",
+            "compounds": COMPOUNDS, "extracted": extracted,
+        },
+        output={"pairs": folder / "pairs.parquet", "summary": folder / "pairs.json"},
+        threads=processes, model=MODEL, cache=folder / cache,
+    )  # fmt: skip
 
 
 def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache") -> tuple[pd.DataFrame, dict]:
@@ -96,7 +105,7 @@ def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 5)
     results = set()
     for name, processes, batch in (("cold", 1, 4096), ("cold", 1, 4096), ("other", 2, 3)):
-        monkeypatch.setattr(extract_pairs, "BATCH", batch)
+        monkeypatch.setattr(library, "BATCH", batch)
         run(tmp_path, captions(TEXTS * 2), processes, cache=name)
         results.add((tmp_path / "pairs.parquet").read_bytes() + (tmp_path / "pairs.json").read_bytes())
     assert len(results) == 1
@@ -104,22 +113,22 @@ def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
 
 def shards_of(folder: Path, shards: int) -> list[Path]:
     """The shards of the captions that ``run`` wrote, each made alone."""
-    common = {name: value for name, value in step(folder) if name not in ("extracted", "pairs", "summary")}
     files = [folder / f"{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)]
     for shard, found in enumerate(files, 1):
-        extract_shard.main(ExtractShard(**common, shard=shard, shards=shards, found=found))
+        number = SimpleNamespace(shard=str(shard), shards=str(shards))
+        extract_shard.main(replace(step(folder), output=SimpleNamespace(found=found), wildcards=number))
     return files
 
 
 def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
     """Captions repeat in other shards, one is blank; some shards have no pairs, or no captions."""
-    monkeypatch.setattr(extract_pairs, "Extractor", lambda *_: extractor)
-    monkeypatch.setattr(extract_pairs, "BATCH", 4)
+    monkeypatch.setattr(library, "Extractor", lambda *_: extractor)
+    monkeypatch.setattr(library, "BATCH", 4)
     run(tmp_path, captions([*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long"]))
     outputs = [tmp_path / "pairs.parquet", tmp_path / "pairs.json"]
     whole = [path.read_bytes() for path in outputs]
     for shards in (1, 3, 10):
-        extract_pairs.main(step(tmp_path).model_copy(update={"extracted": shards_of(tmp_path, shards)}))
+        extract_pairs.main(step(tmp_path, extracted=shards_of(tmp_path, shards)))
         assert [path.read_bytes() for path in outputs] == whole
 
 

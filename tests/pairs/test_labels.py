@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.pairs import KINDS, count, ratios, read_labels, with_texts
+from compclip.text.lexicon import load_lexicon
 from tests.pairs.conftest import LEXICONS
-from workflow_scripts.text.lexicon import load_lexicon
 
 HERE = Path(__file__).parent
 OWN = read_labels(HERE / "labels.jsonl")

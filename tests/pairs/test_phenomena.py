@@ -2,9 +2,9 @@
 
 import pytest
 
+from compclip.pairs.engine import Extractor, decode
+from compclip.text.lexicon import load_lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
-from workflow_scripts.pairs.engine import Extractor, decode
-from workflow_scripts.text.lexicon import load_lexicon
 
 # The pairs of each caption; those whose relation is not told are adjacent.
 CASES = {

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import RANKING
-from workflow_scripts.pairs import config
-from workflow_scripts.pairs.rank_pairs import rank
-from workflow_scripts.text.lexicon import Lexicon
+from compclip.core.errors import UserError
+from compclip.core.tables import RANKING
+from compclip.io import check_table
+from compclip.pairs import config
+from compclip.pairs.rank_pairs import rank_pairs
+from compclip.text.lexicon import Lexicon
 
 COLORS = Lexicon("color", {"red": "red", "blue": "blue", "tan": "tan"})
 PARTS = Lexicon("birds", {"wing": "wing", "wings": "wing", "bill": "bill", "eye": "eye"})
@@ -34,7 +34,7 @@ TABLE = pairs(
 
 
 def test_ranking_by_hand():
-    ranking = rank(TABLE, COLORS, PARTS, Selection())
+    ranking = rank_pairs(TABLE, COLORS, PARTS, Selection())
     # The disputed are left out; red bird has no noun of the lexicon; 3 and 3 tie, blue wing before red bill.
     assert ranking[["adjective", "noun", "count", "images", "rank"]].to_numpy().tolist() == [
         ["red", "wing", 5, 3, 1], ["blue", "wing", 3, 2, 2], ["red", "bill", 3, 2, 3], ["tan", "eye", 1, 1, 4],
@@ -56,21 +56,21 @@ def test_ranking_by_hand():
     ],
 )
 def test_selection(settings, nouns, ranked):
-    ranking = rank(TABLE, COLORS, nouns, Selection(**settings))
+    ranking = rank_pairs(TABLE, COLORS, nouns, Selection(**settings))
     assert ", ".join(ranking["adjective"] + " " + ranking["noun"]) == ranked
     assert ranking["percentile"].iloc[0] == pytest.approx(50 / len(ranking))
 
 
 def test_pairs_of_selected_words_are_ranked_though_they_select_nothing():
     table = pairs(("red wing", "adjacent", 5), ("blue bill", "adjacent", 4), ("blue wing", "adjacent", 1))
-    ranking = rank(table, COLORS, PARTS, Selection(pairs=2))
+    ranking = rank_pairs(table, COLORS, PARTS, Selection(pairs=2))
     assert ["blue", "wing"] in ranking[["adjective", "noun"]].to_numpy().tolist()
 
 
 def test_the_order_of_the_rows_does_not_matter():
     shuffled = TABLE.sample(frac=1, random_state=1)
-    expected = rank(TABLE, COLORS, PARTS, Selection())
-    pd.testing.assert_frame_equal(rank(shuffled, COLORS, PARTS, Selection()), expected)
+    expected = rank_pairs(TABLE, COLORS, PARTS, Selection())
+    pd.testing.assert_frame_equal(rank_pairs(shuffled, COLORS, PARTS, Selection()), expected)
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_the_order_of_the_rows_does_not_matter():
 )
 def test_nothing_to_rank(table, adjectives, min_count, message):
     with pytest.raises(UserError, match=message):
-        rank(table, adjectives, PARTS, Selection(min_count=min_count))
+        rank_pairs(table, adjectives, PARTS, Selection(min_count=min_count))

@@ -5,9 +5,9 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.pairs.engine import decode_tree
-from workflow_scripts.pairs.tree import Tree
-from workflow_scripts.text.language import installed_name
+from compclip.pairs.engine import decode_tree
+from compclip.pairs.tree import Tree
+from compclip.text.language import installed_name
 
 from .conftest import MODEL
 

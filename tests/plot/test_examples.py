@@ -9,9 +9,10 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.plot.examples import choose_examples, mark, spread, swapped_spans
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.plot.examples import mark, read_examples, spread, swapped_spans
+from workflow_scripts.layout import Layout
+from workflow_scripts.report.artifacts import read_generated, read_tables
 
 
 def most_of(counts: Counter[str], there: Counter[str]) -> bool:
@@ -75,7 +76,8 @@ def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
 
 def test_every_swap_marks_its_pairs(results: Path) -> None:
     layout = Layout(results, DATASET, COMPOSITION)
-    swaps, unseen = read_examples(layout, GENERATORS, "0", 12, 0)
+    tables = read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
+    swaps, unseen = choose_examples(read_generated(layout, GENERATORS, "0"), 12, np.random.default_rng(0), **tables)
     changes = pd.read_parquet(layout.place / "swapped.parquet").set_index(["image_id", "swapped_text"])["changes"]
     assert len({example.image_id for example in swaps}) == 12 and len(unseen) == 6
     for example in swaps:

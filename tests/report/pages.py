@@ -5,9 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.project import COMPOSITION, DATASET, GENERATORS
+from tests.scripts import job
 from workflow_scripts.report import make_page
-from workflow_scripts.report.steps import MakePage
 
+# What rules tell of the small run.
+RUN = {
+    "dataset": DATASET, "compositions": [COMPOSITION], "generators": list(GENERATORS), "judges": ["0"], "fid": [],
+    "reference": "faithful", "health": 0.5,
+}  # fmt: skip
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
 
@@ -55,13 +60,13 @@ def place_of(results: Path) -> Path:
 
 
 def write_page(results: Path, **more: Any) -> str:
-    """Write the page of the small run's results and return it. more: settings of the step that differ."""
-    generators = [{"name": name, "kind": name} for name in GENERATORS]
-    settings: dict[str, Any] = {
-        "compositions": [COMPOSITION], "generators": list(GENERATORS), "oracle": list(GENERATORS), "judges": ["0"],
-        "reference": "faithful", "examples": 12, "split": {"method": "pairs"}, "about": {"faithful": "draws what <b>"},
-        "judge": {"train_on": "half", "model": "</pre><script>"}, "generate": {"generators": generators},
+    """Write the page of the small run's results and return it. more: params that differ, or ``generate``."""
+    generate = more.pop("generate", {"generators": [{"name": name, "kind": name} for name in GENERATORS]})
+    judge = {"train_on": "half", "model": "</pre><script>"}
+    params: dict[str, Any] = RUN | {
+        "results": results, "seed": 0, "examples": 12, "about": {"faithful": "draws what <b>"}, "sections": [],
+        "source": "table", "settings": {"split": {"method": "pairs"}, "judge": judge, "generate": generate},
     } | more  # fmt: skip
-    page = results / "report.html"
-    make_page.main(MakePage(results=results, dataset=DATASET, seed=0, page=page, **settings))
-    return page.read_text(encoding="utf-8")
+    tables = {"scores": results / "scores.parquet", "comparisons": results / "comparisons.csv"}
+    make_page.main(job(tables if params["generators"] else {}, {"page": results / "report.html"}, **params))
+    return (results / "report.html").read_text(encoding="utf-8")

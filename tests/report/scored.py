@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.report.table import Scored
+from compclip.core.tables import TESTS
+from compclip.report.table import Scored
 
 # The chance of a right adjective on seen, unseen and swapped.
 SKILLS = {

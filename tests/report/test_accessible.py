@@ -9,12 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.compun.test_compun_page import make_page as make_compun_page
+from compclip.core.code import ROOT
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import write_table
 from tests.project import COMPOSITION, DATASET, Project
 from tests.report.pages import write_page
-from workflow_scripts.core.code import ROOT
 
-STYLE = (ROOT / "workflow_scripts/plot/templates/style.css").read_text()
+STYLE = (ROOT / "compclip/plot/templates/style.css").read_text()
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SWITCHES = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
@@ -65,16 +66,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def pages(results: Path, first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(results: Path, first_run: Project) -> dict[str, Path]:
     """A page of each kind."""
-    folder = tmp_path_factory.mktemp("pages")
     write_page(results)
-    make_compun_page(folder / "compun")
     return {
         "report": results / "report.html",
         "entries": results / "entries.html",
         "specs": first_run.root / "results" / "specs.html",
-        "compun": folder / "compun" / "compun.html",
+        "compun": first_run.root / "results" / "compun.html",
     }
 
 
@@ -134,9 +133,10 @@ def press_tab_through(page: Any) -> None:
 def test_keys_reach_all_of_the_report(open_page: Callable[..., Any], results: Path, tmp_path: Path) -> None:
     place = shutil.copytree(results, tmp_path / "results")
     shutil.copytree(place / DATASET / COMPOSITION, place / DATASET / "shape")
-    for name in ("table", "comparisons"):
-        rows = pd.read_csv(place / f"{name}.csv")
-        pd.concat([rows, rows.assign(composition="shape")]).to_csv(place / f"{name}.csv", index=False)
+    scores, comparisons = pd.read_parquet(place / "scores.parquet"), pd.read_csv(place / "comparisons.csv")
+    write_table(pd.concat([scores, scores.assign(composition="shape")]), place / "scores.parquet", MEASUREMENTS)
+    both = pd.concat([comparisons, comparisons.assign(composition="shape")])
+    both.to_csv(place / "comparisons.csv", index=False)
     write_page(place)
     for file in [*(place / "figures").glob(f"{DATASET}_{COMPOSITION}_*")]:
         shutil.copy(file, file.with_name(file.name.replace(COMPOSITION, "shape", 1)))

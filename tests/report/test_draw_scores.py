@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 
+from compclip.plot.drawing import COLORS, save, style
+from compclip.plot.labels import SPLIT_LOOKS, pair_words
+from compclip.plot.page import described
+from compclip.report.draw_scores import draw_gaps, draw_loss, draw_pairs, draw_scores
+from compclip.report.rows import against_seen, main_rows, of_kind, of_measure
 from tests.plot.overlapping import overlapping
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_MARKS, pair_words
-from workflow_scripts.plot.page import described
-from workflow_scripts.report.draw_scores import COLORS, draw_gaps, draw_loss, draw_pairs, draw_scores
-from workflow_scripts.report.rows import against_seen, beyond_reference, main_rows, of_measure
 
 Tables = dict[str, pd.DataFrame]
 
@@ -36,18 +38,27 @@ class ShiftedLayout(ConstrainedLayoutEngine):
 
 @pytest.fixture(scope="module")
 def tables(results: Path) -> Tables:
-    named = {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons", "pairs")}
+    named = {name: pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons", "pairs")}
     return named | {"log": pd.read_csv(results / DATASET / COMPOSITION / "judges" / "0" / "log.csv")}
 
 
-def gaps(tables: Tables, rows: int | None = None) -> Figure:
-    exact = of_measure(tables["comparisons"], "exact").head(rows)
-    return draw_gaps(against_seen(exact), beyond_reference(exact), "exact", 0)
+def gaps(tables: Tables, count: int | None = None) -> Figure:
+    rows = of_measure(tables["comparisons"], "r_precision").head(count)
+    return draw_gaps(against_seen(rows), of_kind(rows, "beyond"), "r_precision", 0)
+
+
+def of_splits(axes: Axes) -> list[Line2D]:
+    """The marks of splits in a panel."""
+    return [line for line in axes.lines if line.get_marker() in {mark for _, _, mark in SPLIT_LOOKS.values()}]
+
+
+def values(lines: list[Line2D]) -> list[float]:
+    return sorted(x for line in lines for x in line.get_xdata())
 
 
 # Each figure, and the same without anything to draw.
 FIGURES: dict[str, tuple[Callable[[Tables], Figure], Callable[[Tables], Figure]]] = {
-    "scores": (lambda t: draw_scores(t["table"], "faithful", 0), lambda t: draw_scores(t["table"].head(0), None, 0)),
+    "scores": (lambda t: draw_scores(t["scores"], "faithful", 0), lambda t: draw_scores(t["scores"].head(0), None, 0)),
     "gaps": (gaps, lambda t: gaps(t, 0)),
     "pairs": (lambda t: draw_pairs(t["pairs"], 0), lambda t: draw_pairs(t["pairs"].head(0), 0)),
     "loss": (lambda t: draw_loss([t["log"]], 0), lambda t: draw_loss([t["log"].drop(columns="loss")], 0)),
@@ -83,37 +94,36 @@ def test_last_digits_of_the_layout_do_not_reach_the_file(tables: Tables, tmp_pat
 
 
 def test_scores_without_an_interval_are_drawn(tables: Tables, tmp_path: Path) -> None:
-    table = tables["table"].copy()
-    table.loc[0, ["exact", "exact_low", "exact_high"]] = float("nan")
-    save(draw_scores(table, None, 0), tmp_path / "scores.svg", "scores")
+    scores = tables["scores"].copy()
+    scores.loc[0, ["value", "low", "high"]] = float("nan")
+    save(draw_scores(scores, None, 0), tmp_path / "scores.svg", "scores")
     assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
 
 
 def test_both_scores_are_beside_each_other(tables: Tables) -> None:
-    table = tables["table"].copy()
-    table.loc[0, ["exact", "exact_low", "exact_high"]] = 0.0  # at the edge
+    scores = tables["scores"].copy()
+    scores.loc[0, ["value", "low", "high"]] = 0.0  # at the edge
     with style():
-        figure = draw_scores(table, "faithful", 0)
+        figure = draw_scores(scores, "faithful", 0)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["R-precision, %", "adjective accuracy, %"]
-    shown = main_rows(table).query("judge != 'oracle'")
-    for axes, column in zip(figure.axes, ("exact", "adjective"), strict=True):
-        marks = [line for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
-        assert sorted(line.get_xdata()[0] for line in marks) == pytest.approx(sorted(100 * shown[column]))
-        assert not any(line.get_clip_on() for line in marks)
-        labels = [line.get_label() for line in axes.lines]
-        assert labels.count("reference: faithful") == (shown["generator"] != "faithful").sum()
-        assert labels.count("chance") == 1
+    for axes, measure in zip(figure.axes, ("r_precision", "adjective_accuracy"), strict=True):
+        shown = of_measure(main_rows(scores), measure)
+        assert values(of_splits(axes)) == pytest.approx(sorted(100 * shown["value"]))
+        assert not any(line.get_clip_on() for line in of_splits(axes))
+        (reference,) = [line for line in axes.lines if line.get_label() == "reference: faithful"]
+        assert len(reference.get_xdata()) == (shown["generator"] != "faithful").sum()
+        assert set(reference.get_ydata()) < {y for line in of_splits(axes) for y in line.get_ydata()}
+        assert [line.get_label() for line in axes.lines].count("chance") == 1
     assert {text.get_text() for text in figure.axes[0].texts} == set(GENERATORS)
 
 
 def test_falls_are_beside_those_beyond_the_reference(tables: Tables) -> None:
-    exact = of_measure(tables["comparisons"], "exact")
+    compared = of_measure(tables["comparisons"], "r_precision")
     with style():
         figure = gaps(tables)
-    for axes, rows in zip(figure.axes, (against_seen(exact), beyond_reference(exact)), strict=True):
-        drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() in SPLIT_MARKS.values()]
-        assert sorted(drawn) == pytest.approx(sorted(100 * rows["difference"])) and drawn
-    assert len(draw_gaps(against_seen(exact), exact.head(0), "exact", 0).axes) == 1
+    for axes, rows in zip(figure.axes, (against_seen(compared), of_kind(compared, "beyond")), strict=True):
+        assert values(of_splits(axes)) == pytest.approx(sorted(100 * rows["difference"])) != []
+    assert len(draw_gaps(against_seen(compared), compared.head(0), "r_precision", 0).axes) == 1
 
 
 def test_pairs_have_a_dot_for_each_generator(tables: Tables) -> None:
@@ -121,14 +131,12 @@ def test_pairs_have_a_dot_for_each_generator(tables: Tables) -> None:
     with style():
         axes = draw_pairs(table, 0).axes
     for named, panel, split in zip(axes[::2], axes[1::2], ("test_unseen", "test_swapped"), strict=True):
-        rows = table[(table["split"] == split) & table["adjective_fall"].notna()]
+        rows = table[(table["split"] == split) & table["adjective_accuracy_fall"].notna()]
         # The greatest fall is on top.
-        ranked = rows.groupby("pair")["adjective_fall"].mean().sort_values(kind="stable").index
+        ranked = rows.groupby("pair")["adjective_accuracy_fall"].mean().sort_values(kind="stable").index
         names = [label.get_text().partition(" (")[0] for label in named.get_yticklabels()]
         assert names == [pair_words(pair) for pair in ranked]
         dots = [line for line in panel.lines if line.get_label() in GENERATORS]
-        assert sorted(x for line in dots for x in line.get_xdata()) == pytest.approx(
-            sorted(100 * rows["adjective_fall"])
-        )
+        assert values(dots) == pytest.approx(sorted(100 * rows["adjective_accuracy_fall"]))
     many = pd.concat([table.assign(generator=f"g{n}") for n in range(len(COLORS) + 2)])
     assert "2 more generators are in pairs.csv" in " ".join(draw_pairs(many, 0).get_supxlabel().split())

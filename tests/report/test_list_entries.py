@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core import tables
+from compclip.io import read_table
+from compclip.report import list_entries
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_table
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.report import list_entries
+from workflow_scripts.layout import Layout
 
 
 @pytest.fixture(scope="module")

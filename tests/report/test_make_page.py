@@ -8,12 +8,14 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
+from compclip.core import tables
+from compclip.io import empty_table, read_json, read_table, write_json, write_table
+from compclip.plot.labels import SPLIT_NAMES, interval, percent
+from compclip.report.measures import COMPARED
+from compclip.report.rows import main_rows
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_json, write_table
-from workflow_scripts.plot.labels import SPLIT_NAMES, interval, percent
-from workflow_scripts.report.rows import main_rows
+from tests.report.test_make_table import run as make_tables
 
 HOSTILE = "<script>alert(1)</script> & <b>"
 
@@ -64,13 +66,11 @@ def test_captions_are_escaped(copied: Path) -> None:
 def test_every_number_has_its_interval(page: Page, results: Path) -> None:
     """Scores by both judges, their narrower intervals, and differences, as the tables have them."""
     rows = [row for row in page.rows if row[0] in GENERATORS]
-    table, comparisons = (pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons"))
-    for row in main_rows(table).itertuples():
-        for measure in ("exact", "adjective"):
-            low, high = (getattr(row, f"{measure}_{end}") for end in ("low", "high"))
-            cell = f"{percent(getattr(row, measure))}{interval(low, high)}"
-            head = list(SPLIT_NAMES).index(row.split)
-            assert any(shown[0] == row.generator and shown[head] == cell for shown in rows if len(shown) >= 4), cell
+    scores, comparisons = (pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons"))
+    main = pd.concat([main_rows(scores), main_rows(scores, oracle=True)])
+    for row in main[main["measure"].isin(COMPARED)].itertuples():
+        cell, head = f"{percent(row.value)}{interval(row.low, row.high)}", list(SPLIT_NAMES).index(row.split)
+        assert any(shown[0] == row.generator and shown[head] == cell for shown in rows if len(shown) >= 4), cell
     for row in comparisons[comparisons["kind"] == "beyond"].itertuples():
         cell = f"{percent(row.difference)}{interval(row.low, row.high)}"
         assert any(shown[0] == row.a and cell in shown for shown in rows), cell
@@ -115,7 +115,7 @@ def test_missing_pictures_are_named(copied: Path) -> None:
         manifest = read_table(file, tables.MANIFEST)
         write_table(manifest.assign(path=None, status="missing"), file, tables.MANIFEST)
         for scores in (place_of(copied) / "scores" / "0" / name).glob("*.parquet"):
-            scores.unlink()
+            write_table(read_table(scores, tables.SCORES).head(0), scores, tables.SCORES)
     page = Page(write_page(copied))
     made = [attrs for attrs in page.by_class("picture") if "real" not in (attrs["class"] or "").split()]
     gaps = len(page.by_class("gap"))
@@ -138,12 +138,11 @@ def test_number_of_examples(results: Path, examples: int) -> None:
 
 def test_a_run_with_fid_and_without_divergences(copied: Path, page: Page) -> None:
     assert "Fréchet" not in page.text
-    splits = {
-        "test_seen": {"fid": 12.3, "about": "few <b>"},
-        "test_swapped": {"fid": 30, "balanced": 31.5, "about": ""},
-    }
-    write_json({"splits": splits}, place_of(copied) / "fid" / "memorizer.json")
+    seen, swapped = {"fid": 12.3, "about": "few <b>"}, {"fid": 30.0, "balanced": 31.5, "about": ""}
+    seen["generated"] = swapped["generated"] = 5
+    write_json({"splits": {"test_seen": seen, "test_swapped": swapped}}, place_of(copied) / "fid" / "memorizer.json")
     write_table(empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE)
+    make_tables(copied, fid=["memorizer"])
     with_fid = Page(write_page(copied, examples=1, fid=["memorizer"]))
     assert "Divergence was not measured" in with_fid.text and "Divergence was not measured" not in page.text
     assert ["memorizer", "12.30", "–", "30.00", "31.50"] in with_fid.rows and "seen: few <b>" in with_fid.text
@@ -167,7 +166,7 @@ def test_without_scores_the_page_shows_the_splits(copied: Path, configured: list
     for name in ("scores", "gaps", "pairs", "loss"):
         (copied / "figures" / f"{DATASET}_{COMPOSITION}_{name}.svg").unlink()
     shutil.rmtree(copied / DATASET / "images")
-    (copied / "table.csv").unlink()
+    (copied / "scores.parquet").unlink()
     generators = {"generators": [{"name": name, "kind": name} for name in configured]}
     page = Page(write_page(copied, generators=[], judges=[], generate=generators))
     assert f"Compositional splits of {DATASET}" in page.text

@@ -9,19 +9,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.core.tables import DIVERGENCE, MEASUREMENTS, ORACLE, SCORES, TESTS
+from compclip.io import read_json, read_table, write_json, write_table
+from compclip.report import readable, verdicts
+from compclip.report.make_table import as_csv, rounded
+from compclip.report.measures import COMPARED, MEASURES
+from compclip.report.readable import Cell, Line, View
+from compclip.report.rows import main_rows, of_measure, pivot
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from tests.report.pages import place_of
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, write_json, write_table
-from workflow_scripts.core.tables import DIVERGENCE, SCORES, TESTS
-from workflow_scripts.report import make_table, readable, verdicts
-from workflow_scripts.report.readable import Cell, Line, View
-from workflow_scripts.report.rows import main_rows, of_measure
-from workflow_scripts.report.steps import MakeTable
-from workflow_scripts.report.table import COLUMNS, as_csv
+from tests.report.pages import RUN, place_of
+from tests.scripts import job
+from workflow_scripts.report import make_table
 
-OUTPUTS = {"csv": "table.csv", "md": "table.md", "tex": "table.tex", "comparisons": "comparisons.csv",
-           "pairs": "pairs.csv", "metrics": "metrics.json"}  # fmt: skip
+OUTPUTS = {"scores": "scores.parquet", "csv": "scores.csv", "table": "table.csv", "md": "table.md", "tex": "table.tex",
+           "comparisons": "comparisons.csv", "pairs": "pairs.csv", "metrics": "metrics.json"}  # fmt: skip
 
 
 @pytest.fixture
@@ -33,47 +35,61 @@ def copied(results: Path, tmp_path: Path) -> Path:
 
 def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:
     """Make the tables again as the small run did."""
-    given = {"results": results, "dataset": DATASET, "compositions": [COMPOSITION], "generators": list(GENERATORS)}
-    outputs = {name: results / file for name, file in OUTPUTS.items()}
-    settings = {"oracle": list(GENERATORS), "judges": ["0"], "reference": "faithful", "bootstrap": 200} | more
-    make_table.main(MakeTable(**given, **outputs, **settings))
-    return {name: pd.read_csv(results / f"{name}.csv") for name in ("table", "comparisons")}
+    params = RUN | {"results": results, "oracle": list(GENERATORS), "chunks": 10, "bootstrap": 200} | more
+    make_table.main(job({}, {name: results / file for name, file in OUTPUTS.items()}, **params))
+    scores = read_table(results / "scores.parquet", MEASUREMENTS)
+    return {"scores": scores, "comparisons": pd.read_csv(results / "comparisons.csv")}
 
 
 def scores_of(results: Path, generator: str, name: str, judge: str = "0") -> pd.DataFrame:
     return pd.read_parquet(place_of(results) / "scores" / judge / generator / f"{name}.parquet")
 
 
-def test_a_row_is_a_score(results: Path) -> None:
-    table = pd.read_csv(results / "table.csv", dtype={"judge_hash": str})
-    assert list(table.columns) == COLUMNS
-    assert not table.duplicated(["generator", "split", "prompts", "distractors", "judge"]).any()
-    kinds = table[table["generator"] == "faithful"][["split", "prompts", "distractors", "judge"]].agg(" ".join, axis=1)
+def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
+    scores = read_table(results / "scores.parquet", MEASUREMENTS)
+    assert scores.attrs == {"schema_version": MEASUREMENTS.version} and set(scores["measure"]) <= set(MEASURES)
+    one = scores[(scores["generator"] == "faithful") & (scores["measure"] == "r_precision")]
+    kinds = one[["split", "prompts", "distractors", "judge"]].agg(" ".join, axis=1)
     assert [kind.removesuffix(" sketch") for kind in kinds if not kind.endswith("oracle")] == [
         "test_seen pairs original", "test_seen swapped original", "test_unseen pairs original",
         "test_swapped swapped original", "test_swapped swapped swapped",
     ]  # fmt: skip
     assert (kinds.str.endswith("oracle")).sum() == 5
-    assert ((table["exact_low"] <= table["exact"]) & (table["exact"] <= table["exact_high"])).all()
-    assert (table["balanced"].notna() == (table["split"] == "test_swapped")).all()
-    for row in main_rows(table).itertuples():
-        scores = scores_of(results, row.generator, row.split, "oracle" if row.judge == "oracle" else "0")
-        assert (row.n, row.images, row.pairs) == (len(scores), scores["image_id"].nunique(), scores["pair"].nunique())
-        assert row.exact == pytest.approx(scores["expected_top1"].mean(), abs=1e-6)
-        assert row.adjective == pytest.approx(scores["adjective_first"].mean(), abs=1e-6)
-        assert row.sampled_mean == pytest.approx(scores["hit"].mean(), abs=0.05), "of chunks of unequal size"
-        assert pd.isna(row.judge_hash) == pd.isna(row.blind_control) == (row.judge == "oracle")
-        if row.split == "test_swapped":
-            balanced = np.average(scores["expected_top1"], weights=scores["weight"])
-            assert row.balanced == pytest.approx(balanced, abs=1e-6)
+    assert (scores["low"].isna() | (scores["low"] <= scores["value"]) & (scores["value"] <= scores["high"])).all()
+    assert set(of_measure(scores, "r_precision_balanced")["split"]) == {"test_swapped"}
+    assert ORACLE not in set(of_measure(scores, "blind_control")["judge"])
+    for oracle in (False, True):
+        for generator, values in pivot(main_rows(scores, oracle=oracle)).items():
+            for split in {split for split, _ in values}:
+                entries = scores_of(results, generator, split, ORACLE if oracle else "0")
+                asked, of = entries[entries["adjectives"] > 1], {m: row for (s, m), row in values.items() if s == split}
+                for name, rows in (("r_precision", entries), ("adjective_accuracy", asked)):
+                    counts = [len(rows), rows["image_id"].nunique(), rows["pair"].nunique()]
+                    assert [of[name][key] for key in ("n", "images", "pairs")] == counts
+                    expected = rows[MEASURES[name].entries].mean()
+                    assert of[name]["value"] == pytest.approx(expected, abs=1e-6)
+                mean = of["r_precision_sampled"]["value"]
+                assert mean == pytest.approx(entries["hit"].mean(), abs=0.05), "of chunks of unequal size"
+                if split == "test_swapped":
+                    expected = np.average(entries["expected_top1"], weights=entries["weight"])
+                    assert of["r_precision_balanced"]["value"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_six_decimals(results: Path) -> None:
-    table = pd.read_csv(results / "table.csv", dtype=str, keep_default_na=False)
-    for column in [name for name in COLUMNS if name.startswith(("exact", "sampled", "balanced"))]:
-        assert all(cell == "" or len(cell.split(".")[1]) == 6 for cell in table[column]), column
-    rows = [{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}]
-    assert as_csv(rows, ["x", "n", "s"]) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
+def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> None:
+    scores = read_table(results / "scores.parquet", MEASUREMENTS)
+    assert (results / "scores.csv").read_text() == as_csv(scores.assign(schema_version=MEASUREMENTS.version))
+    paper, shown = pd.read_csv(results / "table.csv").set_index("generator"), pivot(main_rows(scores))
+    assert list(paper.index) == list(shown) == list(GENERATORS)
+    for generator, values in shown.items():
+        for (split, measure), row in values.items():
+            for end in ("value", "low", "high") if measure in COMPARED else ():
+                column = f"{split.removeprefix('test_')}_{measure}_{end}".removesuffix("_value")
+                assert paper.at[generator, column] == row[end]
+
+
+def test_six_decimals() -> None:
+    table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
+    assert as_csv(rounded(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
 def test_comparisons_are_differences_of_means_over_the_same_entries(results: Path) -> None:
@@ -81,7 +97,7 @@ def test_comparisons_are_differences_of_means_over_the_same_entries(results: Pat
     assert both["measure"].value_counts().nunique() == 1
     known = both.dropna(subset="low")
     assert ((known["low"] <= known["difference"]) & (known["difference"] <= known["high"])).all()
-    entry, rows = ["image_id", "caption_id", "draw"], of_measure(both, "exact").set_index(["kind", "a", "split"])
+    entry, rows = ["image_id", "caption_id", "draw"], of_measure(both, "r_precision").set_index(["kind", "a", "split"])
     seen, swapped, unseen = (scores_of(results, "memorizer", f"test_{name}") for name in ("seen", "swapped", "unseen"))
     paired = swapped.merge(seen, on=entry)
     expected = (paired["expected_top1_x"] - paired["expected_top1_y"]).mean()
@@ -103,7 +119,7 @@ def test_generators_are_compared_on_the_entries_of_both(copied: Path) -> None:
     for score in summary["scores"]:
         score["judged"] -= 10 * (score["set"] == "test_unseen")
     write_json(summary, folder / "summary.json")
-    found = of_measure(run(copied)["comparisons"], "exact").set_index(["kind", "a", "b", "split"])
+    found = of_measure(run(copied)["comparisons"], "r_precision").set_index(["kind", "a", "b", "split"])
     assert found.loc[("generators", "faithful", "memorizer", "test_unseen"), "n"] == len(kept)
 
 
@@ -114,30 +130,29 @@ def test_a_generator_without_images_has_rows(copied: Path) -> None:
     summary = read_json(folder / "summary.json")
     write_json(summary | {"scores": [score | {"judged": 0} for score in summary["scores"]]}, folder / "summary.json")
     found = run(copied)
-    rows = found["table"][(found["table"]["generator"] == "memorizer") & (found["table"]["judge"] != "oracle")]
-    assert (rows["n"] == 0).all() and rows["exact"].isna().all() and len(rows) == 5
+    rows = of_measure(found["scores"], "r_precision").query("generator == 'memorizer' and judge != 'oracle'")
+    assert (rows["n"] == 0).all() and rows["value"].isna().all() and len(rows) == 5
     assert (found["comparisons"].set_index("a").loc["memorizer test_unseen", "n"] == 0).all()
     assert "| memorizer   |               – |" in (copied / "table.md").read_text()
 
 
 def test_scores_are_means_over_judges(copied: Path) -> None:
-    place, one = place_of(copied), run(copied)["table"]
+    place, one = place_of(copied), of_measure(run(copied)["scores"], "r_precision")
     shutil.copytree(place / "scores" / "0", place / "scores" / "4")
     for file in (place / "scores" / "4").rglob("*.parquet"):
         table = pd.read_parquet(file)
         write_table(table.assign(expected_top1=0.5 * table["expected_top1"]), file, SCORES)
     shutil.copy(place / "health" / "0.json", place / "health" / "4.json")
-    tables = run(copied, judges=["0", "4"])
-    table = tables["table"].assign(judge_seed=tables["table"]["judge_seed"].fillna(-1))
+    table = of_measure(run(copied, judges=["0", "4"])["scores"], "r_precision")
     rows = table[(table["generator"] == "faithful") & (table["split"] == "test_unseen") & (table["judge"] != "oracle")]
-    assert rows["judge_seed"].tolist() == [-1, 0, 4] and rows["judges"].tolist() == [2, 1, 1]
+    assert rows["judge_seed"].fillna("").tolist() == ["", "0", "4"] and rows["judges"].tolist() == [2, 1, 1]
     assert rows["judge_hash"].isna().tolist() == [True, False, False]
     own = one[(one["generator"] == "faithful") & (one["split"] == "test_unseen")].iloc[0]
-    assert rows["exact"].tolist() == pytest.approx([0.75 * own["exact"], own["exact"], 0.5 * own["exact"]], abs=2e-6)
-    assert rows["exact_se_judges"].isna().tolist() == [False, True, True]
+    assert rows["value"].tolist() == pytest.approx([0.75 * own["value"], own["value"], 0.5 * own["value"]], abs=2e-6)
+    assert rows["se_judges"].isna().tolist() == [False, True, True]
     # The standard error of the mean of x and x / 2, which widens the interval.
-    assert rows["exact_se_judges"].iloc[0] == pytest.approx(0.25 * own["exact"], abs=2e-6)
-    assert rows["exact_high"].iloc[0] - rows["exact_low"].iloc[0] > own["exact_high"] - own["exact_low"]
+    assert rows["se_judges"].iloc[0] == pytest.approx(0.25 * own["value"], abs=2e-6)
+    assert rows["high"].iloc[0] - rows["low"].iloc[0] > own["high"] - own["low"]
     assert "means over 2 judges" in (copied / "table.md").read_text()
     file = place / "scores" / "4" / "memorizer" / "test_unseen.parquet"
     write_table(pd.read_parquet(file).iloc[::-1], file, SCORES)
@@ -145,17 +160,21 @@ def test_scores_are_means_over_judges(copied: Path) -> None:
         run(copied, judges=["0", "4"])
 
 
-def test_divergences_of_the_prompts_do_not_depend_on_generator_and_judge(results: Path) -> None:
-    table, measured = pd.read_csv(results / "table.csv"), pd.read_parquet(place_of(results) / "divergence.parquet")
+def test_divergences_of_the_prompts_have_neither_generator_nor_judge(results: Path) -> None:
+    scores, measured = (
+        pd.read_parquet(file) for file in (results / "scores.parquet", place_of(results) / "divergence.parquet")
+    )
     measured = measured[measured["texts"] == "prompts"].set_index(["definition", "split"])
-    for row in table.itertuples():
-        values = [row.atom_divergence, row.compound_divergence, row.subgraph_divergence]
-        if (row.split, row.prompts) == ("test_seen", "swapped"):
-            assert np.isnan(values).all(), "the swapped captions of seen are not measured alone"
-        else:
-            names = [("pairs", "atom"), ("pairs", "compound"), ("subgraphs", "compound")]
-            expected = [measured.at[(definition, row.split), f"{kind}_divergence"] for definition, kind in names]
-            assert values == pytest.approx(expected, abs=1e-6)
+    rows = scores[scores["generator"].isna()]
+    assert len(rows) == 9 and rows["judge"].isna().all()
+    for name, place in {
+        "atom": ("pairs", "atom"),
+        "compound": ("pairs", "compound"),
+        "subgraph": ("subgraphs", "compound"),
+    }.items():
+        for row in of_measure(rows, f"{name}_divergence").itertuples():
+            expected = measured.loc[(place[0], row.split)]
+            assert (row.value, row.n) == (pytest.approx(expected[f"{place[1]}_divergence"], abs=1e-6), expected["test"])
 
 
 FIRST, SWAPPED = "scores/0/photographs/summary.json", "scores/0/memorizer/summary.json"
@@ -198,11 +217,14 @@ def test_what_a_reader_must_know_is_noted(
 def test_fid_and_divergences_have_tables_of_their_own(copied: Path, results: Path) -> None:
     before = (results / "table.md").read_text()
     assert "Fréchet" not in before and "### Divergence from train" in before
-    splits = {"test_seen": {"fid": 12.3, "about": "few"}, "test_swapped": {"fid": 30.0, "balanced": 31.5, "about": "x"}}
+    seen, swapped = {"fid": 12.3, "about": "few"}, {"fid": 30.0, "balanced": 31.5, "about": "x"}
+    splits = {"test_seen": seen | {"generated": 5}, "test_swapped": swapped | {"generated": 6}}
     write_json({"splits": splits}, place_of(copied) / "fid" / "memorizer.json")
     file = place_of(copied) / "divergence.parquet"
     write_table(pd.read_parquet(file).iloc[:0], file, DIVERGENCE)
-    run(copied, fid=["memorizer"])
+    rows = run(copied, fid=["memorizer"])["scores"].dropna(subset="generator").query("judge.isna()")
+    found = rows[["split", "measure", "value", "n"]].fillna(0).to_numpy().tolist()
+    assert found[::2] == [["test_seen", "fid", 12.3, 5], ["test_swapped", "fid_balanced", 31.5, 0]]
     text = (copied / "table.md").read_text()
     assert "| memorizer   |  12.30 |        – |     30.00 |               31.50 |" in text and "seen: few" in text
     assert "ivergence" not in text + (copied / "table.tex").read_text()
@@ -227,12 +249,8 @@ def test_latex_has_a_row_a_generator_and_says_what_is_measured(copied: Path) -> 
     body = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]
     assert [line.split(" & ")[0].strip("& ") for line in body][1:] == ["generator", *GENERATORS]
     assert {line.count("&") for line in body[1:]} == {6}
-    for part in (
-        rf"\label{{tab:{DATASET}-{COMPOSITION}}}",
-        r"\toprule",
-        "adjective accuracy: how often",
-        r"\end{table}",
-    ):
+    label = rf"\label{{tab:{DATASET}-{COMPOSITION}}}"
+    for part in (label, r"\toprule", "adjective accuracy: how often", r"\end{table}"):
         assert text.count(part) == 1
 
 

@@ -5,21 +5,19 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from compclip.core.tables import DIVERGENCE, TESTS
+from compclip.io import empty_table
+from compclip.report import by_pair, comparisons
+from compclip.report.make_table import make_table
+from compclip.report.table import Scored
+from compclip.report.verdicts import FEW_PAIRS, LEAST_SEEN, MARGIN, few_pairs, none_line, verdicts
+from compclip.stats.paired import holm
 from tests.report.scored import SKILLS, scores
-from workflow_scripts.core.io import empty_table
-from workflow_scripts.core.tables import DIVERGENCE, TESTS
-from workflow_scripts.report import by_pair, comparisons
-from workflow_scripts.report.table import Scored, table_row
-from workflow_scripts.report.values import add_normalized
-from workflow_scripts.report.verdicts import FEW_PAIRS, LEAST_SEEN, MARGIN, few_pairs, none_line, verdicts
-from workflow_scripts.stats.paired import holm
 
 
 def tables(found: list[Scored], reference: str | None = "faithful") -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of table.csv and of comparisons.csv."""
-    rows = [table_row(score, empty_table(DIVERGENCE), 2, 50) for score in found]
-    add_normalized(found, rows, reference)
-    return pd.DataFrame(rows), pd.DataFrame(comparisons.comparisons(found, reference, 50))
+    """Return the rows of scores.parquet and of comparisons.csv."""
+    return make_table([(found, empty_table(DIVERGENCE), {})], reference, chunks=2, bootstrap=50)[:2]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def test_verdicts(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     expected |= {"faithful": "reference", "memorizer": "memorizes", "blind": "inconclusive"}
     assert words(*made) == expected
     said = lines(*made)
-    row = made[1].query("kind == 'beyond' and a == 'memorizer' and measure == 'adjective'").set_index("split")
+    row = made[1].query("kind == 'beyond' and a == 'memorizer' and measure == 'adjective_accuracy'").set_index("split")
     for split, name in (("test_unseen", "unseen"), ("test_swapped", "swapped")):
         one = row.loc[split]
         points = f"{-100 * one.difference:.1f} [{-100 * one.high:.1f}, {-100 * one.low:.1f}]"
@@ -84,8 +82,10 @@ def test_a_verdict_changes_just_at_its_threshold(
 ) -> None:
     table, differences = made[0].copy(), made[1].copy()
     row = (table["generator"] == "composer") & (table["split"] == "test_seen")
-    normalized = ["exact_normalized_low", "exact_normalized_high", "adjective_normalized_low"]
-    table.loc[row, normalized] = [*follows, least]
+    table.loc[row & (table["measure"] == "r_precision_normalized"), ["low", "high"]] = follows
+    table.loc[row & (table["measure"] == "adjective_accuracy_normalized"), "low"] = least
+    if np.isnan(follows[0]):
+        table = table[table["measure"] != "r_precision_normalized"]
     for split, ends in (("test_unseen", unseen), ("test_swapped", swapped)):
         beyond = (differences["kind"] == "beyond") & (differences["a"] == "composer") & (differences["split"] == split)
         differences.loc[beyond, ["low", "high"]] = ends
@@ -94,7 +94,7 @@ def test_a_verdict_changes_just_at_its_threshold(
 
 
 def test_without_a_normalized_score_nothing_composes(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    table = made[0].assign(adjective_normalized_low=None, adjective_normalized_high=None)
+    table = made[0][made[0]["measure"] != "adjective_accuracy_normalized"]
     assert "composes" not in words(table, made[1]).values()
 
 
@@ -110,9 +110,10 @@ def test_photographs_as_the_reference_serve_no_swapped_captions() -> None:
     beyond = differences[differences["kind"] == "beyond"]
     assert set(beyond["split"]) == {"test_unseen"} and set(beyond["b"]) == {"photographs"}
     assert words(table, differences, "photographs")["memorizer"] == "memorizes"
-    unrelated = table.assign(exact_normalized_low=-0.01, exact_normalized_high=0.05)
-    assert words(unrelated, differences, "photographs")["memorizer"] == "does not follow prompts"
-    assert table.loc[table["split"] == "test_swapped", "adjective_normalized"].isna().all()
+    normalized = table[table["measure"].str.endswith("_normalized")]
+    table.loc[normalized.index, ["low", "high"]] = [-0.01, 0.05]
+    assert words(table, differences, "photographs")["memorizer"] == "does not follow prompts"
+    assert "test_swapped" not in set(normalized["split"])
 
 
 @pytest.mark.parametrize("reference", [None, "nobody", "photographs"])
@@ -167,7 +168,9 @@ def plain_interval(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tu
     return value, value - half, value + half
 
 
-@pytest.mark.parametrize("column, measure", [("adjective_first", "adjective"), ("expected_top1", "exact")])
+@pytest.mark.parametrize(
+    "column, measure", [("adjective_first", "adjective_accuracy"), ("expected_top1", "r_precision")]
+)
 def test_falls_beyond_the_reference_against_plain_numpy(column: str, measure: str) -> None:
     found = scores()
     of = {(s.generator, s.split): s.entries for s in found}
@@ -192,20 +195,20 @@ def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, pd.DataFram
     for _, family in rows[primary].groupby("measure"):
         # Unseen: 5 generators, 4 beyond the reference; swapped: 4, 3 beyond.
         assert len(family) == 10 + 6 + 4 + 3
-        assert family["p_holm"].to_numpy(float) == pytest.approx(holm(family["p"].to_numpy(float)))
+        assert family["p_holm"].to_numpy(float) == pytest.approx(holm(family["p"].to_numpy(float)), abs=2e-5)
 
 
 def test_normalized_scores(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    table = made[0].set_index(["generator", "split"])
-    for measure, blind in (("exact", 0.02), ("adjective", 1 / 6)):
+    table = made[0].set_index(["measure", "generator", "split"])
+    for measure, blind in (("r_precision", 0.02), ("adjective_accuracy", 1 / 6)):
         for generator in ("composer", "memorizer", "blind"):
-            row, reference = table.loc[generator, "test_swapped"], table.loc["faithful", "test_swapped"]
-            expected = (row[measure] - blind) / (reference[measure] - blind)
-            assert row[f"{measure}_normalized"] == pytest.approx(expected)
-            assert row[f"{measure}_normalized_low"] < expected < row[f"{measure}_normalized_high"]
-    assert table.loc["faithful", "test_seen"]["adjective_normalized"] == 1
+            score, reference = (table.at[(measure, name, "test_swapped"), "value"] for name in (generator, "faithful"))
+            row = table.loc[(f"{measure}_normalized", generator, "test_swapped")]
+            assert row["value"] == pytest.approx((score - blind) / (reference - blind), abs=1e-5)
+            assert row["low"] < row["value"] < row["high"]
+    assert table.at[("adjective_accuracy_normalized", "faithful", "test_seen"), "value"] == 1
     none = tables(scores({"faithful": (0.16, 0.16, 0.16), "blind": SKILLS["blind"]}, images=30))[0]
-    assert none["adjective_normalized"].isna().all()
+    assert "adjective_accuracy_normalized" not in set(none["measure"])
 
 
 def test_by_pair() -> None:
@@ -217,7 +220,7 @@ def test_by_pair() -> None:
         own, seen = of["memorizer", row.split], of["memorizer", "test_seen"]
         kept = (own["pair"] == row.pair).to_numpy()
         assert (row.n, row.images) == (kept.sum(), own[kept]["image_id"].nunique())
-        for measure, column in (("exact", "expected_top1"), ("adjective", "adjective_first")):
+        for measure, column in (("r_precision", "expected_top1"), ("adjective_accuracy", "adjective_first")):
             score, base = getattr(row, measure), seen[kept] if row.split == "test_swapped" else seen
             assert score == pytest.approx(own.loc[kept, column].mean())
             assert getattr(row, f"{measure}_low") <= score <= getattr(row, f"{measure}_high")
@@ -227,7 +230,7 @@ def test_by_pair() -> None:
             else:
                 assert fall == pytest.approx(score - base[column].mean())
                 assert getattr(row, f"{measure}_fall_low") < fall < getattr(row, f"{measure}_fall_high")
-    assert by_pair.ranked_pairs(rows, "test_swapped", "adjective")[0] in set(rows["pair"])
+    assert by_pair.ranked_pairs(rows, "test_swapped", "adjective_accuracy")[0] in set(rows["pair"])
 
 
 def test_missing_images_and_single_pairs_give_no_interval() -> None:

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.cli import parse
+from compclip.core.errors import UserError
+from compclip.core.seeds import rng
+from compclip.core.tables import CAPTIONS, SCORES, SWAPPED
+from compclip.io import read_json, read_table
+from compclip.score import aggregate
+from compclip.split.export import data_dict
+from compclip.stats import balance
+from compclip.stats import r_precision as precision
+from compclip.stats.r_precision import sampled
 from tests.project import Project
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.step import parse
-from workflow_scripts.core.tables import CAPTIONS, SCORES, SWAPPED
-from workflow_scripts.score import aggregate
-from workflow_scripts.split.export import data_dict
-from workflow_scripts.stats import balance
-from workflow_scripts.stats import r_precision as precision
-from workflow_scripts.stats.r_precision import sampled
 
 COUNTS = {"purple_bill": 40, "tan_wing": 25, "red_eye": 8, "blue_eye": 3}
 COLOR = ["--dataset", "C-CUB", "--composition", "color"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workflow_scripts.score.choices import gathered, ranked_first
+from compclip.score.choices import adjective_accuracy, gathered
 
 
 def test_ties_count_fractionally_and_one_better_variant_is_a_miss() -> None:
@@ -11,7 +11,7 @@ def test_ties_count_fractionally_and_one_better_variant_is_a_miss() -> None:
     #          first | one of two ties | tied with two | one better, one tied | no variant
     entry = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     of_variants = np.array([0.1, 0.4, 0.5, 0.4, 0.5, 0.5, 0.6, 0.5])
-    found = ranked_first(own, of_variants, entry)
+    found = adjective_accuracy(own, of_variants, entry)
     assert found.adjectives.tolist() == [3, 3, 3, 3, 1]
     np.testing.assert_array_equal(found.first, [1, 1 / 2, 1 / 3, 0, np.nan])
     np.testing.assert_array_equal(found.two_way, [1, 3 / 4, 1 / 2, 1 / 4, np.nan])
@@ -21,7 +21,7 @@ def test_ties_count_fractionally_and_one_better_variant_is_a_miss() -> None:
 def test_chance_is_one_of_k(k: int) -> None:
     n = 20_000
     similarities = np.random.default_rng(k).random((n, k))
-    found = ranked_first(similarities[:, 0], similarities[:, 1:].ravel(), np.repeat(np.arange(n), k - 1))
+    found = adjective_accuracy(similarities[:, 0], similarities[:, 1:].ravel(), np.repeat(np.arange(n), k - 1))
     assert found.first.mean() == pytest.approx(1 / k, abs=4 * (1 / k / n) ** 0.5)
     assert found.two_way.mean() == pytest.approx(1 / 2, abs=0.02)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.clip import embed
+from compclip.clip.embed import Embedder, InvalidEmbedding, items_of, mean_embedding, merge_equal, similarities
+from compclip.core import digests
+from compclip.core.cache import Cache
+from compclip.core.errors import UserError
 from tests.score.world import FakeJudge
-from workflow_scripts.clip import embed
-from workflow_scripts.clip.embed import Embedder, InvalidEmbedding, items_of, mean_embedding, merge_equal, similarities
-from workflow_scripts.core import digests
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.core.errors import UserError
 
 
 @pytest.fixture

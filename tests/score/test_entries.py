@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.score.entries import EntrySet, judged_entries, number
+from compclip.split.pools import class_names, pool_captions
 from tests.score.world import build
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.score.entries import EntrySet, judged_entries, number
-from workflow_scripts.split.pools import class_names, pool_captions
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,11 @@ import torch
 from PIL import Image
 from scipy import linalg
 
+from compclip.core.errors import UserError
+from compclip.score import score_fid as library
+from compclip.score.score_fid import load_inception, score_fid
+from compclip.stats import balance
 from tests.project import Project
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.score import score_fid
-from workflow_scripts.score.score_fid import load_inception, main
-from workflow_scripts.score.steps import ScoreFid
-from workflow_scripts.stats import balance
 
 
 class Means(torch.nn.Module):
@@ -31,22 +30,21 @@ class Means(torch.nn.Module):
 
 
 @pytest.fixture
-def step(first_run: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScoreFid:
-    monkeypatch.setattr(score_fid, "FEATURES", Means.num_features)
+def tables(first_run: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The arguments of ``score_fid``."""
+    monkeypatch.setattr(library, "FEATURES", Means.num_features)
     data = first_run.root / "results" / "sketch"
-    return ScoreFid(
-        images=data / "images.parquet", splits=data / "color/splits.parquet", prompts=data / "color/prompts.parquet",
-        manifest=data / "color/generated/memorizer/manifest.parquet", results=data.parent, composition="color",
-        generator="memorizer", serves=["test_seen", "test_swapped"], settings={"weights": "none"}, threads=1,
-        device="cpu", cache=tmp_path / "cache", fid=tmp_path / "fid.json",
-    )  # fmt: skip
+    files = {name: f"color/{name}" for name in ("splits", "prompts")}
+    files |= {"images": "images", "manifest": "color/generated/memorizer/manifest"}
+    read = {name: pd.read_parquet(data / f"{file}.parquet") for name, file in files.items()}
+    return {**read, "results": data.parent, "network": Means(), "serves": ["test_seen", "test_swapped"]}
 
 
-def textbook(step: ScoreFid, real: pd.Series, made: pd.Series) -> float:
+def textbook(results: Path, real: pd.Series, made: pd.Series) -> float:
     """Means, covariances and a matrix root as in Heusel et al. 2017, equation 6."""
 
     def features(paths: pd.Series) -> np.ndarray:
-        pixels = [np.asarray(Image.open(step.results / path).convert("RGB").resize((256, 256), 2)) for path in paths]
+        pixels = [np.asarray(Image.open(results / path).convert("RGB").resize((256, 256), 2)) for path in paths]
         return Means()(torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2)).numpy()
 
     a, b = features(real), features(made)
@@ -55,33 +53,31 @@ def textbook(step: ScoreFid, real: pd.Series, made: pd.Series) -> float:
     return float(((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(sigma + psi - 2 * root.real))
 
 
-def test_distances_are_the_textbooks(step: ScoreFid, monkeypatch: pytest.MonkeyPatch) -> None:
-    main(step, Means())
-    found = read_json(step.fid)["splits"]
-    images, splits, prompts, manifest = map(pd.read_parquet, (step.images, step.splits, step.prompts, step.manifest))
+def test_distances_are_the_textbooks(tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    found, results = score_fid(**tables), tables["results"]
+    images, splits, prompts, manifest = (tables[name] for name in ("images", "splits", "prompts", "manifest"))
     real = images.merge(splits[splits["split"] == "test_seen"], on="image_id")["path"]
     keys = ["split", "image_id", "caption_id", "draw"]
     made = manifest.merge(prompts[[*keys, "pair"]], on=keys).sort_values(keys)
-    for split in step.serves:
+    for split in tables["serves"]:
         of_split = made[made["split"] == split]
-        assert found[split]["fid"] == pytest.approx(textbook(step, real, of_split["path"]), abs=2e-6)
+        assert found[split]["fid"] == pytest.approx(textbook(results, real, of_split["path"]), abs=2e-6)
         assert (found[split]["generated"], found[split]["real"]) == (len(of_split), len(real))
     kept = balance.subsample(of_split["pair"], balance.cut_dominant(of_split["pair"].tolist()), 0)
-    assert found["test_swapped"]["balanced"] == pytest.approx(textbook(step, real, of_split["path"][kept]), abs=2e-6)
-    monkeypatch.setattr(score_fid, "MOST", 5)
-    draws = [step, step, step.model_copy(update={"seed": 1})]
-    first, again, other = (main(each, Means()) or read_json(step.fid)["splits"]["test_seen"] for each in draws)
+    assert found["test_swapped"]["balanced"] == pytest.approx(textbook(results, real, of_split["path"][kept]), abs=2e-6)
+    monkeypatch.setattr(library, "MOST", 5)
+    first, again, other = (score_fid(**tables, seed=seed)["test_seen"] for seed in (0, 0, 1))
     assert first == again != other and first["about"].startswith("5 generated") and "too few for 6" in first["about"]
 
 
-def test_features_that_are_no_numbers(step: ScoreFid, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_that_are_no_numbers(tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Their distance would be 0, the best."""
     monkeypatch.setattr(Means, "forward", lambda self, pixels: torch.full((len(pixels), 6), torch.nan))
     with pytest.raises(UserError, match="features of an image are NaN or infinite; check the weights"):
-        main(step, Means())
+        score_fid(**tables)
 
 
-def test_bad_weights(step: ScoreFid, tmp_path: Path) -> None:
+def test_bad_weights(tmp_path: Path) -> None:
     torch.save({"a": torch.zeros(1)}, tmp_path / "other.pth")
     (tmp_path / "trap.pth").write_bytes(pickle.dumps(print, protocol=2))
     (tmp_path / "cut-6726825d.pth").write_bytes(b"half")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from workflow_scripts.score.entries import Numbered
-from workflow_scripts.score.score_images import Nearest
-from workflow_scripts.stats.r_precision import Entries, blocks, make_pool
+from compclip.score.entries import Numbered
+from compclip.score.score_images import Nearest
+from compclip.stats.r_precision import Entries, blocks, make_pool
 
 
 def numbered(own: np.ndarray, classes: np.ndarray, texts: int) -> Numbered:

@@ -6,15 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.score.world import COLORS, FakeJudge, build
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import empty_table, read_json, write_json, write_table
-from workflow_scripts.core.layout import Layout
+from compclip.core import tables
+from compclip.io import empty_table, read_json, write_json, write_table
+from compclip.score.measure_health import drawn_entries, ratio, synonyms, with_synonym
+from compclip.split.wording import Mention
+from tests.score.world import COLORS, FakeJudge, build, make_job
+from workflow_scripts.layout import Layout
 from workflow_scripts.score import measure_health
-from workflow_scripts.score.health import read_health
-from workflow_scripts.score.measure_health import drawn_set, ratio, synonyms, with_synonym
-from workflow_scripts.score.steps import MeasureHealth
-from workflow_scripts.split.wording import Mention
+from workflow_scripts.score.section import read_health
 
 NONE = empty_table(tables.VARIANTS)
 
@@ -73,16 +72,11 @@ def world(root: Path) -> Path:
 
 def measured(root: Path, monkeypatch: pytest.MonkeyPatch, judge: FakeJudge) -> dict:
     results = world(root)
-    place, data = results / "d" / "color", results / "d"
-    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: judge)
-    step = MeasureHealth(
-        **{name: data / f"{name}.parquet" for name in ("captions", "images", "pairs")},
-        **{name: place / f"{name}.parquet" for name in ("prompts", "swapped", "variants")},
-        results=results, dataset="d", composition="color", judge=Path("unused"), cache=root / "cache",
-        health=place / "health" / "0.json",
-    )  # fmt: skip
-    measure_health.main(step)
-    return read_json(step.health)
+    monkeypatch.setattr("compclip.clip.model.load_judge", lambda *_: judge)
+    of_scores = make_job(results, scores=root)
+    of_scores.input.pairs, of_scores.output.health = results / "d" / "pairs.parquet", root / "health.json"
+    measure_health.main(of_scores)
+    return read_json(root / "health.json")
 
 
 def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not(
@@ -105,8 +99,8 @@ def test_drawn_captions_are_the_same_before_and_after_a_swap() -> None:
     prompts = keys.assign(text="a red wing", pair="red_wing", file_name=["x", "y", "z"])
     manifest = keys.assign(path="p.png", status="ok")
     swapped = pd.DataFrame({"image_id": ["a"], "caption_id": [1]})
-    part = drawn_set(prompts, manifest, swapped, "test_seen")
-    assert part.entries[["image_id", "caption_id", "path"]].to_numpy().tolist() == [["a", 1, "p.png"]]
+    part = drawn_entries(prompts, manifest, swapped, "test_seen")
+    assert part[["image_id", "caption_id", "path"]].to_numpy().tolist() == [["a", 1, "p.png"]]
 
 
 @pytest.mark.parametrize(

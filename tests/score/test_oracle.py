@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.io import read_json
+from compclip.score.entries import EntrySet
+from compclip.score.score_oracle import Oracle, fraction_true, scenes_of_entries
+from compclip.stats.r_precision import expected_top1
 from tests.project import Project
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.score.entries import EntrySet
-from workflow_scripts.score.score_oracle import facts_of_captions, facts_of_swapped, fraction_true, scenes_of_entries
-from workflow_scripts.stats.r_precision import expected_top1
 
 
 def test_shares_by_hand() -> None:
@@ -37,10 +37,10 @@ def test_swapped_facts() -> None:
     facts = pd.DataFrame(rows, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"])
     changes = [{"noun": "wing", "original_adj": "red", "new_adj": "blue", "start": 2, "end": 5}]
     swapped = pd.DataFrame({"image_id": ["a"], "caption_id": [0], "changes": [changes]})
-    assert facts_of_swapped(facts, swapped) == {
-        ("a", 0): frozenset({("wing", "color", "blue"), ("bill", "shape", "long")})
-    }
-    assert facts_of_captions(facts)["a", 0] == frozenset({("wing", "color", "red"), ("bill", "shape", "long")})
+    oracle = Oracle(facts, facts, facts, swapped, swapped)
+    changed = frozenset({("wing", "color", "blue"), ("bill", "shape", "long")})
+    assert oracle.swapped == {("a", 0): changed} and oracle.of_variants == [changed]
+    assert oracle.original["a", 0] == frozenset({("wing", "color", "red"), ("bill", "shape", "long")})
 
 
 def test_scores_of_the_run(first_run: Project) -> None:

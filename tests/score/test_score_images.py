@@ -8,27 +8,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.score.world import FakeJudge, build, make_step
-from workflow_scripts.clip.tokens import SPECIAL, WordTokenizer
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table, write_table
-from workflow_scripts.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
+from compclip.clip.tokens import SPECIAL, WordTokenizer
+from compclip.core.errors import UserError
+from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
+from compclip.io import read_json, read_table, write_table
+from compclip.score.config import Scoring
+from compclip.score.score_images import score_with_judge
+from compclip.stats.r_precision import expected_top1, r_precision
+from tests.score.world import FakeJudge, build, make_job
 from workflow_scripts.score.score_images import main
-from workflow_scripts.score.steps import ScoreImages
-from workflow_scripts.stats.r_precision import expected_top1
 
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     fake = FakeJudge()
-    monkeypatch.setattr("workflow_scripts.clip.model.load_judge", lambda *_: fake)
+    monkeypatch.setattr("compclip.clip.model.load_judge", lambda *_: fake)
     return fake
 
 
 def run(results: Path, generator: str, output: str = "out", **scoring: Any) -> tuple[Path, dict]:
     folder = results.parent / output
-    more = {"judge": Path("unused"), "cache": results.parent / "cache", "scores": folder, "scoring": scoring}
-    main(make_step(ScoreImages, results, generator, **more))
+    main(make_job(results, generator, scores=folder, scoring=scoring))
     return folder, read_json(folder / "summary.json")
 
 
@@ -133,8 +133,7 @@ def test_generators_together_are_scored_as_each_alone(tmp_path: Path, judge: Fak
     results = build(tmp_path)
     alone = {name: run(results, name, output=name)[0] for name in ("good", "partial")}
     judge.texts_seen.clear()
-    more = {"judge": Path("unused"), "cache": tmp_path / "cold", "scores": tmp_path / "both"}
-    main(make_step(ScoreImages, results, *alone, **more))
+    main(make_job(results, *alone, scores=tmp_path / "both", cache=tmp_path / "cold"))
     assert len(judge.texts_seen) == len(set(judge.texts_seen)) > 20
     for name, folder in alone.items():
         assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
@@ -142,10 +141,30 @@ def test_generators_together_are_scored_as_each_alone(tmp_path: Path, judge: Fak
         }
     (results / "d/color/generated/partial/manifest.parquet").unlink()
     with pytest.raises(FileNotFoundError):
-        main(make_step(ScoreImages, results, *alone, **more | {"scores": tmp_path / "broken"}))
+        main(make_job(results, *alone, scores=tmp_path / "broken"))
     assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
-    with pytest.raises(UserError, match="different numbers of generators"):
-        main(make_step(ScoreImages, results, *alone, **more | {"manifests": [Path("one")]}))
+
+
+def test_plain_tables_and_similarities_have_the_same_scores(tmp_path: Path, judge: FakeJudge) -> None:
+    results = build(tmp_path)
+    folder, _ = run(results, "good")
+    place = results / "d" / "color"
+    captions, prompts = read(results / "d/captions.parquet"), read(place / "prompts.parquet")
+    prompts = prompts.assign(path=f"{place}/generated/good/images/" + prompts["file_name"])
+    by_split = captions.merge(read(place / "splits.parquet"), on="image_id").groupby("split")
+    columns = ["image_id", "caption_id", "similarity", "p_beaten", "p_tied", "expected_top1", "hit", "adjective_first"]
+    entries = {split: prompts[prompts["split"] == split] for split in ("test_seen", "test_unseen", "test_swapped")}
+    for split, variants in (("test_unseen", None), ("test_swapped", read(place / "variants.parquet"))):
+        pool = by_split.get_group("test_seen" if split == "test_swapped" else split)
+        found = score_with_judge(entries[split], judge, pool, variants, scoring=Scoring(candidates=5))
+        pd.testing.assert_frame_equal(found.table[columns], read(folder / f"{split}.parquet")[columns])
+    pool = by_split.get_group("test_unseen").reset_index(drop=True)
+    asked = entries["test_unseen"].sort_values(["image_id", "caption_id"])
+    texts, shown = (np.stack([*map(FakeJudge.embed, table["text"])]) for table in (pool, asked))
+    scores = r_precision(shown @ texts.T, np.arange(len(pool)), pool["image_id"], pool["class_id"], candidates=5)
+    table = read(folder / "test_unseen.parquet")
+    np.testing.assert_allclose(scores.expected, table["expected_top1"], atol=1e-6)
+    assert scores.hit.tolist() == table["hit"].tolist()
 
 
 def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) -> None:
@@ -165,8 +184,7 @@ def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) ->
 
 def test_the_summary_names_what_decides_the_scores(tmp_path: Path, judge: FakeJudge) -> None:
     results = build(tmp_path)
-    more = {"judge": Path("unused"), "cache": tmp_path / "cache", "scores": tmp_path / "out"}
-    main(make_step(ScoreImages, results, "good", **more, seed=3, train_on="all"))
+    main(make_job(results, "good", scores=tmp_path / "out", seed=3, train_on="all"))
     summary = read_json(tmp_path / "out" / "summary.json")
     assert (summary["seed"], summary["train_on"], summary["candidates"]) == (3, "all", 5)
 

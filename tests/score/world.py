@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from compclip.core import tables
+from compclip.core.seeds import derive_seed
+from compclip.io import write_table
+from compclip.score.config import Scoring
+from tests.scripts import job
 from tests.split.split_worlds import images_table
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import write_table
-from workflow_scripts.core.seeds import derive_seed
-from workflow_scripts.score.steps import ScoreStep
-
-S = TypeVar("S", bound=ScoreStep)
+from workflow_scripts.job import Job
 
 COLORS = ("red", "blue", "green", "black")
 PARTS = ("wing", "bill", "tail")
@@ -132,21 +132,23 @@ def caption(colors: np.ndarray, parts: Sequence[int]) -> str:
     return " and ".join(f"a {COLORS[colors[part]]} {PARTS[part]}" for part in parts)
 
 
-def make_step(kind: type[S], results: Path, *generators: str, scores: Path, **more: Any) -> S:
-    """A scoring step on ``build``'s results; ``more`` are other fields, ``scoring`` other settings of its section.
+def make_job(results: Path, *generators: str, scores: Path, judge: Path = Path("unused"), **more: Any) -> Job:
+    """A job of ``score_images`` on ``build``'s results; ``more`` are other params, ``scoring`` settings of its section.
 
     ``scores`` is the folder of the only generator, or that of a folder for each.
     """
     dataset, place = results / "d", results / "d" / "color"
-    fields = {
-        "captions": dataset / "captions.parquet",
-        "images": dataset / "images.parquet",
-        **{name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts", "variants")},
-        "manifests": [place / "generated" / generator / "manifest.parquet" for generator in generators],
-        "results": results,
-        **{"dataset": "d", "composition": "color"},
-        "serves": dict.fromkeys(generators, more.pop("serves", tables.TESTS)),
-        "scores": [scores / name for name in generators] if len(generators) > 1 else [scores],
-    }
+    inputs: dict[str, Any] = {name: dataset / f"{name}.parquet" for name in ("captions", "images")}
+    inputs |= {name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts", "variants")}
+    manifests = [place / "generated" / generator / "manifest.parquet" for generator in generators]
     scoring = {"candidates": 5, "distractors": ["original"]} | more.pop("scoring", {})
-    return kind(**fields | {"scoring": scoring} | more)
+    params = {
+        "scoring": Scoring.model_validate(scoring).model_dump(), "serves": dict.fromkeys(generators, tables.TESTS),
+        "results": results, "dataset": "d", "prompts": "pairs", "train_on": "train", "halves": 0, "seed": 0,
+        "batch": 256, "device": "cpu", "cache": results.parent / "cache",
+    }  # fmt: skip
+    output: dict[str, Any] = {"scores": [scores / name for name in generators] if len(generators) > 1 else [scores]}
+    inputs |= {"manifests": manifests, "judge": judge}
+    result = job(inputs, output, wildcards={"composition": "color"}, **params | more)
+    result.params.threads = result.threads
+    return result

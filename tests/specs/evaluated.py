@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from compclip.clip.embed import Embedder
+from compclip.core.cache import Cache
+from compclip.core.errors import UserError
 from tests.score.world import FakeJudge
-from workflow_scripts.clip.embed import Embedder
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.core.errors import UserError
 
 TINY = {
     "embed_dim": 16,
@@ -26,8 +26,8 @@ WORDS = "red blue green black wing bill tail bird with a and"
 
 def real_judge(folder: Path, seed: int = 0) -> Path:
     """Return the folder of an untrained judge that reads real images and eight tokens, with the vocabulary WORDS."""
-    from workflow_scripts.clip.model import build, save_judge
-    from workflow_scripts.judge.config import JudgeConfig
+    from compclip.clip.model import build, save_judge
+    from compclip.judge.config import JudgeConfig
 
     folder.mkdir(parents=True)
     (folder / "tiny.json").write_text(json.dumps(TINY))

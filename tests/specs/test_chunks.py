@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.core import limits
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.specs.chunks import Chunker, chunk_all
-from workflow_scripts.text import parsing
+from compclip.core import limits
+from compclip.core.cache import Cache
+from compclip.specs.chunks import Chunker, chunk_all
+from compclip.text import parsing
 
 MODEL = "en_core_web_sm"
 CAT = (

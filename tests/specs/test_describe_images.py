@@ -4,16 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.dataset.sketch.description import SHORT
+from compclip.io import read_table
+from compclip.specs.describe_images import SCHEMAS, SHORT_CAPTIONS, divide
 from tests.project import Project
+from tests.scripts import job
 from tests.specs.evaluated import refused
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_table
-from workflow_scripts.dataset.sketch.description import SHORT
 from workflow_scripts.specs import describe_images
-from workflow_scripts.specs.describe_images import SHORT_CAPTIONS, divide
-from workflow_scripts.specs.steps import DescribeImages
-
-SCHEMAS = {"examples": tables.EXAMPLES, "steps": tables.STEPS, "captions": tables.CAPTIONS, "splits": tables.SPLIT}
 
 
 def test_tables_of_the_small_run(first_run: Project) -> None:
@@ -43,7 +40,7 @@ def test_bytes_depend_on_the_seed(first_run: Project, tmp_path: Path) -> None:
     inputs = {name: dataset / f"{name}.parquet" for name in ("scenes", "images")}
     for seed in (0, 1):
         outputs = {name: tmp_path / str(seed) / f"{name}.parquet" for name in SCHEMAS}
-        describe_images.main(DescribeImages(**inputs, test=40, seed=seed, **outputs))
+        describe_images.main(job(inputs, outputs, wildcards={"seed": str(seed)}, test=40))
     for name in SCHEMAS:
         first, same, other = (
             (folder / f"{name}.parquet").read_bytes()

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.io import read_json
+from compclip.plot.drawing import style
+from compclip.plot.page import described
+from compclip.specs.draw_specs import draw_growing
+from compclip.specs.shown import COLUMNS, MEASURES, lines
 from tests.plot.overlapping import overlapping
 from tests.report.pages import Page
-from workflow_scripts.core.io import read_json
-from workflow_scripts.plot.page import described
+from tests.scripts import job
 from workflow_scripts.specs import draw_specs
-from workflow_scripts.specs.section import COLUMNS, MEASURES, lines
-from workflow_scripts.specs.steps import DrawSpecs
 
 
 def test_table(results: Path) -> None:
@@ -41,15 +43,15 @@ def test_figures_and_page_are_reproducible(results: Path, tmp_path: Path) -> Non
     folder = results / "sketch" / "specs" / "0"
     figures = {name: tmp_path / f"sketch_specs_{name}.svg" for name in ("measures", "gains", "growing")}
     reads = {"intrinsic": [folder / "intrinsic.json"], "similarities": folder / "similarities.parquet"}
-    common = {"results": results, "dataset": "sketch", "settings": {"specs": "</pre><script>"}}
-    step = DrawSpecs(**common, **reads, **figures, table=tmp_path / "specs.csv", page=tmp_path / "specs.html")
-    draw_specs.main(step)
+    writes = {**figures, "table": tmp_path / "specs.csv", "page": tmp_path / "specs.html"}
+    settings = {"specs": "</pre><script>"}
+    draw_specs.main(job(reads, writes, results=str(results), dataset="sketch", settings=settings))
     for file in figures.values():
         assert file.read_bytes() == (results / "figures" / file.name).read_bytes()
-    assert step.table.read_bytes() == (results / "specs.csv").read_bytes()
-    title, description = described(step.gains.read_bytes())
+    assert writes["table"].read_bytes() == (results / "specs.csv").read_bytes()
+    title, description = described(figures["gains"].read_bytes())
     assert title == "What the loss of SPECS gains" and "seed 0, Neg, specs − contrastive: " in description
-    page = Page(step.page.read_text())
+    page = Page(writes["page"].read_text())
     assert "was stretched from 77 to 248 positions" in page.text and "200 long captions" in page.text
     assert not any(tag == "script" for tag, _ in page.tags)
     shown = [attrs for tag, attrs in page.tags if tag == "img"]
@@ -58,5 +60,5 @@ def test_figures_and_page_are_reproducible(results: Path, tmp_path: Path) -> Non
 
 def test_no_text_of_a_growing_caption_lies_on_another(results: Path) -> None:
     steps = pd.read_parquet(results / "sketch" / "specs" / "0" / "similarities.parquet")
-    with draw_specs.style():
-        assert overlapping(draw_specs.draw_growing(steps[steps["image"] == steps["image"][0]])) == []
+    with style():
+        assert overlapping(draw_growing(steps[steps["image"] == steps["image"][0]])) == []

@@ -11,13 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.io import read_json
+from compclip.specs import intrinsic as library
+from compclip.specs.intrinsic import MEASURES, align, intrinsic, read_sdci, read_table, score_captions
 from tests.project import Project
-from tests.specs.evaluated import drawn, refused, run
-from workflow_scripts.core.io import read_json
-from workflow_scripts.specs import intrinsic
-from workflow_scripts.specs.intrinsic import MEASURES, align, differences, read_sdci, score_captions
+from tests.score.world import FakeJudge
+from tests.specs.evaluated import drawn, opener, refused
 
 NONE = np.nan
+
+
+def run(folder: Path, data: Path, images: Path | None = None) -> dict[str, Any]:
+    """Return the result of an evaluation of a fake judge."""
+    steps, skipped = library.read_steps(data, images, folder)
+    with opener(FakeJudge(), folder)() as embedder:
+        return intrinsic(steps, [("fake", embedder)], skipped=skipped, resamples=100)[0]
 
 
 def scored(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
@@ -93,8 +101,8 @@ def save_like_datasets(folder: Path, images: list[object]) -> None:
 
 
 @pytest.mark.parametrize("form", ["path", "bytes", "bytes and path"])
-def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    table, _ = run(intrinsic, tmp_path, data=write_table(tmp_path), monkeypatch=monkeypatch)
+def test_sdci(tmp_path: Path, form: str) -> None:
+    table = run(tmp_path, write_table(tmp_path))
     names = [image for image, *_ in STEPS]
     if form == "path":
         # Absolute paths of another machine: found by their names.
@@ -102,7 +110,7 @@ def test_sdci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> Non
     else:
         images = [{"bytes": SHOWN[name].encode(), "path": name if form == "bytes and path" else None} for name in names]
     save_like_datasets(tmp_path / "sdci" / "test", images)
-    found, _ = run(intrinsic, tmp_path, data=tmp_path / "sdci", images=tmp_path, monkeypatch=monkeypatch)
+    found = run(tmp_path, tmp_path / "sdci", tmp_path)
     assert found["judges"] == table["judges"] and found["captions"] == 4 and found["left_out"] == {}
     assert found["judges"][0]["pos"]["n"] == 3 and found["judges"][0]["pos"]["images"] == 2
     assert found["captions_with_one_increment_or_none"] == 1
@@ -127,24 +135,24 @@ def test_captions_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     assert steps["text"].tolist() == ["a", "a b"] and steps["negative"].tolist()[1] == "a x"
 
 
-def test_missing_images_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_images_are_named(tmp_path: Path) -> None:
     path = write_table(tmp_path)
     (tmp_path / "b.png").unlink()
-    found, _ = run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch)
+    found = run(tmp_path, path)
     assert found["left_out"] == {"images missing": {"count": 1, "names": ["b.png"]}}
     assert found["judges"][0]["pos"]["n"] == 2
     assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
     # The only caption of c.png has two texts.
     (tmp_path / "a.png").unlink()
-    message = refused(lambda: run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch))
+    message = refused(lambda: run(tmp_path, path))
     assert "none of 1 readable captions has more than one increment" in message
     (tmp_path / "c.png").unlink()
-    message = refused(lambda: run(intrinsic, tmp_path, data=path, monkeypatch=monkeypatch))
+    message = refused(lambda: run(tmp_path, path))
     assert message.startswith("none of 3 images can be read: ") and "a.png" in message
     rows = [row for row in path.read_text().splitlines() if json.loads(row)["step"] < 2]
     path.write_text("\n".join(rows))
     # The error comes before any judge is read.
-    message = refused(lambda: run(intrinsic, tmp_path, data=path, judge="none"))
+    message = refused(lambda: intrinsic(read_table(path, None)[0], []))
     assert message.endswith("none of 4 captions has more than one increment, as the measures require; add captions"
                             " with three texts or more")  # fmt: skip
 
@@ -152,11 +160,11 @@ def test_missing_images_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
     (tmp_path / "t.csv").write_text("image,caption_id,step,text,negative\n" + rows)
-    steps, left_out = intrinsic.read_table(tmp_path / "t.csv", None)
+    steps, left_out = read_table(tmp_path / "t.csv", None)
     assert left_out == {"captions empty": ["a.png 0"]}
     assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
     (tmp_path / "t.csv").write_text("image,caption_id,step,text\na.png,0,0,\n")
-    assert "none of 0 captions" in refused(lambda: run(intrinsic, tmp_path, data=tmp_path / "t.csv", judge="none"))
+    assert "none of 0 captions" in refused(lambda: run(tmp_path, tmp_path / "t.csv"))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +183,7 @@ def test_faults(tmp_path: Path, content: Any, message: str) -> None:
     """Of a table, and of a folder: that there is none, of one with other columns, and of one without tables."""
     if isinstance(content, str):
         (tmp_path / "t.csv").write_text("image,caption_id,step,text\n" + content)
-        assert message in refused(lambda: intrinsic.read_table(tmp_path / "t.csv", None))
+        assert message in refused(lambda: read_table(tmp_path / "t.csv", None))
         return
     if isinstance(content, bytes):
         (tmp_path / "a.arrow").write_bytes(content)
@@ -199,12 +207,12 @@ def test_the_small_run(first_run: Project) -> None:
         assert all(difference[m]["low"] < difference[m]["value"] < difference[m]["high"] for m in MEASURES)
     # A judge does not differ from itself in any resample.
     one = captions["specs"]
-    itself = differences(one, one.sample(frac=1, random_state=0), 300, 0)["pos"]
+    itself = library.differences(one, one.sample(frac=1, random_state=0), 300, 0)["pos"]
     assert itself == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 40, "images": 40}
     # Captions of an image are resampled together: the same ones once more tell nothing new.
     pair = [captions[result["differences"][0][name]] for name in ("a", "b")]
     once, twice = (
-        differences(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
+        library.differences(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
         for more in (0, 1)
     )
     assert once["low"] < once["high"] and twice == once | {"n": 80}

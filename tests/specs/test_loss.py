@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.specs.loss import Margin, specs_loss
+from compclip.specs.loss import Margin, specs_loss
 
 
 def batch(seed: int, n: int = 6, d: int = 5) -> list[torch.Tensor]:

@@ -10,15 +10,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from compclip.clip.model import build, construct, load_judge
+from compclip.clip.pixels import PREPROCESS, Preprocess
+from compclip.clip.tokens import get_tokenizer, tokenize
+from compclip.core.errors import UserError
+from compclip.judge.config import JudgeConfig
+from compclip.specs import released
+from compclip.specs.measure import specs_score
+from compclip.specs.released import Released, read_released
 from tests.specs.evaluated import refused
-from workflow_scripts.clip.model import build, construct, load_judge
-from workflow_scripts.clip.pixels import PREPROCESS, Preprocess
-from workflow_scripts.clip.tokens import get_tokenizer, tokenize
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.specs import released
-from workflow_scripts.specs.measure import specs
-from workflow_scripts.specs.released import Released, read_released
 
 CFG = {
     "embed_dim": 32,
@@ -159,7 +159,7 @@ def test_the_cat_of_the_readme() -> None:
     pixels = preprocess.floats(preprocess.read([(Path(cat), None)]), torch.device("cpu"))
     with torch.inference_mode():
         image = model.encode_image(pixels).expand(3, -1)
-        scores = specs(image, model.encode_text(tokenize(get_tokenizer(cfg, None), list(CAPTIONS)))).tolist()
+        scores = specs_score(image, model.encode_text(tokenize(get_tokenizer(cfg, None), list(CAPTIONS)))).tolist()
     assert scores == sorted(scores)
     # The README's may be of half precision, on a GPU.
     assert scores == pytest.approx(list(CAPTIONS.values()), abs=2e-3)

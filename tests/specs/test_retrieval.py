@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.specs import retrieval
+from compclip.specs.retrieval import read_gallery, recalls, retrieve
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, refused, run
-from workflow_scripts.specs import retrieval
-from workflow_scripts.specs.retrieval import read_gallery, recalls, retrieve
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:

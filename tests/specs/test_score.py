@@ -14,22 +14,21 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy import stats
 
+from compclip.clip import tokens
+from compclip.clip.embed import Embedder
+from compclip.clip.model import Judge, load_judge
+from compclip.clip.vision import import_torchvision
+from compclip.core import cli
+from compclip.core.cache import Cache
+from compclip.specs import correlate
+from compclip.specs import score as step
+from compclip.specs.correlate import correlations
+from compclip.specs.measure import cosine, specs_score
+from compclip.specs.score import read_pairs, score_pairs
 from tests.clip.conftest import clip_folder
 from tests.specs.evaluated import refused
-from workflow_scripts.clip import tokens
-from workflow_scripts.clip.embed import Embedder
-from workflow_scripts.clip.model import Judge, load_judge
-from workflow_scripts.clip.vision import import_torchvision
-from workflow_scripts.core import cli
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.specs import correlate, stretch
-from workflow_scripts.specs import score as step
-from workflow_scripts.specs.correlate import correlations
-from workflow_scripts.specs.measure import cosine, specs
-from workflow_scripts.specs.score import read_pairs, score_pairs
-from workflow_scripts.specs.steps import Stretch
 
-from .test_stretch import TINY
+from . import test_stretch
 
 LONG = " ".join(f"word{n % 7}" for n in range(10_000))
 TEXTS = ["A red bird.", "a bird, with a long bill, and black wings", 'she said "look"\nand left', "ein Vögelchen – 鳥"]
@@ -39,7 +38,8 @@ TEXTS = ["A red bird.", "a bird, with a long bill, and black wings", 'she said "
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a random judge that reads 248 tokens, four images and three broken ones."""
     folder = tmp_path_factory.mktemp("pairs")
-    stretch.main(Stretch(judge=f"local-dir:{clip_folder(folder / 'tiny', TINY)}", output=folder / "judge"))
+    tiny = clip_folder(folder / "tiny", test_stretch.TINY)
+    test_stretch.run(folder / "judge", model=f"local-dir:{tiny}")
     draw = np.random.default_rng(0)
     for number in range(4):
         Image.fromarray(draw.integers(0, 256, (40, 50 + number, 3), np.uint8)).save(folder / f"{number}.png")
@@ -82,7 +82,7 @@ def test_scores_do_not_depend_on_the_batch(judge: Judge, folder: Path, embedder:
     for image, text, value, result in zip(images, TEXTS * 4, scored["cosine"], scored["specs"], strict=True):
         alone = by_hand(judge, image, text)
         assert value == pytest.approx(cosine(*alone).item(), abs=1e-5)
-        assert result == pytest.approx(specs(*alone).item(), abs=1e-5)
+        assert result == pytest.approx(specs_score(*alone).item(), abs=1e-5)
     assert set(scored["status"]) == {"ok"} and scored["cosine"].round(6).nunique() == 16
 
 
@@ -132,7 +132,7 @@ def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:
     scored = run(folder, pairs, tmp_path / "cache")
     assert scored.drop(columns=["specs", "cosine", "status"]).to_dict("records") == rows
     for row in scored.itertuples():
-        assert row.specs == pytest.approx(specs(*by_hand(judge, folder / row.image, row.text)).item(), abs=1e-5)
+        assert row.specs == pytest.approx(specs_score(*by_hand(judge, folder / row.image, row.text)).item(), abs=1e-5)
         assert row.specs == pytest.approx((row.cosine + 1) / 2, abs=1e-6)
     first = pairs.with_suffix(".specs.csv").read_bytes()
     assert b"\r" not in first and str(tmp_path).encode() not in first
@@ -198,14 +198,14 @@ def test_against_torchmetrics(n: int, d: int, seed: int) -> None:
     expected = pairwise_cosine_similarity(images, texts).diagonal()
     # Only directions matter.
     torch.testing.assert_close(cosine(images * 7, texts / 3), expected)
-    torch.testing.assert_close(specs(images * 7, texts / 3), (expected + 1) / 2)
+    torch.testing.assert_close(specs_score(images * 7, texts / 3), (expected + 1) / 2)
 
 
 def test_precision_is_kept_or_raised() -> None:
     images, texts = draw(8, 512, 0, torch.float64)
-    exact = specs(images, texts)
+    exact = specs_score(images, texts)
     assert exact.dtype == torch.float64
-    half = specs(images.half(), texts.half())
+    half = specs_score(images.half(), texts.half())
     assert half.dtype == torch.float32
     torch.testing.assert_close(half, exact.float(), atol=1e-3, rtol=0)
 
@@ -213,7 +213,7 @@ def test_precision_is_kept_or_raised() -> None:
 @pytest.mark.parametrize("shape", [(2, 5), (3, 4), (4,)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="expected pairs of rows"):
-        specs(torch.zeros(2, 4), torch.zeros(shape))
+        specs_score(torch.zeros(2, 4), torch.zeros(shape))
 
 
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}

@@ -14,14 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
+from compclip.clip import tokens
+from compclip.clip.config import ModelConfig
+from compclip.clip.model import build, construct, load_judge, read_judge
+from compclip.io import read_json, write_json
+from compclip.specs.released import check_output
+from compclip.specs.stretch import stretch, stretch_positions, stretch_state, write_judge
 from tests.clip.conftest import SIGLIP, clip_folder
+from tests.scripts import job
 from tests.specs.evaluated import refused
-from workflow_scripts.clip import tokens
-from workflow_scripts.clip.model import construct, load_judge
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.specs import stretch as step
-from workflow_scripts.specs.steps import Stretch
-from workflow_scripts.specs.stretch import stretch, stretch_positions
+from workflow_scripts.specs import stretch as script
 
 TINY = {
     "embed_dim": 16,
@@ -67,9 +69,9 @@ def test_what_cannot_be_stretched(n: int, length: int, keep: int) -> None:
     assert f"{n} positions: with the first {keep} kept they cannot be stretched to {length}" in message
     state = model_of(TINY).state_dict()
     longer = {**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}
-    assert "77 positions, but the model's config says 248" in refused(lambda: stretch(longer, state))
+    assert "77 positions, but the model's config says 248" in refused(lambda: stretch_state(longer, state))
     del state["positional_embedding"]
-    assert "no positional_embedding to stretch or freeze" in refused(lambda: stretch(TINY, state))
+    assert "no positional_embedding to stretch or freeze" in refused(lambda: stretch_state(TINY, state))
 
 
 @pytest.mark.parametrize("custom", [False, True])
@@ -77,7 +79,7 @@ def test_a_stretched_model_reads_longer(custom: bool) -> None:
     cfg = {**TINY, "custom_text": custom}
     model = model_of(cfg)
     before, state = copy.deepcopy(cfg), {key: value.clone() for key, value in model.state_dict().items()}
-    new_cfg, new = stretch(cfg, model.state_dict())
+    new_cfg, new = stretch_state(cfg, model.state_dict())
     assert cfg == before and new_cfg["text_cfg"] == {**TINY["text_cfg"], "context_length": 248}
     assert all(torch.equal(value, model.state_dict()[key]) for key, value in state.items())
     key = "text.positional_embedding" if custom else "positional_embedding"
@@ -97,16 +99,21 @@ def test_a_class_token_stays_last() -> None:
     cfg = copy.deepcopy(TINY) | {"custom_text": True}
     cfg["text_cfg"] |= {"embed_cls": True, "context_length": 76}
     model = model_of(cfg)
-    _, new = stretch(cfg, model.state_dict(), 244)
+    _, new = stretch_state(cfg, model.state_dict(), 244)
     old = model.state_dict()["text.positional_embedding"]
     assert torch.equal(new["text.positional_embedding"], torch.cat([stretch_positions(old[:76], 244), old[76:]]))
 
 
-def run(judge: Path | str, output: Path | str, seed: int = 0, **settings: Any) -> None:
-    """Stretch a judge, or a model of ``tiny.json``."""
-    if Path(judge).name == "tiny.json" and "pretrained" not in settings:
-        judge = f"local-dir:{clip_folder(Path(f'{output}_{seed}') / 'tiny', TINY, seed)}"
-    step.main(Stretch(judge=str(judge), output=Path(output), **settings))
+def run(output: Path, judge: Path | None = None, **model: Any) -> Path:
+    """Stretch a judge, or a model by its settings; return the folder of the result."""
+    script.main(job({"judge": judge} if judge else {}, {"judge": output}, model=model))
+    return output
+
+
+def plain(folder: Path, **model: Any) -> Path:
+    """Write a judge that is not stretched."""
+    write_judge(build(ModelConfig(**model), [], 0), "tiny", None, {}, folder)
+    return folder
 
 
 def test_a_judges_folder(tmp_path: Path) -> None:
@@ -114,12 +121,12 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
     model = model_of(TINY)
     save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "w.safetensors")
-    tiny, weights = tmp_path / "tiny.json", str(tmp_path / "w.safetensors")
-    run(tiny, tmp_path / "plain", pretrained=weights, length=77, preprocess=SIGLIP)
-    plain = load_judge(tmp_path / "plain", 1, "cpu")
-    assert torch.equal(plain.model.positional_embedding, model.positional_embedding)
-    run(tmp_path / "plain", tmp_path / "longer")
-    run(tiny, tmp_path / "once", pretrained=weights, preprocess=SIGLIP)
+    settings = {"model": str(tmp_path / "tiny.json"), "pretrained": str(tmp_path / "w.safetensors")}
+    settings |= {"preprocess": SIGLIP}
+    short = load_judge(plain(tmp_path / "plain", **settings), 1, "cpu")
+    assert torch.equal(short.model.positional_embedding, model.positional_embedding)
+    run(tmp_path / "longer", tmp_path / "plain")
+    run(tmp_path / "once", **settings)
     judge = load_judge(tmp_path / "longer", 1, "cpu")
     assert torch.equal(judge.model.positional_embedding, stretch_positions(model.positional_embedding))
     assert (tmp_path / "once" / "weights.safetensors").read_bytes() == (
@@ -127,7 +134,7 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     ).read_bytes()
     assert judge.name == "tiny-248" and judge.tokenizer.context_length == 248
     manifest = read_json(tmp_path / "longer" / "manifest.json")
-    assert manifest["stretched_from"] == plain.hash and manifest["judge_hash"] == judge.hash
+    assert manifest["stretched_from"] == short.hash and manifest["judge_hash"] == judge.hash
     assert str(tmp_path) not in json.dumps(manifest)
     middling = "a bird with " + ", ".join(["a red wing"] * 30)
     vectors = judge.encode_texts(["a red bird", middling, LONG], 4)
@@ -140,27 +147,23 @@ def test_a_judges_folder(tmp_path: Path) -> None:
 
 def test_bad_models(tmp_path: Path) -> None:
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    run(tmp_path / "tiny.json", tmp_path / "j", length=77)
     weights = clip_folder(tmp_path / "w", TINY) / "open_clip_model.safetensors"
     weights = str(weights.rename(tmp_path / "alone.safetensors"))
-    unknown = "--preprocess.mean, --preprocess.std, --preprocess.resize_mode: unknown for"
-    for model, options, message in (
-        ("ViT-Z", {}, "--pretrained: ViT-Z would have random weights; give a tag of open_clip or a"),
-        ("ViT-Z", {"pretrained": "openai"}, "--judge: unknown 'ViT-Z'"),
-        (tmp_path, {}, f"{tmp_path}: not a judge's folder"),
-        (tmp_path / "tiny.json", {"pretrained": "gone.pt"}, "--pretrained: 'gone.pt' is neither a file"),
-        (tmp_path / "tiny.json", {"pretrained": weights}, unknown),
-        (tmp_path / "j", {"pretrained": "openai"}, f"{tmp_path / 'j'}: is a judge with its own weights"),
+    unknown = f"{', '.join(f'specs.base.preprocess.{key}' for key in ('mean', 'std', 'resize_mode'))}: unknown for"
+    for model, pretrained, message in (
+        ("ViT-Z", "openai", "specs.base.model: unknown 'ViT-Z'"),
+        (str(tmp_path / "tiny.json"), "gone.pt", "specs.base.pretrained: 'gone.pt' is neither a file"),
+        (str(tmp_path / "tiny.json"), weights, unknown),
     ):
-        call = functools.partial(run, model, tmp_path / "k", **options)
+        call = functools.partial(run, tmp_path / "k", model=model, pretrained=pretrained)
         assert refused(call).startswith(message)
+    assert refused(lambda: run(tmp_path / "k", tmp_path)).startswith(f"{tmp_path}: not a judge's folder")
 
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     """Write a judge with 77 positions next to another file."""
-    (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    run(tmp_path / "tiny.json", tmp_path / "judges" / "plain", length=77)
+    plain(tmp_path / "judges" / "plain", model=f"local-dir:{clip_folder(tmp_path / 'tiny', TINY)}")
     (tmp_path / "judges" / "notes.txt").write_text("mine")
     return tmp_path / "judges"
 
@@ -176,19 +179,14 @@ def tiny(tmp_path: Path) -> Path:
         ("link", "has other files than a judge's"),
     ],
 )
-def test_other_files_are_not_overwritten(
-    tiny: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_files_are_not_overwritten(tiny: Path, output: str, message: str) -> None:
     (tiny / "half").mkdir()
     write_json({}, tiny / "half" / "model.json")
     shutil.copytree(tiny / "plain", tiny / "other")
     (tiny / "other" / "notes.txt").write_text("mine too")
     (tiny / "link").symlink_to(tiny / "other")
-    before = {path: path.read_bytes() for path in tiny.rglob("*") if path.is_file()}
-    # The error comes before any weights are read.
-    monkeypatch.setattr(step, "read_source", None)
-    assert re.search(rf"^--output {tiny / output}: {message}", refused(lambda: run(tiny / "plain", tiny / output)))
-    assert {path: path.read_bytes() for path in tiny.rglob("*") if path.is_file()} == before
+    fault = refused(lambda: check_output(tiny / output, tiny / "plain"))
+    assert re.search(rf"^--output {tiny / output}: {message}", fault)
 
 
 def test_what_may_be_overwritten(tiny: Path) -> None:
@@ -197,17 +195,17 @@ def test_what_may_be_overwritten(tiny: Path) -> None:
     empty.mkdir()
     for _ in range(2):
         (empty / ".snakemake_timestamp").touch()
-        run(tiny / "plain", empty)
+        check_output(empty, tiny / "plain")
+        run(empty, tiny / "plain")
         (empty / "log.csv").touch()
     (tiny / "link").symlink_to(empty)
-    run(tiny / "plain", tiny / "link")
+    run(tiny / "link", tiny / "plain")
     assert (tiny / "link").is_symlink() and load_judge(tiny / "link", 1, "cpu").name == "tiny-248"
 
 
 def test_what_the_result_is_named_after(tiny: Path) -> None:
     """The judge, not its files, and the length, which must be another one."""
-    run(tiny / "plain" / "model.json", tiny / "long", pretrained=str(tiny / "plain" / "weights.safetensors"))
-    assert read_json(tiny / "long" / "model.json")["name"] == "tiny-248"
-    assert "long: already reads 248 tokens" in refused(lambda: run(tiny / "long", tiny / "longer"))
-    run(tiny / "long", tiny / "longer", length=476)
-    assert read_json(tiny / "longer" / "manifest.json")["model"] == "tiny-476"
+    files = {"model": str(tiny / "plain" / "model.json"), "pretrained": str(tiny / "plain" / "weights.safetensors")}
+    assert read_json(run(tiny / "long", **files) / "model.json")["name"] == "tiny-248"
+    assert "long: already reads 248 tokens" in refused(lambda: run(tiny / "longer", tiny / "long"))
+    assert stretch(read_judge(tiny / "long")[0], 476).model_cfg["text_cfg"]["context_length"] == 476

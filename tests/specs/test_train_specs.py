@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.torch import load_file
 
+from compclip.clip.device import settle
+from compclip.clip.model import Judge, construct, load_judge
+from compclip.clip.pixels import Preprocess
+from compclip.clip.tokens import find_cut, get_tokenizer, tokenize
+from compclip.core.errors import UserError
+from compclip.core.seeds import rng
+from compclip.io import read_json
+from compclip.judge import checkpoint
+from compclip.specs import train_specs as library
+from compclip.specs.data import Example
+from compclip.specs.train_specs import Sample, Stream, Training, chunk_numbers, count_fitting, draw_triples, train_specs
 from tests.clip.conftest import PREPROCESS
 from tests.project import Project
-from workflow_scripts.clip.device import settle
-from workflow_scripts.clip.model import Judge, construct, load_judge
-from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.tokens import find_cut, get_tokenizer, tokenize
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.judge import checkpoint
-from workflow_scripts.specs import training
-from workflow_scripts.specs.data import Example
-from workflow_scripts.specs.training import Sample, Stream, Training, chunk_numbers, count_fitting, draw_triples, train
 
 COLORS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "white": (240, 240, 240)}
 CFG = {
@@ -84,7 +84,7 @@ def run(quarters: list[Sample], tmp_path: Path) -> Run:
 
     def go(name: str, loss: str = "specs", samples: list[Sample] = quarters, **changes: Any) -> tuple[Judge, Any]:
         judge, chosen = new_judge(), Training(**{**SETTINGS, **changes})
-        return judge, train(judge, stream_of(samples), len(samples), chosen, loss, 0, tmp_path / f"{name}.pt")
+        return judge, train_specs(judge, stream_of(samples), len(samples), chosen, tmp_path / f"{name}.pt", loss=loss)
 
     return go
 
@@ -174,7 +174,7 @@ def rises(judge: Judge, samples: list[Sample]) -> float:
     found: list[bool] = []
     with torch.no_grad():
         for example, ends in samples:
-            pixels = training.make_batch(judge, [(example, ends)], slice(None), rng(0), False).pixels
+            pixels = library.make_batch(judge, [(example, ends)], slice(None), rng(0), False).pixels
             image = judge.model.encode_image(judge.preprocess.floats(pixels, judge.device), normalize=True)
             parts = tokenize(judge.tokenizer, [example.text[:end] for end in ends])
             found += ((judge.model.encode_text(parts, normalize=True) @ image[0]).diff() > 0).tolist()
@@ -186,10 +186,10 @@ def test_it_learns(quarters: list[Sample], tmp_path: Path) -> None:
     """Contrastive training tells the images apart; SPECS after it makes details raise the similarity."""
     judge, stream = new_judge(), stream_of(quarters)
     chosen = Training(epochs=40, batch=15, accumulation=1, lr=5e-3, warmup=0.1, precision="fp32")
-    rows = train(judge, stream, 30, chosen, "contrastive", 0, tmp_path / "before.pt")
+    rows = train_specs(judge, stream, 30, chosen, tmp_path / "before.pt", loss="contrastive")
     assert rows[-1]["loss"] < 0.6 * rows[0]["loss"] and len(rows) == 80
     before = rises(judge, quarters)
-    rows = train(judge, stream, 30, chosen.model_copy(update={"lr": 1e-3}), "specs", 0, tmp_path / "after.pt")
+    rows = train_specs(judge, stream, 30, chosen.model_copy(update={"lr": 1e-3}), tmp_path / "after.pt")
     assert before < 0.8 and rises(judge, quarters) > 0.9
     assert all(0 <= row["margin"] <= 1.5 for row in rows) and rows[-1]["margin"] > 0
     total = [row["contrastive"] + 8 * row["detail"] + 0.8 * row["negative"] for row in rows]
@@ -209,8 +209,8 @@ def test_a_killed_training_ends_with_the_same_bytes(
     """It is killed in the middle of a step."""
     whole, rows = run("whole")
     monkeypatch.setattr(checkpoint, "EVERY", 0)
-    monkeypatch.setattr(training, "CHECKPOINT_FRACTION", float("inf"))
-    real, losses = training.specs_loss, 0
+    monkeypatch.setattr(library, "CHECKPOINT_FRACTION", float("inf"))
+    real, losses = library.specs_loss, 0
 
     def dying(*arguments: Any) -> Any:
         nonlocal losses
@@ -219,10 +219,10 @@ def test_a_killed_training_ends_with_the_same_bytes(
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(training, "specs_loss", dying)
+    monkeypatch.setattr(library, "specs_loss", dying)
     with pytest.raises(KeyboardInterrupt):
         run("cut")
-    monkeypatch.setattr(training, "specs_loss", real)
+    monkeypatch.setattr(library, "specs_loss", real)
     with caplog.at_level("INFO", "compclip"):
         cut, again = run("cut")
     assert "resumed after step 1" in caplog.text
@@ -235,14 +235,14 @@ def test_a_killed_training_ends_with_the_same_bytes(
 def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It sees only the whole captions, and its loss is the contrastive term."""
     seen: dict[str, list[torch.Tensor]] = {"specs": [], "contrastive": []}
-    real = training.make_batch
+    real = library.make_batch
 
     def watching(*arguments: Any) -> Any:
         batch = real(*arguments)
         seen["specs" if arguments[-1] else "contrastive"].append(batch)
         return batch
 
-    monkeypatch.setattr(training, "make_batch", watching)
+    monkeypatch.setattr(library, "make_batch", watching)
     rows = {loss: run(loss, loss=loss)[1] for loss in seen}
     assert len(seen["specs"]) == len(seen["contrastive"]) == 8
     for one, other in zip(*seen.values(), strict=True):

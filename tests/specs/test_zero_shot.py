@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from compclip.clip.model import load_judge
+from compclip.clip.vision import import_torchvision, open_clip
+from compclip.specs import zero_shot
 from tests.specs.evaluated import picture, real_judge, refused, run
-from workflow_scripts.clip.model import load_judge
-from workflow_scripts.clip.vision import import_torchvision, open_clip
-from workflow_scripts.specs import zero_shot
 
 COLORS = {"red_wing": (200, 30, 30), "blue_bill": (20, 90, 200), "tail": (10, 200, 90)}
 

@@ -7,11 +7,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.core.tables import PAIRS
-from workflow_scripts.split.wording import Mention
+from compclip.core.tables import PAIRS
+from compclip.split.wording import Mention
+from compclip.text.lexicon import Lexicon
 
 COLORS = {"red": "red", "blue": "blue", "gray": "gray", "grey": "gray", "orange": "orange", "black": "black"}
 NOUNS = {"wing": "wing", "wings": "wing", "bill": "bill", "beak": "bill", "belly": "belly", "eye ring": "eyering"}
+LEXICONS = Lexicon("color", COLORS), Lexicon("parts", NOUNS)
 
 SHAPES = {w: w for w in ("long", "short", "small", "large", "pointed", "curved", "round", "sharp", "thin")}
 

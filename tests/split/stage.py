@@ -6,20 +6,20 @@ from typing import Any
 
 import yaml
 
+from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
+from compclip.io import write_table
+from compclip.text.lexicon import COMPOUNDS
+from tests.scripts import job
 from tests.split.split_worlds import COLORS, NOUNS, world
-from workflow_scripts.core.io import write_table
-from workflow_scripts.core.step import Step, declaration
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 
-FILES = {
-    "adjectives": "color.yaml", "nouns": "nouns.yaml", "heldout": "heldout.json", "csv": "splits.csv",
-    "jsonl": "prompts.jsonl", "audit": "audit.json", "accepted": "accepted.json", "folder": "export",
-    "unused": "splits.json",
+TABLES = ("captions", "images", "pairs", "ranking", "splits", "swapped", "prompts")
+# The names of summaries that differ from the end of the rule's name.
+SUMMARIES = {"divide_images": "division", "swap_adjectives": "swapped"}
+DEFAULTS = {
+    "divergence": {}, "draw": {}, "listed": (), "published": None, "test_seen": "auto", "prompts": "pairs", "draws": 1,
+    "per_image": None, "train_on": "train", "candidates": None, "halves": 0, "violations": "refuse",
+    "is_published": False, "seed": 3, "dataset": "d",
 }  # fmt: skip
-SUMMARIES = {"divide_images": "division", "make_splits": "splits", "swap_adjectives": "swapped",
-             "make_prompts": "prompts"}  # fmt: skip
-# Paths that a step takes only where a test gives them.
-OPTIONAL = {"compounds", "division", "published", "reports", "log"}
 
 
 def lexicon(forms: dict[str, str]) -> str:
@@ -40,17 +40,20 @@ def inputs(folder: Path) -> Path:
     return folder
 
 
-def run(step: str, folder: Path, /, **given: Any) -> None:
-    """Run a step on the artifacts in ``folder``."""
-    fields = declaration(f"split.{step}").model_fields
-    known: dict[str, Any] = {"dataset": "d", "composition": "color", "seed": 3}
-    known["summary"] = folder / f"{SUMMARIES.get(step)}.json"
-    for name, field in fields.items():
-        is_path = "Path" in str(field.annotation) and (name not in OPTIONAL or field.is_required())
-        if is_path and name not in {*known, *Step.model_fields}:
-            known[name] = folder / FILES.get(name, f"{name}.parquet")
-    known = {name: value for name, value in (known | given).items() if name in fields}
-    import_module(f"workflow_scripts.split.{step}").main(declaration(f"split.{step}")(**known))
+def run(rule: str, folder: Path, /, **given: Any) -> None:
+    """Run the script of a rule on the artifacts in ``folder``; ``given`` has further inputs and params."""
+    tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
+    files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
+    inputs = {name: tables[name] for name in TABLES} | files | {"unused": folder / "splits.json"}
+    inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMPOUNDS}
+    outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
+    summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"
+    outputs |= {"folder": folder / "export", "summary": summary}
+    params = DEFAULTS | {name: value for name, value in given.items() if name in DEFAULTS}
+    inputs |= {name: value for name, value in given.items() if name not in DEFAULTS}
+    import_module(f"workflow_scripts.split.{rule}").main(
+        job(inputs, outputs, wildcards={"composition": "color"}, **params)
+    )
 
 
 def run_all(folder: Path, **division: Any) -> Path:

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, captions_table, world
+from compclip.core.code import ROOT, modules_of
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
+from compclip.io import write_json, write_table
+from compclip.split.audit import audit
+from compclip.split.make_splits import drawn_splits, pairs_of_images
+from compclip.split.reading import Reader, plain_forms, reader_of, stated, words_of
+from compclip.split.swap_adjectives import make_swaps
+from compclip.text.lexicon import Lexicon
+from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, captions_table, world
 from tests.split.stage import run
-from workflow_scripts.core.code import ROOT, modules_of
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import write_json, write_table
-from workflow_scripts.core.tables import CAPTIONS, SPLIT, SWAPPED
-from workflow_scripts.split.audit import audit
-from workflow_scripts.split.make_splits import make_splits, pairs_of_images
-from workflow_scripts.split.reading import Reader, plain_forms, reader_of, stated, words_of
-from workflow_scripts.split.swap_adjectives import swap_adjectives
-from workflow_scripts.text.lexicon import Lexicon
 
 NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
@@ -73,7 +73,7 @@ def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFra
     """An audit of captions given as (split, text), image ids i0, i1, ..."""
     captions = captions_table([(f"i{n}", 0, text) for n, (_, text) in enumerate(rows)])
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": [split for split, _ in rows]})
-    return audit(captions, splits, swapped, heldout, COLORS, MORE_NOUNS)
+    return audit(captions, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS))
 
 
 @pytest.mark.parametrize("split", ["train", "test_seen"])
@@ -160,15 +160,15 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     names = pair_names(data.ranking).tolist()
     heldout = [names[other % len(names)]]
     try:
-        splits, _ = make_splits(
+        splits, _ = drawn_splits(
             data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, 6, other, "d", "c"
         )
     except UserError:
         return
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = swap_adjectives(captions, data.pairs, heldout, COLORS, NOUNS, other, "d", "c")
-    result = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS)
+    swapped, _ = make_swaps(captions, data.pairs, heldout, COLORS, NOUNS, other, "d", "c")
+    result = audit(data.captions, splits, swapped, heldout, *LEXICONS)
     assert result["violations"] == []
     # One image moved by hand from test_unseen to train is found, if its pair stands at the surface.
     at_surface = data.pairs["relation"].isin(["adjacent", "predicative"])
@@ -176,14 +176,14 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     if len(surface):
         image = surface["image_id"].iloc[0]
         moved = splits.assign(split=splits["split"].mask(splits["image_id"] == image, "train"))
-        found = audit(data.captions, moved, swapped, heldout, COLORS, NOUNS)["violations"]
+        found = audit(data.captions, moved, swapped, heldout, *LEXICONS)["violations"]
         assert {v["image_id"] for v in found} == {image}
 
 
 def test_shares_no_code_with_pairs() -> None:
     modules = modules_of("workflow_scripts.split.audit")
-    assert not [m for m in modules if m.startswith("workflow_scripts.pairs")]
-    tree = ast.parse((ROOT / "workflow_scripts" / "split" / "audit.py").read_text())
+    assert not [m for m in modules if m.startswith("compclip.pairs")]
+    tree = ast.parse((ROOT / "compclip" / "split" / "audit.py").read_text())
     names = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     assert not names & {"__import__", "import_module", "exec", "eval"}
 

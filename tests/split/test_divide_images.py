@@ -8,22 +8,22 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.tables import DIVISION
+from compclip.divergence.measure import measure
+from compclip.divergence.pair_samples import pair_samples
+from compclip.io import check_table
+from compclip.split import divide_images
+from compclip.split.config import Divergence
+from compclip.split.divide_images import side_sizes
 from tests.split.split_worlds import world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import DIVISION
-from workflow_scripts.divergence.measure import measure
-from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.split import divide_images
-from workflow_scripts.split.config import Divergence
-from workflow_scripts.split.divide_images import side_sizes
 
 
 @pytest.fixture(autouse=True, scope="module")
 def few_exchanges() -> Iterator[None]:
     """Search less than a run does: the promises do not depend on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(divide_images, "divide", partial(divide_images.divide, moves=20_000))
+        patch.setattr(divide_images, "divide_samples", partial(divide_images.divide_samples, moves=20_000))
         yield
 
 
@@ -49,7 +49,7 @@ def divided(seed: int, images: int, **changed):
     data = world(seed, images=images, captions=2)
     target = Divergence(**{"train": 0.5, "test": 0.3} | changed)
     ids = data.captions["image_id"]
-    return data, *divide_images.divide_images(ids, data.pairs, data.ranking, target, 0, "d", "color")
+    return data, *divide_images.divide_images(ids, data.pairs, data.ranking, target, dataset="d", composition="color")
 
 
 @settings(max_examples=6)

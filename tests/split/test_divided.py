@@ -6,15 +6,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, World, pairs_table, rank, world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import DIVISION, SPLIT
-from workflow_scripts.split.audit import audit, unused_images
-from workflow_scripts.split.make_splits import divided_splits, pairs_of_images, seen_target
-from workflow_scripts.split.sample_heldout import missing_pairs
-from workflow_scripts.split.swap_adjectives import swap_adjectives
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import DIVISION, SPLIT
+from compclip.io import check_table
+from compclip.split.audit import audit, unused_images
+from compclip.split.make_splits import divided_splits, pairs_of_images, seen_target
+from compclip.split.sample_heldout import missing_pairs
+from compclip.split.swap_adjectives import make_swaps
+from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, World, pairs_table, rank, world
 
 
 def random_division(data: World, seed: int) -> pd.DataFrame:
@@ -75,12 +75,12 @@ def test_what_the_splits_promise(seed: int, other: int, images: int, rare: int) 
     assert new & set(pair_names(ranking)) == set(heldout)
     # The audit finds no fault, but an image too many without a split.
     seen = data.captions[data.captions["image_id"].isin(split.index[split == "test_seen"])]
-    swapped, _ = swap_adjectives(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
+    swapped, _ = make_swaps(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
     unused = unused_images(summary)
-    found = audit(data.captions, splits, swapped, heldout, COLORS, NOUNS, unused=unused)
+    found = audit(data.captions, splits, swapped, heldout, *LEXICONS, unused=unused)
     assert found["counts"]["violations"] == 0
     assert found["counts"]["images_unused"] == len(unused) == images - len(splits)
-    found = audit(data.captions, splits.iloc[1:], swapped, heldout, COLORS, NOUNS, unused=unused)
+    found = audit(data.captions, splits.iloc[1:], swapped, heldout, *LEXICONS, unused=unused)
     assert any(v["guarantee"] == "every image has a split" for v in found["violations"])
 
 

@@ -5,19 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.core import tables
+from compclip.io import read_table
+from compclip.plot.drawing import save, style
+from compclip.plot.labels import SPLIT_NAMES, swatch
+from compclip.split.draw_splits import MAX_PAIRS, draw_swapped_pairs, draw_words, occurrences_by_split, word_shares
+from compclip.stats.balance import cut_dominant
 from tests.project import COMPOSITION, DATASET
-from workflow_scripts.core import tables
-from workflow_scripts.core.io import read_table
-from workflow_scripts.plot.drawing import save, style
-from workflow_scripts.plot.labels import SPLIT_NAMES, swatch
-from workflow_scripts.split.draw_splits import (
-    MAX_PAIRS,
-    draw_swapped_pairs,
-    draw_words,
-    occurrences_by_split,
-    word_shares,
-)
-from workflow_scripts.stats.balance import cut_dominant
 
 
 def test_occurrences_of_words(results: Path) -> None:
@@ -53,8 +47,8 @@ def test_swatches_are_of_colors_alone(tmp_path: Path) -> None:
 
 def test_a_long_tail_of_pairs_is_counted_not_drawn() -> None:
     pairs = [f"a{i}_b" for i in range(50) for _ in range(60 - i)]
-    figure = draw_swapped_pairs(pairs, cut_dominant(pairs), 0)
+    figure = draw_swapped_pairs(cut_dominant(pairs), 0)
     assert len(figure.axes[0].get_yticks()) == MAX_PAIRS
     assert "10 rarer pairs (155 prompts) not shown" in " ".join(figure.get_supxlabel().split())
-    empty = draw_swapped_pairs([], cut_dominant([]), 0)
+    empty = draw_swapped_pairs(cut_dominant([]), 0)
     assert empty.texts[0].get_text() == "No caption was swapped." and not empty.axes

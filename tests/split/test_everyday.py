@@ -5,16 +5,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
+from compclip.io import empty_table, read_json, read_table, write_json, write_table
+from compclip.pairs.config import Selection
+from compclip.pairs.extract_pairs import extract_pairs
+from compclip.pairs.rank_pairs import rank_pairs
+from compclip.split.reading import reader_of
+from compclip.split.swap_adjectives import make_swaps
+from compclip.text.lexicon import COMPOUNDS, load_lexicon
 from tests.everyday import captions
 from tests.split.split_worlds import captions_table, images_table, pairs_table
 from tests.split.stage import run
-from workflow_scripts.core.io import empty_table, read_json, read_table, write_json, write_table
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
-from workflow_scripts.pairs import extract_pairs, rank_pairs
-from workflow_scripts.pairs.steps import ExtractPairs, RankPairs
-from workflow_scripts.split.reading import reader_of
-from workflow_scripts.split.swap_adjectives import swap_adjectives
-from workflow_scripts.text.lexicon import COMPOUNDS, load_lexicon
 
 LEXICONS = COMPOUNDS.parents[1]
 COLOR = LEXICONS / "adjectives" / "color.yaml"
@@ -25,11 +26,9 @@ def split_of(folder: Path, texts: pd.DataFrame) -> None:
     write_table(texts, folder / "captions.parquet", CAPTIONS)
     write_table(images_table(sorted(set(texts["image_id"]))), folder / "images.parquet", IMAGES)
     pairs, ranking = folder / "pairs.parquet", folder / "ranking.parquet"
-    extract = {"adjectives": [COLOR], "parsing": {}, "processes": 1, "cache": folder / "cache"}
-    extract_pairs.main(
-        ExtractPairs(captions=folder / "captions.parquet", pairs=pairs, summary=folder / "pairs.json", **extract)
-    )
-    rank_pairs.main(RankPairs(pairs=pairs, adjectives=COLOR, ranking=ranking, selection={"min_count": 1}))
+    found = extract_pairs(texts, [load_lexicon(COLOR)])
+    write_table(found, pairs, PAIRS)
+    write_table(rank_pairs(found, load_lexicon(COLOR), None, Selection(min_count=1)), ranking, RANKING)
     run("sample_heldout", folder, adjectives=None, nouns=None, pairs=None)
     for step in ("make_splits", "swap_adjectives", "audit"):
         run(step, folder, adjectives=COLOR, nouns=None)
@@ -77,7 +76,7 @@ def test_a_swap_that_states_another_pair_by_the_order_of_words_is_not_made(check
     colors = {"red": "red", "green": "green"}
     nouns = {"bench": "bench", "slide": "slide"}
     reader = reader_of(["green_bench"], colors, nouns, load_lexicon(COMPOUNDS)) if checked else None
-    swapped, summary = swap_adjectives(
+    swapped, summary = make_swaps(
         captions_table([("a", 0, text)]), pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c", reader
     )
     assert len(swapped) == (not checked)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
+from compclip.io import read_json, read_table, spreadsheet_safe, spreadsheet_texts
+from compclip.split.export import export, split_dict
 from tests.project import COMPOSITION, DATASET
 from tests.split.split_worlds import captions_table, images_table
-from workflow_scripts.core.io import json_lines, read_json, read_table, spreadsheet_safe, spreadsheet_texts
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
-from workflow_scripts.split.export import split_dict, train_list
 
 KEY = ["image_id", "caption_id"]
 
@@ -55,11 +55,12 @@ def test_train_list(place: Path) -> None:
 
 def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -> None:
     captions = captions_table([("b/1", 1, 'a "red" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a tail")])
-    listed = train_list(captions, images_table(["b/1", "a/2"], ["d/1.png", None]))
-    assert [list(json.loads(line).values()) for line in json_lines(listed)] == [
+    splits = pd.DataFrame({"image_id": ["b/1", "a/2"], "split": "train"})
+    swapped = pd.DataFrame(columns=["image_id", "caption_id", "swapped_text", "changes", "pair"])
+    files = export(captions, images_table(["b/1", "a/2"], ["d/1.png", None]), splits, swapped, [])
+    assert [list(json.loads(line).values()) for line in files["train.jsonl"].splitlines()] == [
         ["a/2", 0, None, "a tail"], ["b/1", 0, "d/1.png", "wings"], ["b/1", 1, "d/1.png", 'a "red" bill'],
     ]  # fmt: skip
-    splits = pd.DataFrame({"image_id": ["b/1", "a/2"], "split": "train"})
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
         "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.split.judged import judge_images, judged_images
 from tests.split.split_worlds import images_table
-from workflow_scripts.split.judged import judge_images, judged_images
 
 
 def splits_of(sizes: tuple[int, int, int]) -> pd.DataFrame:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import IMAGES, PROMPTS, TESTS
+from compclip.io import check_table, json_lines, read_json, read_table, write_table
+from compclip.split.judged import judged_images
+from compclip.split.make_prompts import counts_of, make_prompts
+from compclip.split.make_splits import drawn_splits, pairs_of_images
+from compclip.split.swap_adjectives import make_swaps
 from tests.split import stage
 from tests.split.split_worlds import COLORS, NOUNS, World, world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table, json_lines, read_json, read_table, write_table
-from workflow_scripts.core.tables import IMAGES, PROMPTS, TESTS
-from workflow_scripts.split.judged import judged_images
-from workflow_scripts.split.make_prompts import counts_of, make_prompts
-from workflow_scripts.split.make_splits import make_splits, pairs_of_images
-from workflow_scripts.split.swap_adjectives import swap_adjectives
 
 KEY = ["image_id", "caption_id"]
 
@@ -26,15 +26,15 @@ def made(seed: int, /, **changes):
     """``(data, heldout, splits, swapped, judged, prompts)`` of a made-up data set."""
     data = world(seed, images=60, captions=3)
     heldout = pair_names(data.ranking).tolist()[6:8]
-    splits, _ = make_splits(
+    splits, _ = drawn_splits(
         data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, 12, seed, "d", "c"
     )
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = swap_adjectives(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
+    swapped, _ = make_swaps(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
-    prompts = make_prompts(data.captions, data.pairs, swapped, data.ranking, heldout, judged, **arguments)
+    prompts = make_prompts(data.captions, data.pairs, data.ranking, heldout, judged, swapped, **arguments)
     return data, heldout, splits, swapped, judged, prompts
 
 

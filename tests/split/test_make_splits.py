@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import SPLIT
+from compclip.io import check_table
+from compclip.split.make_splits import draw_seen, drawn_splits, pairs_of_images, seen_target
 from tests.split.split_worlds import pairs_table, rank, world
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import SPLIT
-from workflow_scripts.split.make_splits import draw_seen, make_splits, pairs_of_images, seen_target
 
 
 def made(seed: int, heldout_seed: int):
@@ -18,7 +18,7 @@ def made(seed: int, heldout_seed: int):
     names = pair_names(data.ranking).tolist()
     heldout = [names[heldout_seed % len(names)]]
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
-    made = make_splits(data.captions["image_id"], of_images, heldout, "auto", heldout_seed, "d", "color")
+    made = drawn_splits(data.captions["image_id"], of_images, heldout, "auto", heldout_seed, "d", "color")
     return data, heldout, *made
 
 
@@ -46,7 +46,7 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     assert summary["sizes"] == {name: int(sizes.get(name, 0)) for name in ("train", "test_seen", "test_unseen")}
     # The order of the rows decides nothing.
     ids, shuffled = (table.sample(frac=1, random_state=3) for table in (data.captions["image_id"], data.pairs))
-    again, _ = make_splits(ids, pairs_of_images(shuffled, data.ranking, heldout), heldout, "auto", other, "d", "color")
+    again, _ = drawn_splits(ids, pairs_of_images(shuffled, data.ranking, heldout), heldout, "auto", other, "d", "color")
     pd.testing.assert_frame_equal(splits, again)
 
 
@@ -54,7 +54,7 @@ def test_other_seeds_draw_other_images() -> None:
     data = world(1)
     heldout = pair_names(data.ranking).tolist()[8:9]
     given = data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto"
-    assert len({tuple(make_splits(*given, seed, "d", "c")[0]["split"]) for seed in range(5)}) == 5
+    assert len({tuple(drawn_splits(*given, seed, "d", "c")[0]["split"]) for seed in range(5)}) == 5
 
 
 def test_an_image_that_alone_holds_a_pair_stays_in_train() -> None:
@@ -79,8 +79,8 @@ def simple(held_images: int, images: int = 100):
 
 
 def test_warns_under_forty_percent_and_refuses_under_twenty() -> None:
-    assert make_splits(*simple(20))[1]["warnings"] == []
-    _, summary = make_splits(*simple(50))
+    assert drawn_splits(*simple(20))[1]["warnings"] == []
+    _, summary = drawn_splits(*simple(50))
     assert summary["shares"]["train"] == 0.38
     assert "38.0%" in summary["warnings"][0] and "red_bill (50)" in summary["warnings"][0]
     few = simple(20)
@@ -90,4 +90,4 @@ def test_warns_under_forty_percent_and_refuses_under_twenty() -> None:
         (simple(1, images=6), "6 images are too few for test_seen"),
     ):
         with pytest.raises(UserError, match=message):
-            make_splits(*arguments)
+            drawn_splits(*arguments)

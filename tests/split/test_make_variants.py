@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.split.split_worlds import COLORS, NOUNS, SHAPES, mentions, world
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import VARIANTS
-from workflow_scripts.split.make_variants import make_variants, variants_of
-from workflow_scripts.split.swap_adjectives import Candidate, apply, swap_adjectives
+from compclip.core.heldout import pair_names
+from compclip.core.tables import VARIANTS
+from compclip.io import check_table
+from compclip.split.make_variants import make_variants, variants_of
+from compclip.split.swap_adjectives import Candidate, apply, make_swaps
+from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, SHAPES, mentions, world
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_variants_of_a_prompt(
 def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> None:
     data = world(seed, images=20)
     heldout = pair_names(data.ranking).tolist()[5:9]
-    swapped, _ = swap_adjectives(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "color")
+    swapped, _ = make_swaps(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "color")
     named = data.pairs.assign(pair=pair_names(data.pairs))
     seen = named[named["relation"] == "adjacent"].drop_duplicates(["image_id", "caption_id"]).assign(split="test_seen")
     columns = ["split", "image_id", "caption_id", "pair"]
     prompts = pd.concat([seen[columns], swapped.assign(split="test_swapped")[columns]], ignore_index=True)
-    table, _ = make_variants(prompts, data.captions, data.pairs, swapped, data.ranking, COLORS, NOUNS)
+    table = make_variants(prompts, data.captions, data.pairs, data.ranking, *LEXICONS, swapped)
     check_table(table, VARIANTS, "variants")
     assert len(table)
     key = ["image_id", "caption_id"]

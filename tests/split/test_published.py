@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from compclip.core.errors import UserError
+from compclip.core.published import PublishedSplit, read_data
+from compclip.core.tables import SPLIT, SWAPPED
+from compclip.io import read_json, read_table
+from compclip.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, pairs_table
 from tests.split.stage import inputs, run, run_all
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.published import PublishedSplit, read_data
-from workflow_scripts.core.tables import SPLIT, SWAPPED
-from workflow_scripts.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 from workflow_scripts.workflow.config import load_config
 
 
@@ -50,7 +50,7 @@ def test_our_own_files_come_back(tmp_path: Path) -> None:
 def test_the_files_of_a_composition() -> None:
     published = load_config({"split": {"published": {"split": "x/{composition}/split.pkl"}}}).split.published
     assert published.file("data", "color") is None
-    assert published.file("split", "color") == Path("x/color/split.pkl")
+    assert published.file("split", "color") == "x/color/split.pkl"
 
 
 def spoil(folder: Path, **changed: Any) -> None:
@@ -117,8 +117,8 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
     assert any((i, n) == (three, c) and "none of its changed pairs" in fault for i, n, fault in others)
     assert len(read_table(tmp_path / "swapped.parquet", SWAPPED)) == len(swaps) - 1
     # What was taken can be written: with the pair that the file told.
-    run("export", tmp_path, folder=tmp_path / "again")
-    made = pickle.loads((tmp_path / "again" / "data.pkl").read_bytes())[three][c]["changes_made"]
+    run("export", tmp_path)
+    made = pickle.loads(path.read_bytes())[three][c]["changes_made"]
     assert (made["noun"], made["new_adj"]) == (change["noun"], change["new_adj"])
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from benchmarks.digests import digests
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.tables import DIVISION, PAIRS, SPLIT
+from compclip.io import read_json, read_table
 from tests.split.stage import inputs, run, run_all
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.tables import DIVISION, PAIRS, SPLIT
 
 
 @pytest.mark.parametrize("division", [{}, {"train": 0.4, "test": 0.4, "compound": 0.1}], ids=["pairs", "divergence"])
@@ -32,5 +32,5 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, 
         assert heldout["source"] == "divergence" and read_json(one / "splits.json")["captions"]["train"] == 3 * 32
         file = one / "division.parquet"
         read_table(file, DIVISION).iloc[1:].to_parquet(file, index=False)
-        with pytest.raises(UserError, match=r"division.parquet: has other images than .*captions.parquet; rerun"):
+        with pytest.raises(UserError, match="division.parquet has other images than captions.parquet; rerun"):
             run("make_splits", one, division=file)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.heldout import pair_names
+from compclip.core.tables import SWAPPED
+from compclip.io import check_table
+from compclip.split.swap_adjectives import apply, candidates_of, choose, make_swaps, nouns_of
+from compclip.split.wording import Mention, article, cased, contradicts
 from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import check_table
-from workflow_scripts.core.tables import SWAPPED
-from workflow_scripts.split.swap_adjectives import apply, candidates_of, choose, nouns_of, swap_adjectives
-from workflow_scripts.split.wording import Mention, article, cased, contradicts
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
 
@@ -35,7 +35,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     bad = data.pairs.loc[pair_names(data.pairs).isin(heldout), "image_id"]
     seen = data.captions[~data.captions["image_id"].isin(bad)]
     arguments = (heldout, COLORS, NOUNS, other, "d", "color")
-    swapped, summary = swap_adjectives(seen, data.pairs, *arguments)
+    swapped, summary = make_swaps(seen, data.pairs, *arguments)
     check_table(swapped, SWAPPED, "swapped")
     assert summary["swapped"] + summary["without_candidate"] == len(seen)
     original = seen.set_index(["image_id", "caption_id"])["text"]
@@ -63,7 +63,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
             copied = change["new_end"]
         assert row.swapped_text[copied:] == row.text[len(back) :]
     shuffled = seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
-    again, _ = swap_adjectives(*shuffled, *arguments)
+    again, _ = make_swaps(*shuffled, *arguments)
     pd.testing.assert_frame_equal(swapped, again)
 
 
@@ -265,7 +265,7 @@ def test_no_caption_gains_by_moving_to_a_rarer_pair() -> None:
 
 def test_nothing_to_swap() -> None:
     captions = captions_table([("i", 0, "a bird")])
-    swapped, summary = swap_adjectives(captions, pairs_table([]), ["red_wing"], COLORS, NOUNS, 0, "d", "c")
+    swapped, summary = make_swaps(captions, pairs_table([]), ["red_wing"], COLORS, NOUNS, 0, "d", "c")
     check_table(swapped, SWAPPED, "swapped")
     assert summary["without_candidate"] == 1 and summary["largest_share"] is None
     assert summary["pairs_without_entry"] == ["red_wing"]

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.tables import PROMPTS
-from workflow_scripts.split.widths import (
+from compclip.core.code import ROOT
+from compclip.core.tables import PROMPTS
+from compclip.split.widths import (
     ADVICE,
     IMAGE_CORRELATION,
     PAIR_SD,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from workflow_scripts.stats.agreement import agreement, alpha
+from compclip.stats.agreement import agreement, alpha
 
 # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), section C: four observers, twelve units.
 PUBLISHED = [

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.stats.balance import cut_dominant, subsample, weights
+from compclip.stats.balance import cut_dominant, subsample, weights
 
 
 def entries(**counts: int) -> list[str]:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from workflow_scripts.stats import correlation
-from workflow_scripts.stats.correlation import kendall, pearson, spearman, weight_blocks
+from compclip.stats import correlation
+from compclip.stats.correlation import kendall, pearson, spearman, weight_blocks
 
 SCIPY = {kendall: stats.kendalltau, spearman: stats.spearmanr, pearson: stats.pearsonr}
 each_statistic = pytest.mark.parametrize("statistic", SCIPY)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.intervals import DIFFERENCE, DOCUMENT, FLOOR, WORLDS, World, coverage
-from workflow_scripts.report.verdicts import HALF_WIDTHS
-from workflow_scripts.stats import crossed
+from compclip.report.verdicts import HALF_WIDTHS
+from compclip.stats import crossed
 
 
 def test_the_variance_is_that_of_resampling_with_the_residual_once() -> None:

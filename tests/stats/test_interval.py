@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from workflow_scripts.stats import interval
+from compclip.stats import interval
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_scripts.stats.paired import holm, mcnemar
+from compclip.stats.paired import holm, mcnemar
 
 ANSWERS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
 

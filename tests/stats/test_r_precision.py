@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.stats import r_precision as precision
-from workflow_scripts.stats.r_precision import (
+from compclip.stats import r_precision as precision
+from compclip.stats.r_precision import (
     Entries,
     Pool,
     blocks,

@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
+from compclip.core import code
+from compclip.text.grammar import WORDS
 from tests.conftest import ROOT
-from workflow_scripts.core import code
-from workflow_scripts.text.grammar import WORDS
 
 
 def test_every_list_is_used_and_no_other() -> None:
-    sources = (path.read_text() for path in (ROOT / "workflow_scripts").rglob("*.py") if path.name != "grammar.py")
+    sources = (path.read_text() for path in (ROOT / "compclip").rglob("*.py") if path.name != "grammar.py")
     used = {name for source in sources for name in re.findall(r"\bWORDS\.(\w+)", source)}
     in_lists = set(re.findall(r"\*(\w+)", (ROOT / "lexicons" / "grammar.yaml").read_text()))
     assert used <= set(vars(WORDS)) <= used | in_lists
@@ -25,12 +25,12 @@ def test_an_edited_list_changes_the_identity_of_what_reads_captions(tmp_path: Pa
     def identities() -> list[str]:
         code._definition.cache_clear(), code.code_hash.cache_clear()
         names = ("pairs.engine", "split.make_splits", "split.swap_adjectives", "split.audit", "split.sample_heldout")
-        return [code.code_hash(f"workflow_scripts.{name}") for name in names]
+        return [code.code_hash(f"compclip.{name}") for name in names]
 
     before = identities()
     edited = tmp_path / "grammar.yaml"
     edited.write_bytes((ROOT / "lexicons" / "grammar.yaml").read_bytes() + b"# edited\n")
-    monkeypatch.setitem(code.DATA, "workflow_scripts.text.grammar", str(edited))
+    monkeypatch.setitem(code.DATA, "compclip.text.grammar", str(edited))
     changed = [one != other for one, other in zip(before, identities(), strict=True)]
     monkeypatch.undo()
     assert identities() == before and changed == [True, True, True, True, False]

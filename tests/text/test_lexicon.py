@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.text.lexicon import lexicons_of, load_lexicon, merge
+from compclip.core.errors import UserError
+from compclip.text.lexicon import lexicons_of, load_lexicon, merge
 
 
 def write(path: Path, text: str) -> Path:

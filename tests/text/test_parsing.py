@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from workflow_scripts.core.cache import Cache, key
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.text import parsing
-from workflow_scripts.text.parsing import fill, values
+from compclip.core.cache import Cache, key
+from compclip.core.errors import UserError
+from compclip.text import parsing
+from compclip.text.parsing import fill, values
 
 
 class Shout:

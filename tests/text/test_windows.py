@@ -8,9 +8,9 @@ import spacy
 from spacy.language import Language
 
 from benchmarks.speed.parse import MODEL
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.text import windows
-from workflow_scripts.text.language import installed_name, load_language
+from compclip.core.seeds import rng
+from compclip.text import windows
+from compclip.text.language import installed_name, load_language
 
 WORDS = "a the bird with is has red yellow Small wing bill's don't , . and\n café 3 — x-ray flies over it".split(" ")
 

@@ -3,22 +3,21 @@
 import contextlib
 import importlib
 import json
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_type_hints
 
 import pytest
 
+import workflow_scripts.job
+from compclip.core import cli, code, digests, disk, errors, fingerprint, log, progress
+from compclip.core.code import ROOT, UNDECISIVE
 from tests.clip.test_imports import loaded
 from tests.graph import Job, jobs
 from tests.project import SMALL, Project
 from tests.workflow.test_envs import rules
-from workflow_scripts.core import cli, code, digests, disk, errors, fingerprint, lock, progress
-from workflow_scripts.core.code import ROOT, UNDECISIVE
-from workflow_scripts.core.step import parse
+from workflow_scripts.job import run_checked
 
 
 def in_order(planned: list[Job]) -> Iterator[Job]:
@@ -58,31 +57,29 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
         yield
 
     changed: list[tuple[object, str, Callable[..., object]]] = [
-        (cli.log, "handle", nothing),
+        (log.log, "handle", nothing),
         (disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=sys.maxsize)),
         (progress.Progress, "add", nothing),
-        (lock, "locked", free),
+        (workflow_scripts.job, "locked", free),
         (digests, "faults", lambda path, recorded: []),
         (errors.UserError, "__str__", lambda self: "another text"),
     ]
     for owner, name, value in changed:
         monkeypatch.setattr(owner, name, value)
     monkeypatch.setattr(disk, "check_space", nothing)
-    monkeypatch.setattr(fingerprint, "fingerprint", nothing)
+    monkeypatch.setattr(fingerprint, "_digests", lambda place, files, cache: dict.fromkeys(files, ""))
 
 
 def test_undecisive_modules_change_no_artifact(first_run: Project, unwatched: None, tmp_path: Path) -> None:
-    covered = {module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, lock, progress)}
-    # Declarations of steps are the command lines themselves.
-    assert covered | {"workflow_scripts.core.step"} == UNDECISIVE
+    covered = {module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, log, progress)}
+    assert covered | {"workflow_scripts.job", "workflow_scripts.lock"} == UNDECISIVE
     config = tmp_path / "config.yaml"
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
     for job in in_order(jobs(config)):
-        words = shlex.split(job.command)
-        module = importlib.import_module(words[2])
-        declared = next(iter(get_type_hints(module.main).values()))
+        module, made = importlib.import_module(job.script), job.stand_in()
+        reads = [path for path in job.inputs if Path(path) not in getattr(made.input, "after", [])]
         with contextlib.chdir(ROOT):
-            cli.run_checked(module.main, parse(declared, words[3:], words[2]), words[2])
+            run_checked(module.main, made, job.script.split(".", 1)[1], reads, job.outputs)
     results = first_run.root / "results"
     assert first_run.artifacts("results") == Project(tmp_path).artifacts("results")
     assert records_of(results) == records_of(tmp_path / "results")

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from snakemake_interface_common.exceptions import WorkflowError
 
-from workflow_scripts.core import checks
-from workflow_scripts.core.checks import DRIVE
-from workflow_scripts.core.cli import UNDER_RUN
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.log import UNDER_RUN
+from workflow_scripts import checks
+from workflow_scripts.checks import DRIVE
 from workflow_scripts.workflow.check import check_config, check_jobs, report
 from workflow_scripts.workflow.config import load_config
 

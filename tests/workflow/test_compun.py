@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from compclip.compun.config import TRAININGS
+from compclip.core.tables import NOUNS_SEEN
+from compclip.human.tasks import read_tasks
 from tests.project import Project
-from workflow_scripts.compun.config import TRAININGS
-from workflow_scripts.core.tables import NOUNS_SEEN
-from workflow_scripts.human.tasks import read_tasks
 
 PLACE = "results/sketch/compun"
 

@@ -11,9 +11,9 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
+from compclip.core.errors import UserError
+from compclip.core.section import Section
 from tests.conftest import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.section import Section
 from workflow_scripts.workflow.config import Config, load_config, read_config, snakemake_config
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from compclip.core.code import ROOT
 from tests.project import Project
-from workflow_scripts.core.code import ROOT
 
 repo = pytest.importorskip("dvc.repo", reason="DVC is not installed (make .venv/cluster)")
 
@@ -53,13 +53,16 @@ def test_a_run_is_shared(first_run: Project, tmp_path: Path) -> None:
     assert clone.planned("config.yaml") == {}
     assert "up to date" in clone.call("dvc", "status").stdout
     pulled = clone.artifacts("results")
-    assert pulled.items() <= run.artifacts("results").items() and {"table.csv", "sketch/pairs.parquet"} <= pulled.keys()
+    assert (
+        pulled.items() <= run.artifacts("results").items()
+        and {"scores.parquet", "sketch/pairs.parquet"} <= pulled.keys()
+    )
 
     text = (clone.root / "config.yaml").read_text()
     (clone.root / "config.yaml").write_text(text.replace("candidates: 10", "candidates: 9"))
     planned = clone.planned("config.yaml").keys()
     assert "score_images" in planned and not planned & {"train_judge", "audit", "extract_pairs"}
-    module = clone.root / "workflow_scripts" / "split" / "audit.py"
+    module = clone.root / "compclip" / "split" / "audit.py"
     module.write_text(module.read_text() + "\nCHANGED = True\n")
     changed = clone.call("dvc", "status").stdout
     assert "split@color:" in changed and "dataset:" not in changed and "pairs:" not in changed

@@ -22,23 +22,25 @@ def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def test_table_has_every_score(project: Project) -> None:
-    table = pd.read_csv(project.root / "results" / "table.csv")
+    scores = pd.read_parquet(project.root / "results" / "scores.parquet")
+    table = scores[scores.measure == "r_precision"]
     trained = table[table.judge != "oracle"]
     served = trained.groupby(["composition", "generator"]).split.agg(set)
     assert served["color", "photographs"] == {"test_seen", "test_unseen"}
     assert served["color", "faithful"] == {"test_seen", "test_unseen", "test_swapped"}
     # The sampled score is an unbiased estimate of the exact one: ten standard errors of n Bernoulli draws.
-    assert ((table.sampled_mean - table.exact).abs() <= 10 * 0.5 / table.n**0.5).all()
+    sampled = scores[scores.measure == "r_precision_sampled"].value.to_numpy()
+    assert (abs(sampled - table.value) <= 10 * 0.5 / table.n**0.5).all()
     # What DVC compares are the scores that are compared here.
-    whole = (trained.prompts != "swapped") | trained.balanced.notna()
+    whole = (trained.prompts != "swapped") | (trained.split == "test_swapped")
     compared = trained[whole & (trained.distractors == "original")]
     metrics = json.loads((project.root / "results" / "metrics.json").read_text())["sketch"]
     found = {(c, g, f"test_{s}"): v for c, of in metrics.items() for g, by in of.items() for s, v in by.items()}
-    exact = compared.set_index(["composition", "generator", "split"]).exact
-    assert found == pytest.approx((100 * exact).to_dict(), abs=0.006)
+    expected = 100 * compared.set_index(["composition", "generator", "split"]).value
+    assert found == pytest.approx(expected.to_dict(), abs=0.006)
     # Held-out pairs, which train has not, put test_unseen farther away than test_seen.
-    apart = trained[trained.prompts != "swapped"].groupby(["composition", "split"]).compound_divergence.first()
-    assert (apart.xs("test_seen", level="split") < apart.xs("test_unseen", level="split")).all()
+    apart = scores[scores.measure == "compound_divergence"].pivot(index="composition", columns="split", values="value")
+    assert (apart["test_seen"] < apart["test_unseen"]).all()
 
 
 def make(project: Project, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -65,20 +67,20 @@ def test_bad_config_is_one_line(project: Project) -> None:
 
 
 RETURN, EDITED = "\n    return ", "\n    repr(0)\n    return "
-CODE = "workflow_scripts/"
+CODE = "compclip/"
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "rerun", "kept"),
     [
         # A comment or a docstring anywhere reruns nothing.
-        (f"{CODE}core/lock.py", '"""A lock', '"""The lock', set(), set()),
+        ("workflow_scripts/lock.py", '"""A lock', '"""The lock', set(), set()),
         (f"{CODE}judge/training.py", "\ndef ", "\n# a comment\ndef ", set(), set()),
         (f"{CODE}judge/training.py", "logits = scale *", "logits = 2 * scale *", {"train_judge"}, {"make_prompts"}),
         (f"{CODE}score/score_images.py", RETURN, EDITED, {"score_images", "make_table"}, {"train_judge"}),
         (f"{CODE}split/make_prompts.py", RETURN, EDITED, {"make_prompts"}, {"train_judge", "swap_adjectives"}),
         (f"{CODE}split/wording.py", RETURN, EDITED, {"swap_adjectives"}, {"train_judge", "load_dataset"}),
-        (f"{CODE}report/make_page.py", RETURN, EDITED, {"make_page"}, {"train_judge", "score_images", "make_table"}),
+        ("workflow_scripts/report/make_page.py", RETURN, EDITED, {"make_page"}, {"train_judge", "make_table"}),
         ("small.yaml", "bootstrap: 200", "bootstrap: 300", {"make_table"}, {"train_judge", "score_images"}),
         ("small.yaml", "epochs: 2", "epochs: 3", {"train_judge", "score_images"}, {"extract_pairs", "audit", "export"}),
         ("small.yaml", "shuffles: 2", "shuffles: 5", {"measure_splits"}, {"make_splits", "train_judge"}),

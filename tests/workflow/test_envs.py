@@ -11,7 +11,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from benchmarks.lock import APART, LOCK, groups
-from workflow_scripts.core.code import PACKAGE, ROOT, UNDECISIVE, module_file, reached
+from compclip.core.code import PACKAGE, ROOT, UNDECISIVE, module_file, reached
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 # The version of en_core_web_sm.
@@ -22,7 +22,7 @@ PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 BRINGS = {
     "diffusers": {"huggingface_hub"},
     "jinja2": {"markupsafe"},
-    "open_clip_torch": {"huggingface_hub", "timm"},
+    "open_clip_torch": {"huggingface_hub", "timm", "torchvision"},
     "pydantic": {"pydantic_core"},
     "requests": {"urllib3"},
     "spacy": {"thinc"},
@@ -57,12 +57,12 @@ def rules() -> list[tuple[str, Path, list[str]]]:
     result = []
     for file in sorted((ROOT / "rules").glob("*.smk")):
         for part in re.split(r"^\s*rule ", file.read_text(), flags=re.MULTILINE)[1:]:
-            modules = [f"{PACKAGE}.{name}" for name in re.findall(r'step\(\s*"([\w.]+)"', part)]
+            modules = [f"workflow_scripts.{name}" for name in re.findall(r'code\(\s*"([\w.]+)"', part)]
             env = re.search(r'"\.\./(envs/\w+\.yaml)"', part)
             if modules and env:
                 result.append((part.split(":")[0], ROOT / env[1], modules))
     # Its modules are named in the config.
-    pipelines = ["workflow_scripts.generate.generate_images", "workflow_scripts.generate.generators.diffusers"]
+    pipelines = ["compclip.generate.generate_images", "compclip.generate.generators.diffusers"]
     return [*result, ("generate_by_model", ROOT / "envs" / "diffusers.yaml", pipelines)]
 
 
@@ -80,7 +80,10 @@ def imported(modules: list[str]) -> set[str]:
                     names |= {alias.name.split(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
                     names.add(node.module.split(".")[0])
-    return {normal(PACKAGES.get(name, name)) for name in names - set(sys.stdlib_module_names) - {PACKAGE}}
+    return {
+        normal(PACKAGES.get(name, name))
+        for name in names - set(sys.stdlib_module_names) - {PACKAGE, "workflow_scripts"}
+    }
 
 
 @pytest.mark.parametrize("env", ENVS, ids=lambda env: env.stem)
@@ -112,13 +115,14 @@ def test_every_python_3_11_can_have_what_is_locked() -> None:
 
 
 def test_runs_have_what_the_code_imports() -> None:
-    files = [*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / "rules").rglob("*.smk")]
+    files = [file for place in (PACKAGE, "workflow_scripts", "rules") for file in (ROOT / place).rglob("*.*")]
+    files = [file for file in files if file.suffix in (".py", ".smk")]
     source = "\n".join(file.read_text() for file in files)
     names = set(re.findall(r"^ *(?:import|from) ([a-z]\w*)(?= import|\.[\w.]+ import|$)", source, re.MULTILINE))
     names = {normal(PACKAGES.get(name, name)) for name in names | {"PIL"} if name not in sys.stdlib_module_names}
     run = set(RUNS)
     run |= {brought for name in run for brought in BRINGS.get(name, set())}
-    assert names - run == {PACKAGE}
+    assert names - run == {PACKAGE, "workflow_scripts"}
 
 
 def test_the_spacy_model_is_that_of_pip() -> None:

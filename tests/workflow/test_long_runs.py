@@ -41,7 +41,7 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     assert division["atom_divergence"] <= 0.02
     unseen = table.loc[("pairs", "test_unseen", "captions")]
     assert unseen["compound_divergence"] > 3 * unseen["random_compound_mean"]
-    scores = pd.read_csv(project.root / "divided" / "table.csv")
+    scores = pd.read_parquet(project.root / "divided" / "scores.parquet")
     assert {"test_seen", "test_unseen", "test_swapped"} == set(scores["split"])
     assert (project.root / "divided" / "report.html").stat().st_size > 0
 

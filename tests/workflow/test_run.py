@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from compclip.core import digests
+from compclip.core.errors import UserError
+from compclip.report import readable
 from tests.project import Project
-from workflow_scripts.core import digests
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.report import readable
 from workflow_scripts.workflow import run as module
 from workflow_scripts.workflow import verify
 from workflow_scripts.workflow.run import print_results, run_snakemake

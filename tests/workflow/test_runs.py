@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 import yaml
 
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import read_frame, write_table
 from tests.graph import Job, jobs
 from tests.project import Project
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.report.join_tables import join_data
+from workflow_scripts.runs.join_tables import join_rows
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"
@@ -69,7 +71,7 @@ def test_the_oracle_scores_every_generator_whose_scenes_are_known(tmp_path: Path
 
 
 def without_prefix(found: list[Job], run: str) -> list[tuple]:
-    return sorted((job.rule.removeprefix(f"{run}_"), job.stage, job.inputs, job.outputs, job.command) for job in found)
+    return sorted((job.rule.removeprefix(f"{run}_"), job.stage, job.inputs, job.outputs, job.params) for job in found)
 
 
 @pytest.mark.slow
@@ -125,12 +127,11 @@ def test_a_run_that_the_rules_refuse_is_named(copy: Project) -> None:
 
 
 def test_joined_data_are_the_rows_by_run() -> None:
-    one, other = "dataset,n,exact\nbirds,3,0.500000\n", "dataset,n,exact\nbirds,4,\nNA,5,1.000000\n"
-    assert join_data({"a": one, "b": other}) == (
-        "run,dataset,n,exact\na,birds,3,0.500000\nb,birds,4,\nb,NA,5,1.000000\n"
-    )
+    one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
+    joined = join_rows({"a": one, "b": one.assign(n="")})
+    assert joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]] and joined.columns[0] == "run"
     with pytest.raises(UserError, match="different columns"):
-        join_data({"a": one, "b": "dataset,n\nbirds,4\n"})
+        join_rows({"a": one, "b": one[["dataset"]]})
 
 
 @pytest.mark.slow
@@ -139,6 +140,10 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
     for run in ("one", "two"):
         place = copy.root / "all" / run
         place.mkdir(parents=True)
+        scores = pd.DataFrame([{"dataset": f"{run}s", "composition": "color", "split": "test_seen", "measure": "fid"}])
+        types = {name: column.dtype for name, column in MEASUREMENTS.columns.items()}
+        write_table(scores.reindex(columns=[*types]).astype(types), place / "scores.parquet", MEASUREMENTS)
+        (place / "scores.csv").write_text("dataset,measure\nx,fid\n")
         (place / "table.csv").write_text(f"dataset,n\n{run}s,1\n")
         (place / "comparisons.csv").write_text("dataset,a\nx,y\n")
         (place / "pairs.csv").write_text("dataset,pair\nx,y\n")
@@ -151,6 +156,9 @@ def test_the_tables_of_all_runs_are_joined_and_printed(copy: Project) -> None:
         "--", "all/table.csv", "--allowed-rules", "join_tables",
     )  # fmt: skip
     assert pd.read_csv(copy.root / "all" / "table.csv").values.tolist() == [["one", "ones", 1], ["two", "twos", 1]]
+    scores = read_frame(copy.root / "all" / "scores.parquet")
+    assert scores[["run", "dataset"]].to_numpy().tolist() == [["one", "ones"], ["two", "twos"]]
+    assert scores.attrs == {"schema_version": MEASUREMENTS.version}
     assert (copy.root / "all" / "table.tex").read_text().splitlines()[0] == "% one"
     readable = "# one\n\n## ones, color\n\n# two\n\n## twos, color\n"
     assert (copy.root / "all" / "table.md").read_text() == readable
@@ -171,7 +179,7 @@ def test_each_composition_takes_its_own_judge(tmp_path: Path) -> None:
     for job in training:
         (own,) = (file for name, file in weights.items() if f"/{name}/" in job.outputs[0])
         assert {str(file) for file in weights.values()} & set(job.inputs) == {str(own)}
-        assert f'"pretrained":"{own}"' in job.command and "{composition}" not in job.command
+        assert f"'pretrained': '{own}'" in job.params and "{composition}" not in job.params
 
 
 CONFIG = """
@@ -184,14 +192,14 @@ judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1}}
 """
 
 
-def test_the_commands_of_a_composition_are_the_same_beside_another(tmp_path: Path) -> None:
-    commands = []
+def test_the_jobs_of_a_composition_are_the_same_beside_another(tmp_path: Path) -> None:
+    alike = []
     for names in ("color", "color, shape"):
         config = tmp_path / f"{names}.yaml"
         config.write_text(CONFIG.format(folder=tmp_path / "r", cache=tmp_path / "c", names=names))
         made = [job for job in jobs(config) if job.stage in ("dataset", "pairs", "split", "judge", "generate", "score")]
-        commands.append({(job.rule, job.command) for job in made if "/shape/" not in job.command})
-    assert commands[0] == commands[1] and len(commands[0]) > 10
+        alike.append({(job.rule, job.inputs, job.params) for job in made if "shape" not in job.wildcards.values()})
+    assert alike[0] == alike[1] and len(alike[0]) > 10
 
 
 def test_shards_of_captions_are_jobs(tmp_path: Path) -> None:
@@ -225,3 +233,9 @@ def test_splits_are_the_same_beside_another_composition(tmp_path: Path) -> None:
         made.append({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()})
     assert made[0] == made[1] == made[2] and "splits.csv" in made[0]
     assert len(list(tmp_path.glob("three/sketch/**/pairs/*-of-2.parquet"))) == 4
+
+
+def test_rules_read_the_pairs_of_their_composition() -> None:
+    """A composition with a lexicon of its own has pairs of its own."""
+    texts = [file.read_text() for file in (ROOT / "rules").glob("**/*.smk")]
+    assert not [text for text in texts if "<dataset>/pairs.parquet" in text]

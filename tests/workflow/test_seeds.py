@@ -1,34 +1,52 @@
 """Separate seeds: of the world, the split, the halves and each judge."""
 
+from pathlib import Path
 from typing import Any
 
-from workflow_scripts.core.step import settings
+import pytest
+import yaml
+
+from workflow_scripts.stand_in import load_workflow, stand_in
 from workflow_scripts.workflow.config import load_config
 
-# Steps, and what rules give them beside the config.
-STEPS = {
-    "dataset.load_dataset": {}, "split.sample_heldout": {}, "split.make_splits": {}, "split.swap_adjectives": {},
-    "split.make_prompts": {}, "judge.train_judge": {"seed": 4}, "generate.generate_images": {},
-    "score.score_images": {}, "report.make_table": {"judges": ["4"]},
+# Rules, and the wildcards of a job.
+COLOR = {"composition": "color"}
+RULES: dict[str, dict[str, str]] = {
+    "load_dataset": {}, "sample_heldout": COLOR, "make_splits": COLOR, "swap_adjectives": COLOR, "make_prompts": COLOR,
+    "train_judge": COLOR | {"judge": "4"}, "generate_images": COLOR | {"generator": "photographs"},
+    "score_images": COLOR | {"judge": "4"}, "make_table": {},
 }  # fmt: skip
 
 
-def changed(**values: Any) -> set[str]:
-    """Return the steps whose settings differ from those of an empty config."""
-    before, after = load_config({}), load_config(values)
-    return {name for name, given in STEPS.items() if settings(name, before, given) != settings(name, after, given)}
+@pytest.fixture
+def settings(tmp_path: Path):
+    """Return the params of each rule that Snakemake compares, for a config."""
+
+    def settings(**values: Any) -> dict[str, dict[str, Any]]:
+        config = tmp_path / "config.yaml"
+        config.write_text(yaml.safe_dump({"judge": {"seeds": [4]}} | values))
+        workflow = load_workflow(config)
+        return {rule: vars(stand_in(rule, workflow, **given).params) for rule, given in RULES.items()}
+
+    return settings
 
 
-def test_each_seed_changes_what_it_draws() -> None:
+def test_each_seed_changes_what_it_draws(settings) -> None:
     """All other steps follow by what they read, or not at all."""
-    assert changed(seeds={"world": 1}) == {"dataset.load_dataset"}
-    split = {"split.sample_heldout", "split.make_splits", "split.swap_adjectives", "split.make_prompts"}
+    before = settings()
+
+    def changed(**values: Any) -> set[str]:
+        return {rule for rule, params in settings(**values).items() if params != before[rule]}
+
+    assert changed(seeds={"world": 1}) == {"load_dataset"}
+    split = {"sample_heldout", "make_splits", "swap_adjectives", "make_prompts"}
     assert changed(seeds={"split": 1}) == split
-    assert changed(seeds={"halves": 1}) == {"split.make_prompts", "judge.train_judge", "score.score_images"}
-    assert changed(judge={"seeds": [4, 7]}) == set()
+    assert changed(seeds={"halves": 1}) == {"make_prompts", "train_judge", "score_images"}
+    # Only what reads all judges changes with one more.
+    assert changed(judge={"seeds": [4, 7]}) == {"make_table"}
     # A judge of a given seed depends on `seed` only by the halves.
-    assert changed(seed=1) == set(STEPS) - {"report.make_table"}
-    assert "judge.train_judge" not in changed(seed=1, seeds={"halves": 0})
+    assert changed(seed=1) == {*RULES} - {"make_table"}
+    assert "train_judge" not in changed(seed=1, seeds={"halves": 0})
 
 
 def test_seeds_default_to_one() -> None:

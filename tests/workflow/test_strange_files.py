@@ -13,25 +13,24 @@ import pyarrow as arrow
 import pyarrow.parquet as pq
 import pytest
 
-from workflow_scripts.clip.weights import read_table as read_renames
-from workflow_scripts.compun.load_compounds import read_list
-from workflow_scripts.compun.prompts import read_texts
-from workflow_scripts.core import published
-from workflow_scripts.core.cli import one_line
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import read_heldout
-from workflow_scripts.dataset.archive import contents
-from workflow_scripts.dataset.load_dataset import check_captions
-from workflow_scripts.dataset.sources.published import read_classes
-from workflow_scripts.dataset.sources.table import read_captions
-from workflow_scripts.divergence.samples import read_samples
-from workflow_scripts.generate.generators.folder import check_texts
-from workflow_scripts.human.answers import collect
-from workflow_scripts.human.correlation import other_scores
-from workflow_scripts.specs.data import check_images, read_source
-from workflow_scripts.specs.retrieval import read_coco
-from workflow_scripts.specs.score import read_pairs
-from workflow_scripts.text.lexicon import load_lexicon
+from compclip.clip.weights import read_table as read_renames
+from compclip.compun.load_compounds import read_list
+from compclip.compun.prompts import read_texts
+from compclip.core import published
+from compclip.core.errors import UserError, one_line
+from compclip.core.heldout import read_heldout
+from compclip.dataset.archive import contents
+from compclip.dataset.load_dataset import check_captions
+from compclip.dataset.sources.published import read_classes
+from compclip.dataset.sources.table import read_captions
+from compclip.divergence.samples import read_samples
+from compclip.generate.generators.folder import check_texts
+from compclip.human.answers import collect
+from compclip.human.correlation import other_scores
+from compclip.specs.data import check_images, read_source
+from compclip.specs.retrieval import read_coco
+from compclip.specs.score import read_pairs
+from compclip.text.lexicon import load_lexicon
 from workflow_scripts.workflow.config import read_config
 
 VALUES = [None, True, -1, 10**50, 1e300, "", " ", "\0", "../x", "x" * 300, "\ud800", "é", [], [[]], {}, {"a": None}]

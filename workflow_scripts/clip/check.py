@@ -4,7 +4,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from workflow_scripts.clip.config import (
+from compclip.clip.config import (
     FOLDER,
     HUB,
     HUB_WEIGHTS,
@@ -14,8 +14,8 @@ from workflow_scripts.clip.config import (
     folder_weights,
     model_file,
 )
-from workflow_scripts.core.checks import Findings
-from workflow_scripts.core.hub import check_hub_file
+from compclip.core.hub import check_hub_file
+from workflow_scripts.checks import Findings
 
 
 def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
@@ -44,7 +44,7 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
         )
     elif weights and not is_path:
         with findings.errors_of(f"{key}.pretrained"):
-            from workflow_scripts.clip.sources import find_tag, hub_place
+            from compclip.clip.sources import find_tag, hub_place
 
             place = hub_place(find_tag("", name, weights))
             if findings.here:

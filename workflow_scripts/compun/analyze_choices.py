@@ -1,123 +1,20 @@
-"""Compute how often each model chooses the compound's image, by prompt, and test the differences.
+"""Compute how often each model is right, by prompt, and test the differences."""
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3, 5, 6, A.1.
-"""
-
-from collections.abc import Iterator
-from itertools import combinations
-from typing import Any, NamedTuple
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.compun.prompts import usual_prompts
-from workflow_scripts.compun.steps import AnalyzeChoices
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import read_json, read_table, spreadsheet_safe, write_text
-from workflow_scripts.core.rounding import DECIMALS
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import CHOICES, COMPOUNDS, NOUNS_SEEN
-from workflow_scripts.stats import interval
-from workflow_scripts.stats.paired import holm, mcnemar
-
-# right: fraction of compounds whose image is chosen. tied: not right because of a tie. first: whose image ranks first
-# among all. wrong, <kind>: fraction of wrong answers among compounds of a kind (the paper's figure 3). similarity,
-# <kind>: mean of right answers (figure 4). minus template, minus <model>: difference of right on common compounds, in
-# the usual prompts; p is of McNemar's exact test with Holm's correction, for the prompts of a model or all of models.
-RIGHT, TIED, FIRST, MINUS, WRONG, SIMILARITY = "right", "tied", "first", "minus ", "wrong, ", "similarity, "
-COLUMNS = ["model", "prompt", "measure", "value", "low", "high", "n", "p"]
-PEOPLE = "people"
+from compclip.compun.analyze_choices import analyze_choices
+from compclip.core.rounding import DECIMALS
+from compclip.core.tables import CHOICES, COMPOUNDS
+from compclip.io import read_json, read_table, spreadsheet_safe, write_text
+from workflow_scripts.job import Job, run
 
 
-class Estimator(NamedTuple):
-    """Means with bootstrap intervals over compounds."""
-
-    resamples: int
-    seed: int
-
-    def __call__(self, table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str) -> dict[str, Any]:
-        """Return a row: the mean of ``values`` (n >= 1), of booleans the fraction that is true, and its interval.
-
-        If all other values are equal, there is no interval.
-        """
-        of = interval.share if values.dtype == bool else interval.mean
-        drawn = rng(self.seed, measure, model, prompt)
-        mean = of(table["compound"].to_numpy(str), values.to_numpy(), np.ones(len(table)), self.resamples, drawn)
-        constant = values.dtype != bool and values.nunique() == 1
-        low, high = (None, None) if constant else (mean.low, mean.high)
-        return dict(zip(COLUMNS, (model, prompt, measure, mean.value, low, high, len(table), None), strict=True))
-
-
-def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Estimator) -> Iterator[dict[str, Any]]:
-    """Yield the rows of each model and prompt by itself; ``kinds`` are those of compounds that have one."""
-    for (model, prompt), answers in choices.groupby(["model", "prompt"], sort=False):
-        right, rival = answers["right"], answers[["similarity_n1", "similarity_n2"]].max(axis=1)
-        yield estimate(answers, right, RIGHT, model, prompt)
-        yield estimate(answers, ~right & (answers["similarity_compound"] == rival), TIED, model, prompt)
-        yield estimate(answers, answers["rank"] == 1, FIRST, model, prompt)
-        for kind in NOUNS_SEEN:
-            of_kind = answers[answers["compound"].map(kinds) == kind]
-            if len(of_kind):
-                yield estimate(of_kind, ~of_kind["right"], f"{WRONG}{kind}", model, prompt)
-            if of_kind["right"].any():
-                chosen = of_kind[of_kind["right"]]
-                yield estimate(chosen, chosen["similarity_compound"], f"{SIMILARITY}{kind}", model, prompt)
-
-
-def differences(choices: pd.DataFrame, estimate: Estimator) -> Iterator[dict[str, Any]]:
-    """Yield the differences of the usual prompts from the template, and of every two models under each prompt."""
-    usual = usual_prompts(list(choices["prompt"].unique()))
-    models = list(choices["model"].unique())
-    answers = choices.set_index(["model", "prompt", "compound"])["right"].unstack(["model", "prompt"])
-    pairs = [((model, prompt), (model, "template")) for model in models for prompt in usual if prompt != "template"]
-    between = [((b, prompt), (a, prompt)) for prompt in usual for a, b in combinations(models, 2)]
-    families: dict[str, list[dict[str, Any]]] = {}
-    for one, other in pairs + between:
-        if not {one, other} <= set(answers):
-            continue
-        both = answers[[one, other]].dropna().astype(bool).reset_index()
-        if both.empty:
-            continue
-        a, b = both[one], both[other]
-        same_model = one[0] == other[0]
-        measure = f"{MINUS}{other[1] if same_model else other[0]}"
-        table = pd.DataFrame({"compound": both["compound"].to_numpy()})
-        row = estimate(table, a.astype(float) - b.astype(float), measure, *one)
-        p = mcnemar(a.to_numpy(), b.to_numpy())
-        families.setdefault(one[0] if same_model else "", []).append(row | {"p": p})
-    for family in families.values():
-        for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
-            yield row | {"p": float(p)}
-
-
-def analyze(
-    choices: pd.DataFrame, compounds: pd.DataFrame, people: dict[str, Any] | None, estimate: Estimator
-) -> pd.DataFrame:
-    """Return COLUMNS; ``people`` has value, low, high and n of human accuracy."""
-    kinds = compounds.dropna(subset="kind").set_index("compound")["kind"]
-    rows = [*measures(choices, kinds, estimate), *differences(choices, estimate)]
-    if people:
-        rows.append({"model": PEOPLE, "measure": RIGHT, **people})
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def main(step: AnalyzeChoices) -> None:
-    compounds, choices = read_table(step.compounds, COMPOUNDS), read_table(step.choices / "choices.parquet", CHOICES)
-    require(len(choices), step.choices, "no choices", "at least one model and one complete compound are needed")
-    others = set(choices["compound"]) - set(compounds["compound"])
-    require(not others, step.choices, f"{len(others)} compounds are not in {step.compounds}", "run classify again")
-    people = read_json(step.people)["accuracy"] if step.people else None
-    table = analyze(choices, compounds, people, Estimator(step.bootstrap, step.seed))
+def main(job: Job) -> None:
+    choices = read_table(job.input.choices / "choices.parquet", CHOICES)
+    people = read_json(job.input.people)["accuracy"] if job.input.people else None
+    of, params = read_table(job.input.compounds, COMPOUNDS), job.params
+    table = analyze_choices(choices, of, people, resamples=params.bootstrap, seed=params.seed)
     text = spreadsheet_safe(table).to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
-    write_text(text, step.analysis)
-    if compounds["kind"].isna().all():
-        log.warning("warning: %s: no compound has a kind; there is no figure by kind", step.compounds)
-    for row in table[table["measure"] == RIGHT].itertuples():
-        values = (row.model, row.prompt, 100 * row.value, 100 * row.low, 100 * row.high, row.n)
-        log.info("%s, %s: %.1f %% [%.1f, %.1f] of %d", *values)
+    write_text(text, job.output.analysis)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,105 +1,21 @@
-"""Report how often people choose the compound's picture, how far they agree, and which compounds confuse them.
+"""Compute how often people are right and how far they agree, and list the compounds that confuse them."""
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section 5 and appendix A.6.
-"""
-
-from typing import Any
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.compun.steps import AnalyzePeople
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import spreadsheet_safe, write_json, write_text
-from workflow_scripts.core.rounding import DECIMALS, json_values
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.human.opinions import TIE, screen
-from workflow_scripts.human.tasks import COMPOUND_KINDS
-from workflow_scripts.stats import interval
-from workflow_scripts.stats.agreement import agreement
-
-ITEMS = ["kind", "compound", "answers", "share", "majority", "right"]
+from compclip.compun.analyze_people import analyze_people
+from compclip.core.rounding import DECIMALS, json_values
+from compclip.human.tasks import read_tasks
+from compclip.io import spreadsheet_safe, write_json, write_text
+from workflow_scripts.job import Job, run
 
 
-def votes(opinions: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return how often each answer was given, (compounds, answers); repeats and gold tasks do not count."""
-    study = opinions[(opinions["check"] == "none") & (opinions["kind"] == kind)]
-    counts = pd.crosstab(study["image_id"], study["answer"])
-    return counts.reindex(columns=list(COMPOUND_KINDS[kind].answers), fill_value=0).sort_index()
-
-
-def majority(counts: np.ndarray, answers: tuple[str, ...]) -> list[str]:
-    """Return the most frequent answer to each task, or TIE; ``counts`` is (tasks, answers)."""
-    winners = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1)
-    return [TIE if n > 1 else answers[best] for n, best in zip(winners, counts.argmax(axis=1), strict=True)]
-
-
-def items(counts: pd.DataFrame, tasks: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return ITEMS of the compounds with an answer; ``counts`` as from ``votes``.
-
-    share is the fraction of answers that chose the compound's picture, or find it confusing; majority an answer or TIE;
-    right whether the majority is right, None if the task has no right answer.
-    """
-    study = tasks[(tasks["check"] == "none") & (tasks["kind"] == kind)].set_index("image_id")["right"]
-    is_choice = kind == "compound"
-    counted = study.reindex(counts.index) if is_choice else pd.Series("yes", index=counts.index)
-    table = pd.DataFrame({"kind": kind, "compound": counts.index, "answers": counts.sum(axis=1).to_numpy()})
-    table["share"] = [counts.at[compound, answer] for compound, answer in counted.items()] / table["answers"]
-    table["majority"] = majority(counts.to_numpy(), COMPOUND_KINDS[kind].answers)
-    table["right"] = (table["majority"] == counted.to_numpy()) if is_choice else None
-    return table[ITEMS]
-
-
-def human_accuracy(opinions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any] | None:
-    """Return the mean over workers of their fractions of right answers, and its interval over compounds.
-
-    Answers are weighted so that each worker counts the same. None if nobody chose a picture.
-    """
-    study = opinions[(opinions["check"] == "none") & (opinions["kind"] == "compound")]
-    if study.empty:
-        return None
-    weights = 1 / study.groupby("worker")["worker"].transform("size").to_numpy(float)
-    compounds, right = study["image_id"].to_numpy(str), study["value"].to_numpy(bool)
-    estimate = interval.share(compounds, right, weights, resamples, rng(seed, "analyze_people"))
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": int(study["image_id"].nunique())}
-
-
-def main(step: AnalyzePeople) -> None:
-    screened = screen(step.tasks, step.answers, step.keep)
-    tasks, tables = screened.tasks, []
-    kinds: dict[str, dict[str, Any]] = {}
-    for kind in (kind for kind in COMPOUND_KINDS if (tasks["kind"] == kind).any()):
-        counts = votes(screened.kept, kind)
-        table = items(counts, tasks, kind)
-        tables.append(table)
-        drawn = rng(step.seed, "people", kind)
-        kinds[kind] = {
-            "tasks": int((tasks["kind"].eq(kind) & tasks["check"].eq("none")).sum()),
-            "answered": len(table),
-            "answers": int(table["answers"].sum()),
-            "ties": int((table["majority"] == TIE).sum()),
-            "agreement": agreement(counts.to_numpy(), counts.index.to_numpy(), step.bootstrap, drawn),
-        }
-        if kind == "compound":
-            kinds[kind]["majority_right"] = float(table["right"].mean()) if len(table) else None
-        else:
-            kinds[kind]["confusing"] = table.loc[table["majority"] == "yes", "compound"].tolist()
-    accuracy = human_accuracy(screened.kept, step.bootstrap, step.seed)
-    summary = {
-        "seed": step.seed, "records": dict(sorted(screened.records.items())), "workers": screened.worker_counts(),
-        "keep": step.keep, "accuracy": accuracy, "kinds": kinds,
-    }  # fmt: skip
-    by_compound = pd.concat(tables).round(DECIMALS)
-    write_text(spreadsheet_safe(by_compound).to_csv(index=False, lineterminator="\n"), step.by_compound)
-    write_text(screened.numbered_workers().to_csv(index=False, lineterminator="\n"), step.by_worker)
-    write_json(json_values(summary), step.people)
-    if accuracy:
-        workers = screened.kept["worker"].nunique()
-        log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy["value"], workers)
-    if confusing := kinds.get("confusing", {}).get("confusing"):
-        log.info("confusing: %s", ", ".join(confusing))
+def main(job: Job) -> None:
+    tasks, params = read_tasks(job.input.tasks), job.params
+    summary, items, workers = analyze_people(
+        tasks, job.input.answers, keep=params.keep, resamples=params.bootstrap, seed=params.seed
+    )
+    write_text(spreadsheet_safe(items.round(DECIMALS)).to_csv(index=False, lineterminator="\n"), job.output.by_compound)
+    write_text(workers.to_csv(index=False, lineterminator="\n"), job.output.by_worker)
+    write_json(json_values(summary), job.output.people)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

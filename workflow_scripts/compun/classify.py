@@ -1,120 +1,26 @@
-"""Ask each model, by each prompt, which of three images shows a compound: its own, or that of one of its nouns?
+"""Ask every model, by every prompt, which of its three images shows a compound."""
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3 to 6.
-"""
-
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.clip.device import find_device
-from workflow_scripts.clip.embed import Embedder
-from workflow_scripts.clip.tokens import cut_texts, say_cut
-from workflow_scripts.compun.models import open_model
-from workflow_scripts.compun.prompts import Prompts, compound_prompts, read_texts
-from workflow_scripts.compun.steps import Classify
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import atomic_folder, read_table, write_json, write_table
-from workflow_scripts.core.rounding import DECIMALS
-from workflow_scripts.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
-from workflow_scripts.dataset.source import named
-
-BATCH = 256  # items encoded at once; changes floating-point rounding
+from compclip.compun.classify import classify
+from compclip.compun.config import NamedModel
+from compclip.compun.prompts import read_texts
+from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
+from compclip.io import atomic_folder, read_table, write_json, write_table
+from workflow_scripts.job import Job, run
 
 
-def choose(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the answers of ROLES (n,) to similarities (n, 3), and whether they are right (n,), as ties are not."""
-    # argmax takes the first of ties, so distractors precede the compound.
-    order = np.array([1, 2, 0])
-    answers = order[three[:, order].argmax(axis=1)]
-    return np.array(ROLES, dtype=object)[answers], answers == 0
-
-
-def ranks(similarities: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return the rank (n,) of each compound's own image among all; ties precede it.
-
-    similarities: (n, m), of n texts with m distinct images, since a duplicate would tie with itself; own: (n,) columns.
-    """
-    mine = np.take_along_axis(similarities, own[:, None], axis=1)
-    return (similarities >= mine).sum(axis=1)
-
-
-def distinct(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows of ``images`` (m, d), and the row of each image in them."""
-    unique, places = np.unique(images, axis=0, return_inverse=True)
-    return unique, places.reshape(-1)
-
-
-def ask(embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, columns: pd.DataFrame) -> pd.DataFrame:
-    """Return CHOICES of one model.
-
-    images: (m, d), distinct; ``columns`` has the rows in it of a compound's three images, in the order of ROLES.
-    """
-    texts, tables = distinct_texts(prompts), []
-    vector_of = dict(zip(texts, embedder.texts(texts).astype(float), strict=True))
-    for prompt, of in prompts.items():
-        # The mean of a compound's similarities is that of its mean vector.
-        vectors = np.stack([np.mean([vector_of[line] for line in lines], axis=0) for lines in of.values()])
-        similarities = (vectors @ images.T).round(DECIMALS)
-        own = columns.loc[list(of)].to_numpy()
-        three = np.take_along_axis(similarities, own, axis=1)
-        answer, right = choose(three)
-        values = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
-        head = {"compound": list(of), "model": model, "prompt": prompt}
-        tables.append(pd.DataFrame(head | values | {"answer": answer, "right": right}))
-        tables[-1]["rank"] = ranks(similarities, own[:, 0])
-    return pd.concat(tables)
-
-
-def distinct_texts(prompts: Prompts) -> list[str]:
-    return list(dict.fromkeys(text for of in prompts.values() for texts in of.values() for text in texts))
-
-
-def main(step: Classify) -> None:
-    find_device(step.device, "--device")
-    compounds, images = read_table(step.compounds, COMPOUNDS), read_table(step.images, COMPOUND_IMAGES)
-    whole = compounds[compounds["complete"]]
-    require(len(whole), step.compounds, f"none of {len(compounds)} compounds is complete", "add their images")
-    captions, descriptions = (read_texts(path) if path else {} for path in (step.captions, step.descriptions))
-    prompts = compound_prompts(whole, captions, descriptions)
-    images = images.dropna(subset="path")
-    texts = distinct_texts(prompts)
-    log.info("%d models encode %d images and %d texts each", len(step.models), len(images), len(texts))
-    tables, models = [], []
-    for model in step.models:
-        log.info("%s", model.title)
-        with open_model(model, BATCH, step.threads, step.device, step.cache) as embedder:
-            vectors, places = distinct(embedder.images([(step.folder / path, None) for path in images["path"]]))
-            columns = images.assign(place=places).pivot(index="compound", columns="role", values="place")
-            columns = columns.loc[whole["compound"], list(ROLES)].astype(int)
-            tables.append(ask(embedder, model.title, prompts, vectors.astype(float), columns))
-            truncated = len(cut_texts(embedder.judge.tokenizer, texts))
-            about = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "texts_truncated": truncated}
-        say_cut(truncated, len(texts), "texts")
-        models.append({"model": model.title, "images": len(vectors), **about})
-    table = pd.concat(tables, ignore_index=True)
-    summary = summarize(whole["compound"].tolist(), prompts) | {"models": models}
-    with atomic_folder(step.choices) as folder:
-        write_table(table, folder / "choices.parquet", CHOICES)
+def main(job: Job) -> None:
+    read, params = job.input, job.params
+    compounds, images = read_table(read.compounds, COMPOUNDS), read_table(read.images, COMPOUND_IMAGES)
+    models = [NamedModel.model_validate(model) for model in params.models]
+    captions, descriptions = (read_texts(path) if path else {} for path in (read.captions, read.descriptions))
+    choices, summary = classify(
+        compounds, images, read.folder, models, captions=captions, descriptions=descriptions,
+        device=params.device, threads=params.threads, cache=params.cache,
+    )  # fmt: skip
+    with atomic_folder(job.output.choices) as folder:
+        write_table(choices, folder / "choices.parquet", CHOICES)
         write_json(summary, folder / "choices.json")
-    for (title, prompt), accuracy in table.groupby(["model", "prompt"], sort=False)["right"].mean().items():
-        log.info("%s, %s: %.1f %%", title, prompt, 100 * accuracy)
-
-
-def summarize(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
-    """Return an example of each prompt and the compounds that lack texts for it, and warn of them."""
-    summary = {}
-    for prompt, of in prompts.items():
-        lacking = [name for name in names if name not in of]
-        summary[prompt] = {"compounds": len(of), "lacking": named(lacking), "for_example": next(iter(of.values()))[0]}
-        if lacking:
-            log.warning("warning: %s: %d compounds lack texts, the first is %s", prompt, len(lacking), lacking[0])
-    return {"compounds": len(names), "prompts": summary}
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

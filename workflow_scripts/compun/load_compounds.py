@@ -1,161 +1,28 @@
-"""Read compound nouns and three images of each: of the compound, and of each of its two nouns."""
+"""Read the compounds and the three images of each, and copy the images."""
 
-import re
 import shutil
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
-from typing import Any
 
-import pandas as pd
-
-from workflow_scripts.compun.steps import LoadCompounds
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.disk import check_space
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import atomic_folder, write_json, write_table
-from workflow_scripts.core.pictures import SUFFIXES, BrokenImage, image_size
-from workflow_scripts.core.progress import track
-from workflow_scripts.core.records import read_records
-from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
-from workflow_scripts.dataset.source import named
-
-DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
-COLUMNS = ("first", "second", "kind", "n1", "n2")
+from compclip.compun.load_compounds import load_compounds
+from compclip.core.disk import check_space
+from compclip.core.progress import track
+from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
+from compclip.io import atomic_folder, write_json, write_table
+from workflow_scripts.job import Job, run
 
 
-def plain(text: str) -> str:
-    """Return a name on one line with single spaces; an underscore counts as a space."""
-    return " ".join(unicodedata.normalize("NFC", text).replace("_", " ").split())
-
-
-def key(text: str) -> str:
-    """Return what spellings of a name share if case and the width of spaces do not count."""
-    return plain(text).casefold()
-
-
-def joined(text: str) -> str:
-    """Return what spellings of a compound share (``snow ball``, ``snowball``): its letters."""
-    return re.sub(r"[\s-]", "", key(text))
-
-
-def split_open(compound: str) -> tuple[str, str] | tuple[None, None]:
-    """Return the constituents of a compound written apart or with a hyphen, the last word as the second.
-
-    >>> split_open("grill surface thermometer")
-    ('grill surface', 'thermometer')
-    """
-    first, _, second = compound.rpartition(" " if " " in compound else "-")
-    return (first, second) if first and second else (None, None)
-
-
-def read_list(file: Path) -> pd.DataFrame:
-    """Return a row a compound: columns ``compound`` and ``COLUMNS``, each a text or None.
-
-    Constituents default to those of ``split_open``; n1 and n2, which the distractors show, default to the constituents.
-    UserError names the first row with a fault.
-    """
-    table, bad = read_records(file, ["compound"], COLUMNS, only=True)
-    require(not bad, file, f"{[*bad, ''][0]}", "correct the row")
-    require(len(table), file, "no compounds", "give a table with a column 'compound'")
-    rows, places = [], dict[str, str]()
-    for record in table.to_dict("records"):
-        where = f"{file}: {record.pop('where')}"
-        row = {name: plain(record.get(name) or "") or None for name in ("compound", *COLUMNS)}
-        name = row["compound"] or ""
-        require(name, where, "no compound", "fill it in or remove the row")
-        require((row["first"] is None) == (row["second"] is None), where, "one constituent", "give both or neither")
-        require(row["kind"] in (None, *NOUNS_SEEN), where, f"kind {row['kind']!r}", f"use {', '.join(NOUNS_SEEN)}")
-        require(places.setdefault(key(name), where) == where, where, f"duplicate entry {name!r}", "remove one")
-        if row["first"] is None:
-            row["first"], row["second"] = split_open(name)
-        rows.append(row | {"n1": row["n1"] or row["first"], "n2": row["n2"] or row["second"]})
-    return pd.DataFrame(rows, dtype=object)
-
-
-def two_spellings(compounds: Iterable[str]) -> list[str]:
-    """Return groups such as ``snow ball, snowball`` that differ only by spaces and hyphens."""
-    by: dict[str, list[str]] = {}
-    for name in compounds:
-        by.setdefault(joined(name), []).append(name)
-    return [", ".join(names) for names in by.values() if len(names) > 1]
-
-
-def match(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Return the image file of each compound and role, if there is one; of several, the first.
-
-    A file is named after its compound, with the endings ``_n1`` and ``_n2`` for the two nouns. Equal spellings match
-    first, then those that differ only by spaces and hyphens and could be of one compound only.
-    """
-    spellings = Counter(map(joined, compounds))
-    exact = {key(name): name for name in compounds}
-    loose = {joined(name): name for name in compounds if spellings[joined(name)] == 1}
-    files: dict[tuple[str, str], str] = {}
-    for name in sorted(names):
-        stem = PurePosixPath(name).stem.strip()
-        distractor = DISTRACTOR.fullmatch(stem)
-        base, role = (distractor[1], distractor[2].lower()) if distractor else (stem, "compound")
-        compound = exact.get(key(base)) or loose.get(joined(base))
-        if compound is not None:
-            files.setdefault((compound, role), name)
-    return files
-
-
-def load(file: Path, source: Path, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    """Read the list, copy its images to ``folder``; return ``COMPOUNDS``, ``COMPOUND_IMAGES``, and the summary."""
-    compounds = read_list(file)
-    paths = {path.relative_to(source).as_posix(): path for path in sorted(source.rglob("*")) if path.is_file()}
-    images = [name for name, path in paths.items() if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")]
-    files = match(compounds["compound"].tolist(), images)
-    unused = sorted({*images} - {*files.values()})
-    example = f"{compounds['compound'][0]}{SUFFIXES[0]}"
-    require(files, source, f"{len(images)} images, none of a compound of {file}", f"name them as {example!r}")
-    check_space(sum(paths[name].stat().st_size for name in files.values()), folder, f"copying {len(files)} images")
-    broken = []
-    for place, name in track(list(files.items()), len(files), "images copied"):
-        try:
-            image_size(paths[name])
-        except BrokenImage as error:
-            broken.append(f"{name}: {error}")
-            del files[place]
-            continue
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(paths[name], folder / name)
-    rows = [(name, role, files.get((name, role))) for name in compounds["compound"] for role in ROLES]
-    table = pd.DataFrame(rows, columns=list(COMPOUND_IMAGES.columns), dtype=object)
-    missing = table[table["path"].isna()].groupby("compound", sort=False)["role"].agg(", ".join)
-    compounds = compounds.assign(complete=~compounds["compound"].isin(missing.index))
-    first = [f"{name!r} lacks {roles}" for name, roles in missing.items()]
-    require(compounds["complete"].any(), source, f"no compound has all three images ({first[:1]})", "add images")
-    summary = {
-        "compounds": len(compounds),
-        "complete": int(compounds["complete"].sum()),
-        "images": len(files),
-        "kinds": {kind: int((compounds["kind"] == kind).sum()) for kind in NOUNS_SEEN},
-        "images broken": named(broken),
-        "images not used": named(unused),
-        "compounds incomplete": named([f"{name}: {roles}" for name, roles in missing.items()]),
-        "compounds without constituents": named(list(compounds["compound"][compounds["first"].isna()])),
-        "two spellings": named(two_spellings(compounds["compound"])),
-    }
-    texts = [name for name in COMPOUNDS.columns if name != "complete"]
-    return compounds[[*texts, "complete"]].astype(dict.fromkeys(texts, "str")), table.astype("str"), summary
-
-
-def main(step: LoadCompounds) -> None:
-    with atomic_folder(step.files) as folder:
-        compounds, images, summary = load(step.file, step.source, folder)
-    for reason, value in summary.items():
-        if isinstance(value, dict) and value.get("count"):
-            more = "; …" * (value["count"] > 3)
-            log.warning("warning: %s: %d (%s%s)", reason, value["count"], "; ".join(value["names"][:3]), more)
-    write_table(compounds, step.compounds, COMPOUNDS)
-    write_table(images, step.images, COMPOUND_IMAGES)
-    write_json(summary, step.summary)
-    log.info("%d compounds, %d complete, %d images", summary["compounds"], summary["complete"], summary["images"])
+def main(job: Job) -> None:
+    compounds, images, summary = load_compounds(job.input.file, job.input.source)
+    names = images["path"].dropna().tolist()
+    size = sum((job.input.source / name).stat().st_size for name in names)
+    with atomic_folder(job.output.files) as folder:
+        check_space(size, folder, f"copying {len(names)} images")
+        for name in track(names, len(names), "images copied"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(job.input.source / name, folder / name)
+    write_table(compounds, job.output.compounds, COMPOUNDS)
+    write_table(images, job.output.images, COMPOUND_IMAGES)
+    write_json(summary, job.output.summary)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,97 +1,23 @@
-"""Make tasks about compounds for people: which of three pictures shows it, and is it hard to tell them apart?
+"""Make a task for people of each compound, and write them as Label Studio projects."""
 
-Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), appendix A.6.
-"""
-
-from collections.abc import Sequence
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.compun.steps import SampleCompunTasks
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import read_table, write_json
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import COMPOUND_IMAGES, COMPOUNDS, ROLES
-from workflow_scripts.human.pictures import drawn_text, random_drawings
-from workflow_scripts.human.study import GOLD, Page, Picture, Task, check_counts, with_checks, write_study
-
-PAGE = 40  # tasks between checks
+from compclip.compun.sample_compun_tasks import sample_compun_tasks
+from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
+from compclip.human.study import check_counts
+from compclip.io import read_table, write_json
+from workflow_scripts.human.study import write_study
+from workflow_scripts.job import Job, run
 
 
-def named_pictures(names: Sequence[str]) -> str:
-    """Return the names below three pictures: ``1: cheesecake, 2: cheese, 3: cake``."""
-    return ", ".join(f"{number}: {name}" for number, name in enumerate(names, 1))
-
-
-def order_places(n: int, generator: np.random.Generator) -> np.ndarray:
-    """Return (n, 3) random orders of three pictures; the first one is at each place equally often, up to one."""
-    place = generator.permutation(np.arange(n) % 3)
-    orders = np.empty((n, 3), int)
-    for row, first in enumerate(place):
-        others = iter(generator.permutation([1, 2]))
-        orders[row] = [0 if i == first else next(others) for i in range(3)]
-    return orders
-
-
-def study_tasks(compounds: pd.DataFrame, images: pd.DataFrame, kind: str, seed: int) -> list[Task]:
-    """Return a task for each complete compound of COMPOUNDS, in a random order."""
-    generator = rng(seed, "sample_compun_tasks", kind)
-    complete = compounds[compounds["complete"]]
-    complete = complete.iloc[generator.permutation(len(complete))]
-    orders = order_places(len(complete), generator)
-    paths = images.set_index(["compound", "role"])["path"]
-    tasks = []
-    for row, order in zip(complete.itertuples(), orders, strict=True):
-        pictures = tuple(Picture(paths[row.compound, role]) for role in ROLES)
-        prompt = {"image_id": row.compound}
-        if kind == "compound":
-            shuffled = tuple(pictures[i] for i in order)
-            right = str(list(order).index(0) + 1)
-            tasks.append(Task(kind, shuffled, (row.compound,), right=right, prompt=prompt))
-        else:
-            nouns = [noun if isinstance(noun, str) else "a part of its name" for noun in (row.n1, row.n2)]
-            tasks.append(Task(kind, pictures, (named_pictures([row.compound, *nouns]),), prompt=prompt))
-    return tasks
-
-
-def gold_task(kind: str, generator: np.random.Generator) -> Task:
-    """Return a task of drawn shapes: find one of three; or tell three different, or three equal ones apart."""
-    drawings = random_drawings(generator)
-    pictures = tuple(Picture(drawing=drawing) for drawing in drawings)
-    names = [drawn_text(*drawing) for drawing in drawings]
-    number = int(generator.integers(3))
-    if kind == "compound":
-        return Task(kind, pictures, (names[number],), check="gold", right=str(number + 1))
-    if number == 0:
-        return Task(kind, pictures[:1] * 3, (named_pictures(names),), check="gold", right="yes")
-    return Task(kind, pictures, (named_pictures(names),), check="gold", right="no")
-
-
-def plan(tasks: Sequence[Task], seed: int) -> list[Page]:
-    """Return pages of about equal length: at most PAGE tasks of the study, and the checks."""
-    kind = tasks[0].kind
-    generator = rng(seed, "sample_compun_tasks", kind, "pages")
-    pages = -(-len(tasks) // PAGE)
-    return [
-        with_checks(tasks[page::pages], [gold_task(kind, generator) for _ in range(GOLD)], generator)
-        for page in range(pages)
-    ]
-
-
-def main(step: SampleCompunTasks) -> None:
-    compounds, images = read_table(step.compounds, COMPOUNDS), read_table(step.images, COMPOUND_IMAGES)
+def main(job: Job) -> None:
+    compounds, images = read_table(job.input.compounds, COMPOUNDS), read_table(job.input.images, COMPOUND_IMAGES)
+    seed = job.params.seed
+    pages = sample_compun_tasks(compounds, images, kinds=job.params.kinds, seed=seed)
+    write_study(job, pages, (seed, "compun"), job.input.folder)
     complete = int(compounds["complete"].sum())
-    require(complete, step.compounds, f"none of {len(compounds)} compounds is complete", "add their images")
-    pages = {kind: plan(study_tasks(compounds, images, kind, step.seed), step.seed) for kind in step.kinds}
-    write_study(step, pages, (step.seed, "compun"), step.folder)
     kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
-    summary = {"seed": step.seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
-    write_json(summary, step.summary)
-    log.info("%d compounds, tasks: %s", complete, ", ".join(kinds))
+    summary = {"seed": seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
+    write_json(summary, job.output.summary)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,112 +1,24 @@
-"""Draw how far the test splits of one data set and composition are from train."""
+"""Draw how far the test splits are from train: their atoms and compounds, and the division by divergence."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_json
-from workflow_scripts.divergence.results import FIGURES, SYMBOLS, measured, random_share, read_divergences, share
-from workflow_scripts.divergence.steps import DrawDivergence
-from workflow_scripts.plot.drawing import WIDTH, empty, name_rows, note, save, size, style
-from workflow_scripts.plot.labels import PART_NAMES, SPLIT_COLORS, SPLIT_MARKS, SPLIT_NAMES, pair_words, percent
+from compclip.core.tables import DIVERGENCE
+from compclip.divergence.draw_divergence import draw_divergence, draw_path
+from compclip.io import read_json, read_table
+from compclip.plot.drawing import save, style
+from workflow_scripts.job import Job, run
 
 
-def part_name(name: str) -> str:
-    """Return a pair or one of its words as people write them."""
-    return pair_words(name.partition(":")[2] or name)
-
-
-def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: int) -> Figure:
-    """Draw the fractions of train and test that the most frequent parts have; ``row``: the split's measurement."""
-    kind, split = distribution["kind"], distribution["split"]
-    names = [part_name(name) for name in distribution["names"]]
-    figure = Figure(figsize=size(len(names), 0.26, 1.6))
-    axes = figure.add_subplot()
-    rows = np.arange(len(names), dtype=float)
-    # Two bars per row; the marks tell them apart without color and show fractions of 0.
-    for side, key, y in (("train", "train", rows - 0.15), (split, "test", rows + 0.15)):
-        shares, color = 100 * np.array(distribution[key]), SPLIT_COLORS[side]
-        axes.barh(y, shares, height=0.3, color=color)
-        axes.plot(
-            shares, y, SPLIT_MARKS[side], color=color, markersize=5, linestyle="none", clip_on=False,
-            label=f"{SPLIT_NAMES[side]} (n = {row[key]:,})",
-        )  # fmt: skip
-    name_rows(axes, names)
-    axes.set_xlim(left=0)
-    axes.set_xlabel(f"fraction of all {PART_NAMES['pairs', kind]}, %")
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    figure.legend(loc="outside upper left", ncols=2, handletextpad=0.2)
-    column = kind.removesuffix("s")
-    shown = "all" if len(names) == row[kind] else f"the {len(names)} most frequent of"
-    apart = f"{SYMBOLS[kind]} {share(row[f'{column}_divergence'])} (random {random_share(row, column)})"
-    of = f"{shown} {row[kind]:,} {PART_NAMES['pairs', kind]}"
-    note(figure, f"{apart}; {of};\nn: images, with all their captions; seed {seed}")
-    return figure
-
-
-def shares_description(distribution: Mapping[str, Any]) -> str:
-    test = SPLIT_NAMES[distribution["split"]]
-    return ", ".join(
-        f"{part_name(name)} {percent(train)} % of train and {percent(other)} % of {test}"
-        for name, train, other in zip(*(distribution[key] for key in ("names", "train", "test")), strict=True)
-    )
-
-
-def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
-    """Draw both divergences after each image of the greedy division, and marks for those after exchanges."""
-    path = division["path"]
-    figure = Figure(figsize=(WIDTH, 4.9))
-    all_axes = figure.subplots(2, 1, sharex=True)
-    for axes, column, color in zip(all_axes, ("compound", "atom"), ("#0072B2", "#555555"), strict=True):
-        target, reached = division["wanted"][column], division[f"{column}_divergence"]
-        axes.plot(path["images"], path[column], color=color, linewidth=1.5, label="while it grew")
-        axes.plot(path["images"][-1], reached, "D", color=color, clip_on=False, label="after exchanges")
-        wanted = "the largest" if target == "max" else f"{target:g}"
-        if column == "atom" and division["wanted"]["compound"] == "max":
-            wanted = f"at most {wanted}"
-        if target != "max":
-            axes.axhline(target, color="#D55E00", linewidth=1.2, linestyle="--", label="wanted")
-        kind = f"{column}s"
-        axes.set_title(f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {share(reached)}, wanted: {wanted}")
-    all_axes[0].set_ylim(0, 1.02)
-    # It starts at 1 and ends at a few hundredths.
-    all_axes[1].set_yscale("log", nonpositive="mask")
-    lowest = min(value for value in (0.01, division["atom_divergence"], *path["atom"]) if value > 0)
-    all_axes[1].set_ylim(bottom=0.8 * lowest)
-    all_axes[1].yaxis.set_major_formatter("{x:g}")
-    all_axes[1].xaxis.set_major_formatter("{x:,.0f}")
-    all_axes[1].set_xlabel("images placed")
-    # The lower plot has all three entries.
-    figure.legend(*all_axes[1].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-    note(figure, f"n = {path['images'][-1]:,} images placed; seed {seed}")
-    return figure
-
-
-def main(step: DrawDivergence) -> None:
-    layout = step.layout
-    divergences = read_divergences(layout.place)
-    where = f"{step.dataset}, {step.composition}"
-    distributions = {
-        (d["split"], d["kind"]): d for d in read_json(step.summary)["distributions"] if d["definition"] == "pairs"
-    }
+def main(job: Job) -> None:
+    where, seed = f"{job.params.dataset}, {job.wildcards.composition}", job.params.seed
+    divergences = read_table(job.input.divergence, DIVERGENCE)
+    drawn = draw_divergence(divergences, read_json(job.input.summary)["distributions"], seed)
     with style():
-        for name, (split, kind) in FIGURES.items():
-            figure, description = empty(f"{kind.capitalize()} of {SPLIT_NAMES[split]} were not measured."), ""
-            if distribution := distributions.get((split, kind)):
-                figure = draw_shares(distribution, measured(divergences, "pairs", split, "captions"), step.seed)
-                description = shares_description(distribution)
-            title = f"{PART_NAMES['pairs', kind].capitalize()} of train and {SPLIT_NAMES[split]}"
-            save(figure, layout.figure(name), f"{title} ({where})", description)
-        if step.division:
-            figure = draw_path(read_json(step.division), step.seed)
-            save(figure, layout.figure("division"), f"Divergence while the division grew ({where})")
-    log.info("%s: figures of divergence in %s", where, layout.figure("division").parent)
+        # The last file is of a division by divergence alone.
+        for file, (figure, title, description) in zip(job.output.figures, drawn, strict=False):
+            save(figure, file, f"{title} ({where})", description)
+        if job.input.division:
+            figure = draw_path(read_json(job.input.division), seed)
+            save(figure, job.output.figures[-1], f"Divergence while the division grew ({where})")
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,259 +1,37 @@
-"""Measure how far each test split is from train (DBCA; Keysers et al. 2020)."""
+"""Measure the atom and compound divergence of each test split from train."""
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import replace
-from typing import Any, NamedTuple
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.heldout import pair_names
-from workflow_scripts.core.io import empty_table, read_table, write_json, write_table
-from workflow_scripts.core.progress import Progress
-from workflow_scripts.core.rounding import DECIMALS
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, TESTS
-from workflow_scripts.divergence.chernoff import Totals, divergences
-from workflow_scripts.divergence.config import Subgraphs
-from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.divergence.samples import Bags, Weighing, collect, join
-from workflow_scripts.divergence.steps import MeasureSplits
-from workflow_scripts.divergence.subgraphs import LIMIT, Forest, find_subgraphs
-from workflow_scripts.pairs.engine import Extractor, decode_tree
-from workflow_scripts.pairs.tree import Tree
-from workflow_scripts.text.lexicon import load_lexicon
-from workflow_scripts.text.parsing import fill, values
-
-CAPTION = ["image_id", "caption_id"]
-# Atoms, and compounds, in a figure.
-SHOWN = 30
-# Memory of the step, in bytes, without texts and for each distinct text.
-MEMORY, MEMORY_PER_TEXT = 4e8, 15_000
-# Texts that are looked up in the cache at once.
-BATCH = 10_000
-
-# Weighs samples by a pool.
-Definition = Callable[[Bags], Weighing]
+from compclip.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
+from compclip.divergence.config import DivergenceConfig
+from compclip.divergence.measure_splits import CAPTION, measure_splits
+from compclip.io import read_table, write_json, write_table
+from compclip.pairs.engine import Extractor
+from compclip.text.lexicon import load_lexicon
+from workflow_scripts.job import Job, run
 
 
-class Side(NamedTuple):
-    """The captions of a split: columns image_id, caption_id, row (of the table of all texts)."""
-
-    split: str
-    texts: str
-    captions: pd.DataFrame
+def extractor_of(job: Job) -> Extractor:
+    nouns = load_lexicon(job.input.nouns) if job.input.nouns else None
+    adjectives, compounds = map(load_lexicon, job.input.adjectives), load_lexicon(job.input.compounds)
+    return Extractor(job.params.model, [*adjectives], nouns, compounds)
 
 
-def test_sides(
-    captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
-) -> Iterator[Side]:
-    """Yield each test split with all its captions, then with those prompted for."""
-    asked = prompts[[*CAPTION, "split"]].drop_duplicates()
-    for split in TESTS:
-        of_split = swapped
-        if split != "test_swapped":
-            of_split = captions[captions["image_id"].isin(splits.loc[splits["split"] == split, "image_id"])]
-        of_split = of_split.sort_values(CAPTION, ignore_index=True)
-        yield Side(split, "captions", of_split)
-        yield Side(split, "prompts", of_split.merge(asked[asked["split"] == split][CAPTION], on=CAPTION))
-
-
-def samples_of(captions: pd.DataFrame) -> Bags:
-    """Return the rows of each image's captions, which are sorted by image."""
-    sizes = captions.groupby("image_id", sort=False).size()
-    return Bags(np.concatenate(([0], sizes.cumsum())).astype(np.int64), captions["row"].to_numpy(np.int64))
-
-
-def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return row, adjective, noun of the originals' occurrences with the changes applied.
-
-    Also returns the number of changes of no occurrence: a published swap may change what is not a pair here.
-    """
-    changes = swapped[[*CAPTION, "changes"]].explode("changes", ignore_index=True)
-    change = pd.DataFrame(changes.pop("changes").tolist(), columns=["start", "new_adj"])
-    place = [*CAPTION, "adjective_start"]
-    table = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"]).drop_duplicates(
-        place
-    )
-    inside = pairs.merge(swapped[[*CAPTION, "row"]], on=CAPTION)
-    occurrences = inside.merge(table, on=place, how="left")
-    lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
-    occurrences["adjective"] = occurrences["new"].fillna(occurrences["adjective"])
-    return occurrences[["row", "adjective", "noun"]], lost
-
-
-def random_sides(
-    weighing: Weighing, captions: Bags, counts: np.ndarray, shuffles: int, generator: np.random.Generator
-) -> np.ndarray:
-    """Return (shuffles, 2): D_A and D_C of random divisions of images; 1 if a side has no atoms or no compounds.
-
-    Args:
-        captions: of all images of train and test.
-        counts: captions of each test image; a random test image has as many of its own, or all of them.
-    """
-    sizes = np.diff(captions.begins)
-    # One sum, so that what only test has leaves exactly 0 for train: to the power 0.1, even 1e-17 would count.
-    whole = weighing.totals(captions)
-    n_train = len(captions) - len(counts)
-    result = np.ones((shuffles, 2))
-    for shuffle in range(shuffles):
-        order = generator.permutation(len(captions))
-        chosen, wanted = order[n_train:], generator.permutation(counts)
-        test_captions = captions.take(chosen)
-        unused = test = weighing.totals(test_captions)
-        if (wanted < sizes[chosen]).any():
-            numbers = np.minimum(wanted, sizes[chosen])
-            own = np.split(test_captions.items, test_captions.begins[1:-1])
-            drawn = [generator.choice(rows, n, replace=False) for rows, n in zip(own, numbers, strict=True)]
-            test = weighing.totals(collect(drawn))
-        train = Totals(*(np.subtract(*both) for both in zip(whole, unused, strict=True)))
-        with suppress(UserError):
-            result[shuffle] = divergences(train, test)
-    return result
-
-
-def row_of(
-    train: Totals, test: Totals, side: Side, definition: str, n_train: int, n_test: int, random: np.ndarray
-) -> dict[str, Any]:
-    """Return a row of ``tables.DIVERGENCE``."""
-    atom, compound = divergences(train, test)
-    row = {
-        "definition": definition,
-        "split": side.split,
-        "texts": side.texts,
-        "train": n_train,
-        "test": n_test,
-        "atoms": np.count_nonzero(train.atoms + test.atoms),
-        "compounds": np.count_nonzero(train.compounds + test.compounds),
-        "atom_divergence": atom,
-        "compound_divergence": compound,
-        "random_atom_mean": random[:, 0].mean(),
-        "random_atom_std": random[:, 0].std(),
-        "random_compound_mean": random[:, 1].mean(),
-        "random_compound_std": random[:, 1].std(),
-        "shuffles": len(random),
-    }
-    return {name: round(float(value), DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
-
-
-def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, definition: str) -> list[dict[str, Any]]:
-    """Return the fractions in train and in the split of the most frequent atoms and compounds of both together."""
-    result = []
-    names_of = {"atoms": weighing.atom_names, "compounds": weighing.compound_names}
-    for (kind, names), of_train, of_test in zip(names_of.items(), train, test, strict=True):
-        both = of_train / of_train.sum(), of_test / of_test.sum()
-        # Names are sorted, so that ties are by name.
-        first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[: min(SHOWN, np.count_nonzero(sum(both)))]
-        shares = {
-            name: np.round(of[first], DECIMALS).tolist() for name, of in zip(("train", "test"), both, strict=True)
-        }
-        head = {"definition": definition, "split": side.split, "kind": kind}
-        result.append({**head, "names": [names[i] for i in first], **shares})
-    return result
-
-
-def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
-    """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
-    occurrences = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
-    groups = occurrences.groupby(["adjective", "noun"], sort=False, observed=True)
-    distinct = groups.head(1)
-    # Samples of one occurrence each: the parts of each pair.
-    each = pair_samples(distinct.assign(image_id=range(len(distinct))), ranking, range(len(distinct)))
-    places, pairs = occurrences["row"].to_numpy(), groups.ngroup().to_numpy(np.int32)
-
-    def sums(samples: Bags) -> Totals:
-        times = np.bincount(samples.items, minlength=rows)[places]
-        of_pairs = np.bincount(pairs, times, len(distinct))
-        return Totals(of_pairs @ each.atoms, of_pairs @ each.compounds)
-
-    return lambda pool: Weighing(each.atom_names, each.compound_names, sums)
-
-
-def by_subgraphs(step: MeasureSplits, texts: pd.Series, warnings: list[str]) -> Definition:
-    """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
-    settings = step.settings.subgraphs or Subgraphs()
-    nouns = load_lexicon(step.nouns) if step.nouns else None
-    adjectives, compounds = [load_lexicon(path) for path in step.adjectives], load_lexicon(step.compounds)
-    extractor = Extractor(step.parsing.model, adjectives, nouns, compounds)
-    place, names = pd.factorize(texts)
-    log.info("%d distinct texts: about %.1f GB of memory", len(names), (MEMORY + MEMORY_PER_TEXT * len(names)) / 1e9)
-    batches = [names[i : i + BATCH].tolist() for i in range(0, len(names), BATCH)]
-    with Cache(step.cache / "pairs" / "occurrences.sqlite") as cache:
-        with Progress(len(names), "texts") as progress:
-            fill(extractor, cache, batches, step.processes, progress.add)
-        values_of = (value for batch in batches for value in values(extractor, cache, batch))
-        trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
-    subgraphs = find_subgraphs(Forest(trees), settings.nodes)
-    if subgraphs.skipped:
-        warnings.append(f"{subgraphs.skipped} texts have more than {LIMIT} subgraphs, which are skipped")
-
-    def of_forest(samples: Bags) -> Bags:
-        return Bags(samples.begins, place[samples.items])
-
-    def weigh(pool: Bags) -> Weighing:
-        weighing = subgraphs.weigh(of_forest(pool), settings.keep)
-        return replace(weighing, totals=lambda samples: weighing.totals(of_forest(samples)))
-
-    return weigh
-
-
-def main(step: MeasureSplits) -> None:
-    where = f"{step.dataset}/{step.composition}"
-    # The rows of all texts: the captions sorted, then the swapped captions sorted.
-    captions = read_table(step.captions, CAPTIONS, [*CAPTION, "text"]).sort_values(CAPTION, ignore_index=True)
-    swapped = read_table(step.swapped, SWAPPED).sort_values(CAPTION, ignore_index=True)
-    captions["row"], swapped["row"] = np.arange(len(captions)), len(captions) + np.arange(len(swapped))
-    splits = read_table(step.splits, SPLIT)
-    ranking = read_table(step.ranking, RANKING)
-    pairs = read_table(step.pairs, PAIRS, [*CAPTION, "adjective", "noun", "adjective_start"])
-    prompts = read_table(step.prompts, PROMPTS, [*CAPTION, "split"])
-    sides = list(test_sides(captions, splits, swapped, prompts))
-    train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
-    warnings: list[str] = []
-    rows: list[dict[str, Any]] = []
-    shown: list[dict[str, Any]] = []
-
-    def measure(definition: str, weigh: Definition) -> None:
-        for side in sides:
-            name = f"{definition}, {side.split} ({side.texts})"
-            keys = (step.dataset, step.composition, definition, side.split, side.texts)
-            test = samples_of(side.captions)
-            whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
-            weighing = weigh(join(train, test))
-            try:
-                of_train, of_test = map(weighing.totals, (train, test))
-                counts, generator = np.diff(test.begins), rng(step.seed, "measure_splits", *keys)
-                random = random_sides(weighing, join(train, whole_test), counts, step.settings.shuffles, generator)
-                row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
-            except UserError as error:
-                # A split without swaps, or without a word that counts.
-                warnings.append(f"{name}: {error}")
-                continue
-            rows.append(row)
-            if side.texts == "captions":
-                shown.extend(distributions(weighing, of_train, of_test, side, definition))
-            reached = row["atom_divergence"], row["compound_divergence"]
-            log.info("%s: %s: atom divergence %.3f, compound divergence %.3f", where, name, *reached)
-
-    changed, lost = swapped_occurrences(pairs, swapped)
-    if lost:
-        warnings.append(f"{lost} changes of swapped captions are of no pair that was found")
-    occurrences = pairs.merge(captions[[*CAPTION, "row"]], on=CAPTION)[["row", "adjective", "noun"]]
-    texts = pd.concat([captions["text"], swapped["swapped_text"]], ignore_index=True)
-    measure("pairs", by_pairs(pd.concat([occurrences, changed], ignore_index=True), ranking, len(texts)))
-    if step.settings.subgraphs:
-        measure("subgraphs", by_subgraphs(step, texts, warnings))
-    for warning in warnings:
-        log.warning("warning: %s: %s", where, warning)
-    write_table(pd.DataFrame(rows) if rows else empty_table(DIVERGENCE), step.divergence, DIVERGENCE)
-    kept = step.settings.subgraphs.keep if step.settings.subgraphs else None
-    write_json({"distributions": shown, "kept_compounds": kept, "warnings": warnings}, step.summary)
+def main(job: Job) -> None:
+    params, settings = job.params, DivergenceConfig.model_validate(job.params.settings)
+    divergences, summary = measure_splits(
+        read_table(job.input.captions, CAPTIONS, [*CAPTION, "text"]),
+        read_table(job.input.pairs, PAIRS, [*CAPTION, "adjective", "noun", "adjective_start"]),
+        read_table(job.input.ranking, RANKING),
+        read_table(job.input.splits, SPLIT),
+        read_table(job.input.swapped, SWAPPED),
+        read_table(job.input.prompts, PROMPTS, [*CAPTION, "split"]),
+        settings,
+        extractor=extractor_of(job) if settings.subgraphs else None,
+        processes=job.threads, cache=params.cache / "pairs" / "occurrences.sqlite",
+        dataset=params.dataset, composition=job.wildcards.composition, seed=params.seed,
+    )  # fmt: skip
+    write_table(divergences, job.output.divergence, DIVERGENCE)
+    write_json(summary, job.output.summary)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

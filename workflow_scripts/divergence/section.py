@@ -4,12 +4,12 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.divergence.results import FIGURES, divergence_lines, measured, read_divergences
-from workflow_scripts.plot.labels import SPLIT_NAMES
-from workflow_scripts.plot.page import PageSection, show_figures
+from compclip.core.tables import TESTS
+from compclip.divergence.results import FIGURES, divergence_lines, measured, read_divergences
+from compclip.io import read_json
+from compclip.plot.labels import SPLIT_NAMES
+from compclip.plot.page import PageSection, show_figures
+from workflow_scripts.layout import Layout
 
 
 def lines(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:

@@ -1,112 +1,14 @@
-"""Write the splits in the data layout of AttnGAN, to train its successors on train and to draw the prompts.
+"""Write the splits in the data layout of AttnGAN."""
 
-``layouts/attngan.yaml`` names the files. One data folder is for training: ``train``, whose ``test`` is test_seen. Each
-test split has one more, whose names are prompts, ``<image_id>_<caption_id>``. The samplers draw a random caption of
-each name, so all lines of a prompt's file are the prompt. All folders number the words alike, because a text encoder
-trained with one numbering cannot read another. Images are links.
-"""
-
-import os
-import pickle
-import re
-from collections.abc import Mapping
-from pathlib import Path
-
-import pandas as pd
-import yaml
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import atomic_folder, read_table, write_json
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, PROMPTS, SPLIT, TESTS
-from workflow_scripts.generate.steps import ExportLayout
-
-LAYOUT = Path(__file__).parent / "layouts" / "attngan.yaml"
-PROTOCOL = 2  # some of the models run on Python 2
-BATCH = 100  # names are repeated up to a multiple, because the samplers drop a last batch that is not full
+from compclip.generate.export_layout import export_layout
+from workflow_scripts.job import Job, run
+from workflow_scripts.tables import read_tables
 
 
-def words_of(caption: str) -> list[str]:
-    """Split a caption as the models' ``load_captions`` does: lower case, letters and digits, only ASCII."""
-    words = re.findall(r"\w+", caption.replace("\ufffd\ufffd", " ").lower())
-    return [ascii_word for word in words if (ascii_word := word.encode("ascii", "ignore").decode())]
-
-
-def names_of(texts: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each ``name`` in ``texts`` of an image in ``images`` that has a caption with a word."""
-    texts = texts[texts["text"].map(words_of).astype(bool)].sort_values(["image_id", "caption_id"])
-    # A line break would split the caption in two.
-    texts = texts.assign(captions=texts["text"].str.split().str.join(" "))
-    lists = texts.groupby("name").agg({"image_id": "first", "file_name": "first", "captions": list})
-    return lists.reset_index().merge(images, on="image_id")
-
-
-def write_data_folder(folder: Path, final: Path, lists: Mapping[str, pd.DataFrame], numbers: dict[str, int]) -> None:
-    """Fill ``folder``, which is moved to ``final`` (absolute) later: links are relative to ``final``.
-
-    ``lists`` are ``train`` and ``test``, with the same number of captions for each name; ``numbers`` are by word.
-    """
-    template = yaml.safe_load(LAYOUT.read_text())
-    captions = [[text for texts in names["captions"] for text in texts] for names in lists.values()]
-    in_numbers = [[[numbers[word] for word in words_of(text)] for text in texts] for texts in captions]
-    pickles = {file: lists[part][column].tolist() for file, (part, column) in template["pickles"].items()}
-    pickles[template["words"]] = [*in_numbers, {number: word for word, number in numbers.items()}, numbers]
-    rows = pd.concat(lists.values()).drop_duplicates("name").to_dict("records")
-    texts = {template["captions"].format_map(row): "\n".join(row["captions"]) + "\n" for row in rows}
-    for file, line in template["lines"].items():
-        texts[file] = "".join(line.format(number=number, **row) + "\n" for number, row in enumerate(rows, 1))
-    images = {template["image"].format_map(row): row["path"] for row in rows}
-    links = {link: os.path.relpath(path, (final / link).parent) for link, path in images.items()} | template["links"]
-    for name in [*pickles, *texts, *links]:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    for name, content in pickles.items():
-        (folder / name).write_bytes(pickle.dumps(content, PROTOCOL))
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    for name, target in links.items():
-        (folder / name).symlink_to(target)
-
-
-def main(step: ExportLayout) -> None:
-    images = read_table(step.images, IMAGES).dropna(subset="path")
-    captions = read_table(step.captions, CAPTIONS).merge(read_table(step.splits, SPLIT), on="image_id")
-    captions = captions.assign(name=captions["image_id"], file_name="")
-    prompts = read_table(step.prompts, PROMPTS).drop_duplicates(["split", "image_id", "caption_id"])
-    prompts = prompts.assign(name=prompts["image_id"] + "_" + prompts["caption_id"].astype(str))
-    blank = images.loc[images["image_id"].str.contains(r"\s"), "image_id"].tolist()
-    require(not blank, step.images, f"{blank[:1]} has a blank, at which the models split names", "rename it")
-    name = "birds" if images["bbox_x"].notna().any() else step.dataset
-    whole = {"bbox_x": 0.0, "bbox_y": 0.0, "bbox_w": images["width"], "bbox_h": images["height"]}
-    # An image without a class is its own class.
-    classes = captions.drop_duplicates("image_id").set_index("image_id")["class_id"].reindex(images["image_id"])
-    numbered = 1 + pd.factorize(classes.fillna(classes.index.to_series()))[0]
-    images = images.fillna(pd.DataFrame(whole)).assign(**{"class": numbered})
-    images["path"] = os.path.abspath(step.results) + "/" + images["path"]
-    train, seen, unseen = (captions[captions["split"] == split] for split in ("train", "test_seen", "test_unseen"))
-    lists = {"train": names_of(train, images), "test": names_of(seen, images)}
-    require(len(lists["train"]), step.images, "no image of train has a file and a caption", "add its photographs")
-    lists |= {split: names_of(prompts[prompts["split"] == split], images) for split in TESTS}
-    # With all captions of test_unseen, so that the numbers do not depend on which of them are prompts.
-    texts = [text for names in lists.values() for of_name in names["captions"] for text in of_name]
-    words = dict.fromkeys(word for text in [*texts, *unseen["text"]] for word in words_of(text))
-    numbers = {word: number for number, word in enumerate(["<end>", *words])}
-    summary = {"captions_per_image": max(len(of_name) for names in lists.values() for of_name in names["captions"])}
-    for names in lists.values():
-        every = range(summary["captions_per_image"])
-        names["captions"] = [[of_name[i % len(of_name)] for i in every] for of_name in names["captions"]]
-    folders = {"train": {"train": lists["train"], "test": lists["test"]}}
-    for split in filter(lambda split: len(lists[split]), TESTS):  # some models fail on an empty list
-        repeated = [i % len(lists[split]) for i in range(-(-len(lists[split]) // BATCH) * BATCH)]
-        folders[split] = dict.fromkeys(("train", "test"), lists[split].iloc[repeated])
-    summary |= {"longest_caption": max(len(words_of(text)) for text in texts)}
-    with atomic_folder(step.folder) as folder:
-        for split, both in folders.items():
-            final = Path(os.path.abspath(step.folder)) / name / split
-            write_data_folder(folder / name / split, final, both, numbers)
-        write_json({"data_folders": [f"{name}/{split}" for split in folders], **summary}, folder / "layout.json")
-    log.info("%s: %d data folders, %s", step.folder, len(folders), summary)
+def main(job: Job) -> None:
+    read = read_tables(job, "captions", "images", "splits", "prompts")
+    export_layout(job.output.folder, **read, dataset=job.params.dataset, results=job.params.results)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,70 +1,30 @@
-"""Run one generator over the prompts: an image for each."""
+"""Run one generator over the prompts, and write its images, manifest, summary and, if it knows them, scenes."""
 
 import os
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-
-from workflow_scripts.core import cli, plugins, tables
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.fingerprint import check_unchanged
-from workflow_scripts.core.io import atomic_folder, read_table, write_frame, write_json, write_table
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.generate.generator import KEYS, Context, serves
-from workflow_scripts.generate.steps import GenerateImages
-
-NAMES_LISTED = 20
+from compclip.core.tables import MANIFEST, PROMPTS
+from compclip.generate.config import Generator
+from compclip.generate.generate_images import generate_images
+from compclip.generate.generator import Context
+from compclip.io import atomic_folder, read_frame, read_table, write_frame, write_json, write_table
+from workflow_scripts.job import Job, run
 
 
-def summarise(manifest: pd.DataFrame) -> dict[str, Any]:
-    """Count images by split and status, and name the first that are missing or unreadable."""
-    result: dict[str, Any] = {"prompts": len(manifest), "splits": {}}
-    for split, rows in manifest.groupby("split", sort=False):
-        counts = rows["status"].value_counts()
-        result["splits"][split] = {name: int(counts.get(name, 0)) for name in ("ok", "missing", "unreadable")}
-    for status in ("missing", "unreadable"):
-        rows = manifest[manifest["status"] == status]
-        names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(NAMES_LISTED).itertuples()]
-        result[status] = {"count": len(rows), "names": names}
-    return result
-
-
-def main(step: GenerateImages) -> None:
-    kind = plugins.load(KINDS, step.kind)
-    settings = plugins.settings(kind, step.settings)
-    prompts = read_table(step.prompts, tables.PROMPTS)
-    prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)
-    where, served = f"generator {step.generator}", ", ".join(serves(kind))
-    require(len(prompts), where, f"{step.prompts} has no prompt of the splits that it serves ({served})", "remove it")
-    log.info("%s: %d prompts of %s", where, len(prompts), served)
-    with atomic_folder(step.folder) as folder:
-        context = Context(
-            tables={path.stem: path for path in step.tables},
-            folder=folder,
-            place=Path(os.path.relpath(step.folder, step.results)).as_posix(),
-            composition=step.composition,
-            seed=step.seed,
-            cache=step.cache,
-            threads=step.threads,
-        )
-        generated = kind.generate(settings, prompts, context)
-        if step.contents is not None:
-            check_unchanged(step.contents, kind.fingerprint(settings, step.cache), where)
-        manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
-        made = int((manifest["status"] == "ok").sum())
-        require(made, where, f"no image for any of {len(prompts)} prompts", "check its source of images")
-    summary = {"kind": step.kind, **summarise(manifest), **generated.summary}
-    for status in ("missing", "unreadable"):
-        if summary[status]["count"]:
-            log.warning("%d of %d images are %s, see %s", summary[status]["count"], len(manifest), status, step.summary)
-    write_table(manifest, step.manifest, tables.MANIFEST)
-    if generated.scenes is not None and step.scenes is not None:
-        write_frame(generated.scenes, step.scenes)
-    write_json(summary, step.summary)
-    log.info("%s: %d images", where, made)
+def main(job: Job) -> None:
+    params, output = job.params, job.output
+    generator, prompts = Generator.model_validate(params.generator), read_table(job.input.prompts, PROMPTS)
+    tables = {path.stem: read_frame(path) for path in job.input.tables}
+    place = Path(os.path.relpath(output.folder, params.results)).as_posix()
+    with atomic_folder(output.folder) as folder:
+        composition = job.wildcards.composition
+        context = Context(tables, folder, place, composition, params.seed, params.cache, params.threads)
+        generated = generate_images(generator, prompts, context, params.contents)
+    write_table(generated.manifest, output.manifest, MANIFEST)
+    if generated.scenes is not None:
+        write_frame(generated.scenes, output.scenes)
+    write_json(generated.summary, output.summary)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

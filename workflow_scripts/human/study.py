@@ -1,157 +1,48 @@
-"""Tasks before they have names, and the table, pictures and Label Studio projects made of them."""
+"""Read the scores of a study, and write tasks for people: their table, pictures and Label Studio projects.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+A project is a labeling configuration (XML) and tasks (JSON, with their pictures as data URIs).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
-from PIL import Image
 
-from workflow_scripts.core.cache import key
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import atomic_folder, write_json, write_table, write_text
-from workflow_scripts.core.progress import track
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.human.pictures import broken, drawn, encode, read_picture
-from workflow_scripts.human.steps import SamplesTasks
-from workflow_scripts.human.tasks import ALL_KINDS, CHECKS, TASKS, read_tasks, shown_columns
-from workflow_scripts.plot.page import data_uri, render
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture to show.
-
-    Attributes:
-        path: its file, relative to the study's folder of images.
-        broken_by: name of the random stream that shuffles its tiles; None shows it whole.
-        drawing: color and shape of a drawn picture, which has no file.
-    """
-
-    path: str | None = None
-    broken_by: str | None = None
-    drawing: tuple[str, str] | None = None
-
-    def image(self, folder: Path, seed: int) -> Image.Image:
-        """Return the picture; raises UserError if its file cannot be read."""
-        if self.path is None:
-            assert self.drawing is not None
-            return drawn(*self.drawing)
-        image = read_picture(folder / self.path)
-        return broken(image, rng(seed, "sample_tasks", self.broken_by)) if self.broken_by else image
+from compclip.core.cache import key
+from compclip.core.log import log
+from compclip.core.progress import track
+from compclip.core.tables import SCORES, TESTS
+from compclip.human.pictures import encode
+from compclip.human.study import Page, Picture, project_tasks, table_of
+from compclip.human.tasks import ALL_KINDS, TASKS, read_tasks
+from compclip.io import atomic_folder, read_table, write_json, write_table, write_text
+from compclip.plot.page import render
+from workflow_scripts.job import Job
 
 
-@dataclass(frozen=True)
-class Task:
-    """A row of ``tasks.TASKS`` before it is on a page."""
-
-    kind: str
-    pictures: tuple[Picture, ...]
-    texts: tuple[str, ...] = ()
-    check: str = "none"
-    of: "Task | None" = None
-    right: str | None = None
-    prompt: Mapping[str, Any] = field(default_factory=dict)
-    generators: tuple[str, ...] = ()
-
-    def reversed(self) -> "Task":
-        """Return the task with its sides in reverse order; a yes-or-no task has only one side."""
-        answers = ALL_KINDS[self.kind].answers
-        if answers == ("yes", "no"):
-            return self
-        right = None if self.right is None else str(len(answers) + 1 - int(self.right))
-        pictures, texts, generators = self.pictures[::-1], self.texts[::-1], self.generators[::-1]
-        return replace(self, pictures=pictures, texts=texts, generators=generators, right=right)
+def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
+    """Return the scores of all generators; by each judge a generator has a folder of its name."""
+    files = [(folder / f"{split}.parquet", folder.name, split) for folder in folders for split in TESTS]
+    tables = [read_table(file, SCORES).assign(generator=of, split=split) for file, of, split in files if file.is_file()]
+    return pd.concat(tables)
 
 
-Page = list[Task]
-# Tasks with a known answer that are added to each page, and tasks of each page that are asked twice.
-GOLD, REPEATS = 2, 2
-
-
-def with_checks(page: Sequence[Task], gold: Sequence[Task], generator: np.random.Generator) -> Page:
-    """Return the page in a random order, with gold tasks anywhere but first, and repeats.
-
-    Tasks of the first half are repeated, with their sides reversed, in the last third.
-    """
-    order = [page[i] for i in generator.permutation(len(page))]
-    repeated = sorted(generator.permutation(len(order) // 2)[:REPEATS])
-    asked_again = [replace(order[i].reversed(), check="repeat", of=order[i]) for i in repeated]
-    for task in gold:
-        order.insert(int(generator.integers(1, len(order) + 1)), task)
-    for task in asked_again:
-        order.insert(int(generator.integers(-(-2 * len(order) // 3), len(order) + 1)), task)
-    return order
-
-
-def check_counts(pages: Sequence[Page]) -> dict[str, int]:
-    return {"pages": len(pages), **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS}}
-
-
-def table_of(
-    pages: Mapping[str, Sequence[Page]], files: Mapping[Picture, str], study: Sequence[str | int]
-) -> pd.DataFrame:
-    """Return the columns of ``TASKS``; ``study`` distinguishes these tasks from another run's.
-
-    A task's name does not reveal what it is. It depends on the page, the place, the pictures and the texts.
-    """
-    rows = []
-    for kind, of_kind in pages.items():
-        for batch, page in enumerate(of_kind, 1):
-            names: dict[int, str] = {}
-            for place, task in enumerate(page, 1):
-                pictures = [files[picture] for picture in task.pictures]
-                digits = key(*study, "task", kind, batch, place, *pictures, *task.texts).hex()[:15]
-                # A letter first: a spreadsheet reads 12e4 as a number.
-                names[id(task)] = f"t{digits}"
-                row = dict.fromkeys(TASKS.columns) | dict(task.prompt)
-                for column, values in (("generator", task.generators), ("picture", pictures), ("text", task.texts)):
-                    row |= {f"{column}_{i}": value for i, value in enumerate(values, 1)}
-                row |= {"task_id": names[id(task)], "of": names[id(task.of)] if task.of else None}
-                row |= {"kind": kind, "check": task.check, "batch": batch, "place": place, "right": task.right}
-                rows.append(row)
-    table = pd.DataFrame(rows, columns=list(TASKS.columns))
-    return table.astype({name: column.dtype for name, column in TASKS.columns.items()})
-
-
-def write_study(
-    step: SamplesTasks, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path
-) -> None:
-    """Write the tasks, the folder of their pictures and the Label Studio projects of a step that samples tasks.
+def write_study(job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[str | int], images: Path) -> None:
+    """Write the outputs tasks, pictures and label_studio.
 
     ``study`` distinguishes these tasks from another run's; ``images`` is the folder of the pictures' paths.
     """
     wanted = dict.fromkeys(p for of_kind in pages.values() for page in of_kind for task in page for p in task.pictures)
     files: dict[Picture, str] = {}
-    with atomic_folder(step.pictures) as folder:
+    with atomic_folder(job.output.pictures) as folder:
         for picture in track(wanted, len(wanted), "pictures"):
-            raw, suffix = encode(picture.image(images, step.seed))
+            raw, suffix = encode(picture.image(images, job.params.seed))
             files[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
             (folder / files[picture]).write_bytes(raw)
-    write_table(table_of(pages, files, study), step.tasks, TASKS)
-    with atomic_folder(step.label_studio) as folder:
-        for kind, tasks in read_tasks(step.tasks).groupby("kind", sort=False):
-            context = {"kind": ALL_KINDS[kind], "consent": step.consent is not None}
+    write_table(table_of(pages, files, study), job.output.tasks, TASKS)
+    with atomic_folder(job.output.label_studio) as folder:
+        for kind, tasks in read_tasks(job.output.tasks).groupby("kind", sort=False):
+            context = {"kind": ALL_KINDS[kind], "consent": job.params.consent is not None}
             write_text(render("label_studio.xml.j2", context), folder / f"{kind}.xml")
-            write_json(project_tasks(tasks, step.pictures, step.consent), folder / f"{kind}.json")
+            write_json(project_tasks(tasks, job.output.pictures, job.params.consent), folder / f"{kind}.json")
     log.info("in Label Studio, create a project for each kind with its .xml, and import its .json")
-
-
-def project_tasks(tasks: pd.DataFrame, pictures: Path, consent: str | None) -> list[dict[str, Any]]:
-    """Return the tasks of one kind, in order; they contain only what is shown, and the task's name.
-
-    The text of consent is in each task's data, because Label Studio replaces a ``$`` in the configuration.
-    """
-    columns = shown_columns(tasks["kind"].iloc[0])
-    return [
-        {
-            "data": {"task_id": row["task_id"]} | ({"consent": consent} if consent else {})
-            | {
-                name: data_uri((pictures / row[name]).read_bytes()) if name.startswith("picture") else row[name]
-                for name in columns
-            }
-        }
-        for row in tasks.sort_values(["batch", "place"]).to_dict("records")
-    ]  # fmt: skip

@@ -1,17 +1,17 @@
-"""Find the pairs of one shard of the captions."""
+"""Find the pairs of one shard of the captions; shards have consecutive captions, and do not change the pairs."""
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.io import write_table
-from workflow_scripts.core.tables import PAIRS
-from workflow_scripts.pairs.extract_pairs import extract, read_captions
-from workflow_scripts.pairs.steps import ExtractShard
+from compclip.core.tables import PAIRS
+from compclip.io import write_table
+from workflow_scripts.job import Job, run
+from workflow_scripts.pairs.extract_pairs import parse, read_captions
 
 
-def main(step: ExtractShard) -> None:
-    captions = read_captions(step)
-    begin, end = (len(captions) * shard // step.shards for shard in (step.shard - 1, step.shard))
-    write_table(extract(step, captions.iloc[begin:end]), step.found, PAIRS)
+def main(job: Job) -> None:
+    captions = read_captions(job)
+    shard, shards = int(job.wildcards.shard), int(job.wildcards.shards)
+    begin, end = (len(captions) * number // shards for number in (shard - 1, shard))
+    write_table(parse(job, captions.iloc[begin:end]), job.output.found, PAIRS)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

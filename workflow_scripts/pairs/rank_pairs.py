@@ -1,61 +1,22 @@
-"""Select adjectives and nouns, and rank their pairs by frequency."""
+"""Select a composition's adjectives and nouns, and rank their pairs by frequency."""
 
-import pandas as pd
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import read_table, write_table
-from workflow_scripts.core.tables import PAIRS, RANKING
-from workflow_scripts.pairs.config import Selection
-from workflow_scripts.pairs.steps import RankPairs
-from workflow_scripts.text.lexicon import Lexicon, load_lexicon
-
-NAMED = ["adjective", "noun"]
+from compclip.core.tables import PAIRS, RANKING
+from compclip.io import read_table, write_table
+from compclip.pairs.config import Selection
+from compclip.pairs.rank_pairs import rank_pairs
+from compclip.text.lexicon import load_lexicon
+from workflow_scripts.job import Job, run
 
 
-def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Add the counts of each value of ``by``: most frequent first, ties by name."""
-    added = counts.groupby(by)[["count", "images"]].sum().reset_index()
-    return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
-
-
-def rank(pairs: pd.DataFrame, adjectives: Lexicon, nouns: Lexicon | None, selection: Selection) -> pd.DataFrame:
-    """Return the ranking of a composition, most frequent pair first; raises UserError if no pair is left.
-
-    ``pairs`` has image_id, adjective, noun and relation of all occurrences; disputed ones do not count.
-    """
-    sure = pairs[pairs["relation"] != "disputed"]
-    pairs = sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
-    frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)
-    chosen = sorted(set(frequent) & set(adjectives.words))
-    fault = f"none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name}"
-    require(chosen, "pairs", fault, "raise pairs.selection.adjectives or choose another composition")
-    pairs = pairs[pairs["adjective"].isin(chosen)]
-    if nouns is not None:
-        pairs = pairs[pairs["noun"].isin(nouns.words)]
-    ranking = _ranked(pairs, NAMED)
-    ranking = ranking[ranking["noun"].isin(ranking["noun"].head(selection.pairs))]
-    ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
-    where = f" with a noun of lexicon {nouns.name}" if nouns else ""
-    fault = f"no pair of an adjective of lexicon {adjectives.name}{where} occurs {selection.min_count} times"
-    require(len(ranking), "pairs", fault, "lower pairs.selection.min_count or choose other lexicons")
-    ranking["rank"] = range(1, len(ranking) + 1)
-    ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
-    return ranking
-
-
-def main(step: RankPairs) -> None:
-    ranking = rank(
-        read_table(step.pairs, PAIRS, ["image_id", *NAMED, "relation"]),
-        load_lexicon(step.adjectives),
-        load_lexicon(step.nouns) if step.nouns else None,
-        step.selection,
+def main(job: Job) -> None:
+    ranking = rank_pairs(
+        read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"]),
+        load_lexicon(job.input.adjectives),
+        load_lexicon(job.input.nouns) if job.input.nouns else None,
+        Selection.model_validate(job.params.selection),
     )
-    words = ranking["adjective"].nunique(), ranking["noun"].nunique()
-    log.info("%d pairs of %d adjectives and %d nouns are ranked", len(ranking), *words)
-    write_table(ranking, step.ranking, RANKING)
+    write_table(ranking, job.output.ranking, RANKING)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

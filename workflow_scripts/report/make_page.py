@@ -1,98 +1,95 @@
-"""Write report.html: verdicts, scores, differences, examples, judge, splits and what was skipped.
+"""Write the page that shows everything, with examples; it loads figures and images from its folder.
 
 A run of captions alone, or without generators, has no scores and no judge: its page shows the splits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.tables import CAPTIONS, MANIFEST, PAIRS, RANKING, SPLIT, SWAPPED
+from compclip.core.log import log
+from compclip.core.seeds import rng
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import read_json, read_table
+from compclip.plot.examples import choose_examples
+from compclip.plot.labels import WORD_KINDS, swatch
+from compclip.plot.page import render, show_figures, write_page
+from compclip.report import skipped
+from compclip.report.measures import MEASURES
+from compclip.report.rows import of_composition
+from compclip.report.verdicts import deciding_measure
 from workflow_scripts.divergence.section import section as divergence_section
-from workflow_scripts.plot.examples import read_examples
-from workflow_scripts.plot.labels import WORD_KINDS, swatch
-from workflow_scripts.plot.page import show_figures, write_page
-from workflow_scripts.report import readable, skipped, verdicts
-from workflow_scripts.report.measures import MEASURES
-from workflow_scripts.report.skipped import Skipped
-from workflow_scripts.report.steps import MakePage
+from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
+from workflow_scripts.report import artifacts
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
 SCORE_FIGURES = ("scores", "gaps", "pairs")
-SPLIT_FIGURES = ("swapped_pairs", *WORD_KINDS.values())
 # Swapped examples on the first screen, and in a part that opens.
 STRIP, TOGETHER = 3, 6
 
 
-def skipped_lines(layout: Layout, ranking: pd.DataFrame, step: MakePage) -> Iterator[Skipped]:
+def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame], params: Any) -> Iterator[skipped.Skipped]:
     """Yield what of the data is in no split, not prompted for or not scored."""
-    place, captions = layout.place, read_table(layout.data / "captions.parquet", CAPTIONS)
-    splits, swapped = read_table(place / "splits.parquet", SPLIT), read_table(place / "swapped.parquet", SWAPPED)
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
-    yield from skipped.in_pairs(captions, read_table(layout.read / "pairs.parquet", PAIRS), ranking)
-    yield from skipped.in_splits(captions, splits, swapped)
-    yield from skipped.in_prompts(read_json(place / "prompts.json"))
-    if step.generators:
-        manifests = {name: layout.generated(name) / "manifest.parquet" for name in step.generators}
-        yield from skipped.in_generated({name: read_table(file, MANIFEST) for name, file in manifests.items()})
+    yield from skipped.in_pairs(tables["captions"], tables["pairs"], tables["ranking"])
+    yield from skipped.in_splits(tables["captions"], tables["splits"], tables["swapped"])
+    yield from skipped.in_prompts(read_json(layout.place / "prompts.json"))
+    if params.generators:
+        yield from skipped.in_generated({name: artifacts.read_manifest(layout, name) for name in params.generators})
         # What is skipped, and how, is equal for all judges.
-        summaries = [layout.scores(name, step.judges[0]) / "summary.json" for name in step.generators]
-        yield from skipped.in_scores([read_json(file) for file in summaries])
-        yield from skipped.by_judge(read_json(layout.judge(step.judges[0]) / "manifest.json"))
+        yield from skipped.in_scores(artifacts.read_summaries(layout, params))
+        yield from skipped.by_judge(read_json(layout.judge(params.judges[0]) / "manifest.json"))
 
 
-def ignored_line(step: MakePage) -> str:
+def ignored_line(params: Any) -> str:
     """Return one line on why there are no scores, which names the judge and the generators."""
-    judge, names = step.judge.get("model"), [generator["name"] for generator in step.generate.get("generators", ())]
-    if not names:
+    judge, generators = params.settings["judge"].get("model"), params.settings["generate"].get("generators")
+    if not generators:
         return f"No generators are configured (generate.generators), so the judge ({judge}) is ignored."
-    ignored = f"the judge ({judge}) and the generators ({', '.join(names)}) are ignored"
-    return (
-        f"The data set has no images, so {ignored}; to score images, name their folder in dataset.{step.source}.images."
-    )
+    ignored = f"the judge ({judge}) and the generators ({', '.join(each['name'] for each in generators)}) are ignored"
+    folder = f"dataset.{params.source}.images"
+    return f"The data set has no images, so {ignored}; to score images, name their folder in {folder}."
 
 
-def splits_context(layout: Layout, step: MakePage) -> dict[str, Any]:
+def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
     """Return what the page shows of a composition without scores."""
-    divided = step.split.get("method") == "divergence"
-    ranking = read_table(layout.place / "ranking.parquet", RANKING)
-    splits = split_section(layout, step.seed, alone=not step.generators)
+    tables = artifacts.read_tables(layout, "captions", "pairs", "ranking", "splits", "swapped")
+    figures = [layout.figure(name) for name in ("swapped_pairs", *WORD_KINDS.values())]
+    divided = params.settings["split"].get("method") == "divergence"
+    splits = split_section(layout, params.seed, alone=not params.generators)
     return {
         "name": layout.composition,
         "sections": [splits, divergence_section(layout, divided=divided)],
-        "of_section": {"splits": show_figures(map(layout.figure, SPLIT_FIGURES))},
+        "of_section": {"splits": show_figures(figures)},
         # A swatch shows a color as it is, also on a dark page.
-        "swatches": any(map(swatch, ranking["adjective"])),
-        "skipped": [line for line in skipped_lines(layout, ranking, step) if line.count],
+        "swatches": any(map(swatch, tables["ranking"]["adjective"])),
+        "skipped": [line for line in skipped_lines(layout, tables, params) if line.count],
     }
 
 
-def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
-    """Return what the page shows of a composition with scores."""
-    context = splits_context(layout, step)
-    table, comparisons = (
-        rows[(rows["dataset"] == layout.dataset) & (rows["composition"] == layout.composition)]
-        for rows in (pd.read_csv(layout.results / f"{name}.csv") for name in ("table", "comparisons"))
-    )
-    swapped, unseen = read_examples(layout, step.generators, step.judges[0], step.examples, step.seed)
+def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
+    """Return what the page shows of a composition with scores. rows: those of scores.parquet and comparisons.csv."""
+    context = with_splits(layout, params)
+    scores, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
+    tables = artifacts.read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
+    generated = artifacts.read_generated(layout, params.generators, params.judges[0])
+    stream = rng(params.seed, "examples", layout.dataset, layout.composition)
+    swapped, unseen = choose_examples(generated, params.examples, stream, **tables)
     # The first figure is part of the page, so that the page alone has the result.
     first, *others = map(layout.figure, SCORE_FIGURES)
     figures = show_figures([first], embed=True) + show_figures(others)
-    judges = [read_json(layout.judge(name) / "manifest.json") for name in step.judges]
+    judges = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]
     splits, divergence = context["sections"]
     return context | {
         "trained": judges[0].get("epochs") != 0,
-        "of": readable.read(layout, step, table, comparisons),
-        "candidates": int(table["candidates"].iloc[0]),
-        "deciding": MEASURES[verdicts.deciding_measure(comparisons)].title,
-        "sections": [divergence, judge_section(layout, step.generators, step.judges, step.health), splits],
+        "of": artifacts.read_readable(layout, (scores, comparisons), params),
+        "candidates": int(scores["candidates"].iloc[0]),
+        "deciding": MEASURES[deciding_measure(comparisons)].title,
+        "sections": [divergence, judge_section(layout, params.generators, params.judges, params.health), splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
         "of_section": context["of_section"] | {"the-judge": show_figures([layout.figure("loss")])},
         "strip": swapped[:STRIP],
@@ -102,24 +99,20 @@ def scores_and_splits(layout: Layout, step: MakePage) -> dict[str, Any]:
     }
 
 
-def main(step: MakePage) -> None:
-    layout = step.layout
-    sections = [import_module(f"workflow_scripts.{stage}.section").section(layout) for stage in step.sections]
-    of_composition = scores_and_splits if step.generators else splits_context
-    context = {
-        "dataset": step.dataset,
-        "scored": bool(step.generators),
-        "ignored": ignored_line(step),
-        "reference": step.reference,
-        "compositions": [of_composition(layout.of(name), step) for name in step.compositions],
-        "sections": [section for section in sections if section],
-        "about": step.about,
-        "seed": step.seed,
-    }
-    write_page(step.page, "report.html.j2", context, step.settings)
-    if not step.generators:
-        log.info(ignored_line(step))
+def main(job: Job) -> None:
+    params, layouts = job.params, artifacts.layouts(job)
+    scores = job.input.scores
+    rows = [read_table(scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)] if scores else []
+    compositions = [with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts]
+    whole = layouts[0].of("")
+    sections = [import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections]
+    if not rows:
+        log.info(ignored_line(params))
+    context = {name: getattr(params, name) for name in ("dataset", "reference", "about", "seed", "settings")}
+    context |= {"scored": bool(rows), "ignored": ignored_line(params), "compositions": compositions}
+    page = render("report.html.j2", {**context, "sections": [section for section in sections if section]})
+    write_page(page, job.output.page)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,41 +1,54 @@
-"""Write the table of scores, the comparisons and the metrics, and print the table."""
+"""Write the scores, the comparisons, the tables to read and the metrics, and print the table."""
 
-import pandas as pd
+from collections.abc import Iterator
+from typing import Any
 
-from workflow_scripts.core import cli
-from workflow_scripts.core.io import write_json, write_text
-from workflow_scripts.divergence.results import read_divergences
-from workflow_scripts.report import by_pair, comparisons, readable, table
-from workflow_scripts.report.steps import MakeTable
-from workflow_scripts.report.table import Row
-from workflow_scripts.report.values import add_normalized
+from compclip.core.cli import show
+from compclip.core.tables import MEASUREMENTS, ORACLE
+from compclip.divergence.results import read_divergences
+from compclip.io import read_frame, write_json, write_table, write_text
+from compclip.report.make_table import as_csv, make_table, metrics, paper_table
+from compclip.report.readable import latex, markdown
+from compclip.report.rows import of_composition
+from compclip.report.table import Scored, all_scores, scores_of
+from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
+from workflow_scripts.report.artifacts import layouts, read_fids, read_readable, read_scores
 
 
-def main(step: MakeTable) -> None:
-    all_rows, all_differences, all_pairs = list[Row](), list[Row](), list[Row]()
-    metrics: dict[str, dict[str, dict[str, float]]] = {}
-    to_read: dict[str, readable.Readable] = {}
-    for composition in step.compositions:
-        layout = step.layout.of(composition)
-        scores = table.load_all_scores(layout, step.generators, step.oracle, step.judges)
-        measured = read_divergences(layout.place)
-        rows = [table.table_row(score, measured, step.chunks, step.bootstrap) for score in scores]
-        add_normalized(scores, rows, step.reference)
-        differences = comparisons.comparisons(scores, step.reference, step.bootstrap)
-        to_read[composition] = readable.read(layout, step, pd.DataFrame(rows), pd.DataFrame(differences))
-        metrics[composition] = table.metrics(scores, rows)
-        all_pairs += by_pair.by_pair(scores)
-        all_rows += rows
-        all_differences += differences
-    write_text(table.as_csv(all_rows, table.COLUMNS), step.csv)
-    write_text(table.as_csv(all_differences, comparisons.COLUMNS), step.comparisons)
-    write_text(table.as_csv(all_pairs, by_pair.COLUMNS), step.pairs)
-    write_json({step.dataset: metrics}, step.metrics)
-    write_text(readable.latex(to_read.values()), step.tex)
-    markdown = readable.markdown(step.dataset, to_read)
-    write_text(markdown, step.md)
-    cli.show(markdown)
+def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
+    """Yield the scores of a composition by generator."""
+    swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
+    for name in params.generators:
+        judges = [*params.judges, *([ORACLE] if name in params.oracle else [])]
+        scores = {judge: scores_of(*read_scores(layout.scores(name, judge)), swapped) for judge in judges}
+        oracle = scores.pop(ORACLE, [])
+        yield from all_scores(scores, oracle)
+
+
+def main(job: Job) -> None:
+    params, output, places = job.params, job.output, layouts(job)
+    compositions = (
+        ([*read_all_scores(place, params)], read_divergences(place.place), read_fids(place, params)) for place in places
+    )
+    counts = {"chunks": params.chunks, "bootstrap": params.bootstrap}
+    scores, differences, pairs = make_table(compositions, params.reference, **counts)
+    write_table(scores, output.scores, MEASUREMENTS)
+    versioned = scores.assign(schema_version=MEASUREMENTS.version)
+    tables = {output.csv: versioned, output.comparisons: differences, output.pairs: pairs}
+    for path, table in (tables | {output.table: paper_table(scores)}).items():
+        write_text(as_csv(table), path)
+    to_read, compared = {}, {}
+    for place in places:
+        rows = [of_composition(table, place.dataset, place.composition) for table in (scores, differences)]
+        to_read[place.composition] = read_readable(place, rows, params)
+        compared[place.composition] = metrics(rows[0])
+    write_json({params.dataset: compared}, output.metrics)
+    write_text(latex(to_read.values()), output.tex)
+    text = markdown(params.dataset, to_read)
+    write_text(text, output.md)
+    show(text)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,161 +1,29 @@
-"""Measure a judge's health: whether it reads held-out pairs as well as seen ones on images that show what they should.
+"""Measure whether a judge reads held-out pairs as well as seen ones."""
 
-A judge that has learned from the same captions as the generators may know a seen pair better than a held-out one. Then
-a perfect generator falls too, and falls cannot be told from the judge's bias.
-"""
+from pathlib import Path
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.clip.embed import Embedder, items_of, open_embedder
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import read_table, write_json
-from workflow_scripts.core.rounding import rounded
-from workflow_scripts.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SWAPPED, VARIANTS
-from workflow_scripts.score.choices import CAPTION, Choices
-from workflow_scripts.score.entries import ENTRY, EntrySet, judged_entries
-from workflow_scripts.score.score_images import adjective_choices
-from workflow_scripts.score.steps import MeasureHealth
-from workflow_scripts.split.swap_adjectives import Candidate, apply, mentions_by_caption
-from workflow_scripts.split.wording import Mention
-from workflow_scripts.stats import crossed
-
-# A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are mostly misspelled.
-COMMON = 0.01
-Synonyms = dict[tuple[str, str], str]
+from compclip.clip.embed import items_of, open_embedder
+from compclip.core.log import log
+from compclip.io import write_json
+from compclip.score.measure_health import measure_health
+from workflow_scripts.job import Job, run
+from workflow_scripts.tables import read_tables
 
 
-def real_set(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> EntrySet:
-    """Return the prompts of a split as entries of the image that each was written for."""
-    paths = images.dropna(subset="path").set_index("image_id")["path"]
-    rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION)
-    rows = rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path")
-    return EntrySet(split, split, "original", rows.sort_values(ENTRY, ignore_index=True), pd.DataFrame())
-
-
-def drawn_set(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFrame, split: str) -> EntrySet:
-    """Return the prompts of a split that were swapped, as entries of the images that a generator drew."""
-    rows = judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION], on=CAPTION)
-    return EntrySet(split, split, "original", rows, pd.DataFrame())
-
-
-def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
-    """Return, for an adjective (canonical) and a form of it, its most frequent other form in these captions."""
-    rows = pairs.drop_duplicates([*CAPTION, "adjective_start"]).merge(captions, on=CAPTION)
-    columns = (rows[name].tolist() for name in ("adjective", "text", "adjective_start", "adjective_end"))
-    counts = Counter((adjective, text[start:end].lower()) for adjective, text, start, end in zip(*columns, strict=True))
-    of_word = Counter[str]()
-    for (adjective, _), n in counts.items():
-        of_word[adjective] += n
-    ordered = sorted(counts, key=lambda form: (-counts[form], form))
-    common = [form for form in ordered if counts[form] >= COMMON * of_word[form[0]]]
-    result: Synonyms = {}
-    for adjective, form in counts:
-        other = next((word for canonical, word in common if canonical == adjective and word != form), None)
-        if other:
-            result[adjective, form] = other
-    return result
-
-
-def with_synonym(text: str, target: Sequence[Mention], others: Synonyms) -> str | None:
-    """Return a caption with another form of the adjective that ``target`` mentions; None if there is none."""
-    forms = [others.get((m.adjective, text[m.start : m.end].lower())) for m in target]
-    if not target or None in forms:
-        return None
-    return apply(text, [Candidate(m.noun, str(form), (m,)) for m, form in zip(target, forms, strict=True)])[0]
-
-
-def with_synonyms(part: EntrySet, pairs: pd.DataFrame, others: Synonyms) -> tuple[np.ndarray, EntrySet]:
-    """Return the entries (n,) whose adjective has a synonym, and these entries with it."""
-    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(part.entries["image_id"])])
-    texts = [
-        with_synonym(text, [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair], others)
-        for image, caption, text, pair in part.entries[[*CAPTION, "text", "pair"]].itertuples(index=False)
-    ]
-    entries = part.entries.assign(text=texts).dropna(subset="text")
-    return entries.index.to_numpy(), replace(part, entries=entries.reset_index(drop=True))
-
-
-def accuracy(entries: pd.DataFrame, choices: Choices) -> dict[str, Any]:
-    """Summarize choices: k-way, corrected for chance, with the interval over images and pairs; and two-way."""
-    asked = choices.adjectives > 1
-    if not asked.any():
-        return {"n": 0, "accuracy": None, "low": None, "high": None, "chance": None, "corrected": None, "two_way": None}
-    chance, first = float((1 / choices.adjectives[asked]).mean()), choices.first[asked]
-    images, pairs = (entries.loc[asked, name].to_numpy() for name in ("image_id", "pair"))
-    cells = crossed.cells(images, pairs, first, np.ones(len(first)))
-    low = high = None
-    if cells.clusters > 1:
-        estimate = crossed.fraction(float(first.mean()), crossed.variance(cells), cells.images)
-        low, high = estimate.low, estimate.high
-    return {
-        "n": len(first),
-        "accuracy": rounded(first.mean()),
-        "low": rounded(low),
-        "high": rounded(high),
-        "chance": rounded(chance),
-        "corrected": rounded((first.mean() - chance) / (1 - chance)),
-        "two_way": rounded(choices.two_way[asked].mean()),
-    }
-
-
-def ratio(seen: Mapping[str, Any], held_out: Mapping[str, Any]) -> float | None:
-    """Return how much of the accuracy above chance is left on held-out pairs; None if it was not measured.
-
-    It is 0 if the accuracy on seen pairs is not above chance, by the lower end of its interval.
-    """
-    if not seen["n"] or not held_out["n"]:
-        return None
-    least = seen["accuracy"] if seen["low"] is None else seen["low"]
-    return rounded(max(0.0, held_out["corrected"]) / seen["corrected"]) if least > seen["chance"] else 0.0
-
-
-def measure(step: MeasureHealth, embedder: Embedder) -> dict[str, Any]:
-    """Return the content of health.json, apart from what says which judge it is."""
-    images, prompts = read_table(step.images, IMAGES), read_table(step.prompts, PROMPTS)
-    variants, swapped = read_table(step.variants, VARIANTS), read_table(step.swapped, SWAPPED)
-    # Of seen and of held-out pairs: captions of different images, or the same captions before and after a swap.
-    sets = {"real": [real_set(prompts, images, split) for split in ("test_seen", "test_unseen")]}
-    if step.manifest:
-        manifest = read_table(step.manifest, MANIFEST)
-        sets["drawn"] = [drawn_set(prompts, manifest, swapped, split) for split in ("test_seen", "test_swapped")]
-
-    def choices(entry_set: EntrySet) -> Choices:
-        shown = embedder.images(items_of(entry_set.entries["path"].tolist(), images, step.results))
-        return adjective_choices(entry_set, variants, embedder.texts, shown)
-
-    chosen = {name: [choices(part) for part in parts] for name, parts in sets.items()}
-    result: dict[str, dict[str, Any]] = {}
-    for name, parts in sets.items():
-        seen, held_out = (accuracy(part.entries, of_part) for part, of_part in zip(parts, chosen[name], strict=True))
-        result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
-    pairs = read_table(step.pairs, PAIRS)
-    others, agreements = synonyms(read_table(step.captions, CAPTIONS), pairs), []
-    for part, of_part in zip(sets["real"], chosen["real"], strict=True):
-        rows, replaced = with_synonyms(part, pairs, others)
-        differences = np.abs(of_part.first[rows] - choices(replaced).first)
-        agreements.append(1 - differences[~np.isnan(differences)])
-    agreed = np.concatenate(agreements)
-    return {
-        "images": result,
-        "ratio": min((of["ratio"] for of in result.values() if of["ratio"] is not None), default=None),
-        "synonyms": {"n": len(agreed), "agreement": rounded(agreed.mean()) if len(agreed) else None},
-    }
-
-
-def main(step: MeasureHealth) -> None:
-    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
-        result = measure(step, embedder)
+def main(job: Job) -> None:
+    params, drawn = job.params, ["manifest"] if job.input.manifest else []
+    read = read_tables(job, "captions", "images", "pairs", "prompts", "swapped", "variants", *drawn)
+    with open_embedder(job.input.judge, params.batch, params.threads, params.device, params.cache) as embedder:
+        result = measure_health(
+            embedder.texts,
+            lambda paths: embedder.images(items_of(paths, read["images"], Path(params.results))),
+            **read,
+        )
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
-    write_json({"dataset": step.dataset, "composition": step.composition, **judge, **result}, step.health)
-    log.info("%s: judge %s: health %s", step.where, embedder.judge.hash, result["ratio"])
+    about = {"dataset": params.dataset, "composition": job.wildcards.composition}
+    write_json({**about, **judge, **result}, job.output.health)
+    log.info("%s: judge %s: health %s", job.where, embedder.judge.hash, result["ratio"])
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

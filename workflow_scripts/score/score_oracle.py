@@ -1,217 +1,25 @@
-"""Score a generator's drawn scenes by the oracle: a caption's similarity is the fraction of its facts that are true.
+"""Score the drawn scenes of all generators by the oracle, which knows what was drawn."""
 
-It knows what was drawn, and shows the ceiling that the captions set, since distractors may be true of an image too.
-"""
-
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
-from typing import Any
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import read_frame
-from workflow_scripts.core.layout import ORACLE
-from workflow_scripts.core.rounding import rounded
-from workflow_scripts.score import scores
-from workflow_scripts.score.choices import Choices, gathered, ranked_first, variants_of_entries
-from workflow_scripts.score.entries import ENTRY, EntrySet, number
-from workflow_scripts.score.scores import Inputs, SetScores
-from workflow_scripts.score.steps import ScoreOracle
-from workflow_scripts.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
-
-Fact = tuple[str, str, str]
-CaptionKey = tuple[str, int]
+from compclip.core.tables import ORACLE
+from compclip.io import read_frame
+from compclip.score.entries import EntrySet
+from compclip.score.score_oracle import Oracle, score_oracle
+from workflow_scripts.job import Job, run
+from workflow_scripts.score.scores import Scored, read_inputs, score_generators
 
 
-def facts_of_captions(facts: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts (part, kind, value) of each caption that states any, from a table with those columns."""
-    result: dict[CaptionKey, set[Fact]] = defaultdict(set)
-    columns = ["image_id", "caption_id", "part", "kind", "value"]
-    for image, caption, *fact in facts[columns].itertuples(index=False):
-        result[image, caption].add(tuple(fact))
-    return {caption: frozenset(stated) for caption, stated in result.items()}
+def main(job: Job) -> None:
+    inputs = read_inputs(job)
+    facts = read_frame(job.input.facts)
+    facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])]
+    oracle = Oracle(read_frame(job.input.scenes), inputs.images, facts, inputs.tables["swapped"], inputs.variants)
 
+    def score(name: str, sets: list[EntrySet]) -> Scored:
+        drawn = next((read_frame(file) for file in job.input.drawn if file.parent.name == name), None)
+        return score_oracle(sets, inputs.rules, oracle, drawn), {"judge": ORACLE, "judge_hash": None}
 
-def facts_of_changed(facts: pd.DataFrame, changed: pd.DataFrame) -> list[frozenset[Fact]]:
-    """Return the facts of each changed caption: a change gives a new value to the facts at its start.
-
-    ``changed`` has image_id, caption_id and changes, as ``tables.SWAPPED`` and ``tables.VARIANTS``.
-    """
-    ids = pd.MultiIndex.from_frame(changed[["image_id", "caption_id"]])
-    stated = facts[pd.MultiIndex.from_frame(facts[["image_id", "caption_id"]]).isin(ids)]
-    original: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
-    columns = ["image_id", "caption_id", "start", "part", "kind", "value"]
-    for image, caption, *fact in stated[columns].itertuples(index=False):
-        original[image, caption].append(tuple(fact))
-    result = []
-    for image, caption, changes in changed[["image_id", "caption_id", "changes"]].itertuples(index=False):
-        new = {int(change["start"]): str(change["new_adj"]) for change in changes}
-        of_caption = original[image, caption]
-        result.append(frozenset((part, kind, new.get(start, value)) for start, part, kind, value in of_caption))
-    return result
-
-
-def facts_of_swapped(facts: pd.DataFrame, swapped: pd.DataFrame) -> dict[CaptionKey, frozenset[Fact]]:
-    """Return the facts of the swapped captions."""
-    keys = swapped[["image_id", "caption_id"]].itertuples(index=False, name=None)
-    return dict(zip(keys, facts_of_changed(facts, swapped), strict=True))
-
-
-def oracle_choices(
-    entry_set: EntrySet,
-    variants: pd.DataFrame,
-    scenes: pd.DataFrame,
-    own: Mapping[CaptionKey, frozenset[Fact]],
-    changed: Sequence[frozenset[Fact]],
-) -> Choices:
-    """Return which adjective the oracle chooses for each entry.
-
-    Args:
-        scenes: of each entry's image.
-        own: the facts of the entries' captions.
-        changed: the facts of each variant.
-    """
-    entry, variant = variants_of_entries(entry_set, variants)
-    captions = entry_set.entries[["image_id", "caption_id"]].itertuples(index=False, name=None)
-    asked = [own.get(caption, frozenset()) for caption in captions]
-    true, stated, size = _counted(scenes, [*asked, *(changed[row] for row in variant)])
-    n, counts = len(asked), gathered(true, stated)
-    of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
-    return ranked_first(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
-
-
-def scenes_of_entries(
-    entry_set: EntrySet, images: pd.DataFrame, scenes: pd.DataFrame, drawn: pd.DataFrame | None
-) -> pd.DataFrame:
-    """Return the scene of each entry's image, in the order of the entries, with columns ``part:kind``.
-
-    ``scenes`` are those of the real images, ``drawn`` those that the generator drew, by ENTRY and split.
-    """
-    entries = entry_set.entries
-    real = images.dropna(subset="path").set_index("path")["image_id"]
-    attributes = [name for name in scenes.columns if ":" in name]
-    shown = entries["path"].map(real)
-    if drawn is None or shown.notna().all():
-        result = scenes.set_index("image_id")[attributes].reindex(shown)
-    else:
-        of_split = drawn[drawn["split"] == entry_set.split].set_index(ENTRY)
-        result = of_split.reindex(pd.MultiIndex.from_frame(entries[ENTRY])).reindex(columns=attributes)
-    unknown = entries["path"][result.isna().all(axis=1).to_numpy()].tolist()
-    require(not unknown, entry_set.name, f"{', '.join(unknown[:1])}: unknown scene", "generate it again")
-    return result.reset_index(drop=True)
-
-
-def _counted(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which of all facts are true of each of the scenes (n, f) and stated by each caption (k, f), and how many.
-
-    Products are counts, whole numbers that are exact in float32; the numbers of facts (k,) are at least 1.
-    """
-    facts = sorted(set().union(*captions))
-    number = {fact: column for column, fact in enumerate(facts)}
-    stated = np.zeros((len(captions), len(facts)), np.float32)
-    for row, caption in enumerate(captions):
-        stated[row, [number[fact] for fact in caption]] = 1
-    true = np.zeros((len(scenes), len(facts)), np.float32)
-    for column, (part, kind, value) in enumerate(facts):
-        if f"{part}:{kind}" in scenes:
-            true[:, column] = (scenes[f"{part}:{kind}"] == value).fillna(False)
-    return true, stated, np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
-
-
-def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function from rows of ``scenes`` (n) to their similarities with ``captions`` (k), shape (rows, k).
-
-    Each fraction is one division in float64, so equal fractions are equal floats; 0 without facts.
-    """
-    true, stated, size = _counted(scenes, captions)
-    return lambda rows: true[rows] @ stated.T / size
-
-
-Facts = dict[CaptionKey, frozenset[Fact]]
-
-
-@cache
-def as_text(stated: frozenset[Fact]) -> str:
-    return "; ".join(" ".join(fact) for fact in sorted(stated))
-
-
-def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
-    """Replace each caption's text in ``table`` by its facts as text, and record in ``known`` what these texts mean."""
-    texts = []
-    for image, caption in table[["image_id", "caption_id"]].itertuples(index=False):
-        stated = facts.get((image, caption), frozenset())
-        texts.append(as_text(stated))
-        known[texts[-1]] = stated
-    return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
-
-
-def score_set(
-    step: ScoreOracle,
-    inputs: Inputs,
-    entry_set: EntrySet,
-    scenes: pd.DataFrame,
-    drawn: pd.DataFrame | None,
-    changed: list[frozenset[Fact]],
-    original: Facts,
-    swapped: Facts,
-) -> SetScores:
-    """Score one set; the summaries add what is true of the images, and the ceiling that true distractors leave."""
-    known: dict[str, frozenset[Fact]] = {}
-    own = swapped if entry_set.split == "test_swapped" else original
-    other = swapped if entry_set.distractors == "swapped" else original
-    entry_set = replace(
-        entry_set, entries=as_facts(entry_set.entries, own, known), pool=as_facts(entry_set.pool, other, known)
-    )
-    numbered = number(entry_set, inputs.classes)
-    captions = [known[text] for text in numbered.texts]
-    n = len(captions)
-    shown = scenes_of_entries(entry_set, inputs.images, scenes, drawn)
-    similarities = fraction_true(shown, captions)
-    choices = oracle_choices(entry_set, inputs.variants, shown, own, changed)
-    # A distractor ties with an own caption that is completely true only if it is completely true as well.
-    perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
-    tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
-
-    def one_pass() -> Blocks:
-        for rows, values in blocks(similarities, numbered.entries.classes):
-            with_perfect = np.column_stack([values, np.ones(len(rows))])
-            tied[rows] = weigh(with_perfect, perfect, rows, weights)[2]
-            yield rows, values
-
-    def truth(rows: np.ndarray, judged: Judged) -> dict[str, Any]:
-        if not rows.any():
-            return {"true_captions": None, "true_distractors": None, "ceiling": None}
-        return {
-            "true_captions": rounded((judged.similarity[rows] == 1).mean()),
-            "true_distractors": rounded(tied[rows].mean()),
-            "ceiling": rounded(
-                expected_top1(np.zeros(len(tied)), tied, scores.candidates_of(step), step.scoring.ties)[rows].mean()
-            ),
-        }
-
-    return scores.score_set(step, inputs, entry_set, numbered, one_pass(), n, choices, truth)
-
-
-def main(step: ScoreOracle) -> None:
-    step, inputs = scores.load_inputs(step)
-    scenes, facts = read_frame(step.scenes), read_frame(step.facts)
-    # As objects, because Python takes values from Arrow's strings one by one, and slowly.
-    facts = facts[facts["image_id"].isin(inputs.tables["judged"]["image_id"])].astype(object)
-    original, swapped = facts_of_captions(facts), facts_of_swapped(facts, inputs.tables["swapped"])
-    changed = facts_of_changed(facts, inputs.variants)
-
-    def score(name: str, sets: list[EntrySet]) -> tuple[dict[str, SetScores], dict[str, Any]]:
-        drawn = next((read_frame(file) for file in step.drawn if file.parent.name == name), None)
-        scored = {part.name: score_set(step, inputs, part, scenes, drawn, changed, original, swapped) for part in sets}
-        return scored, {"judge": ORACLE, "judge_hash": None}
-
-    scores.score_generators(step, inputs, score)
+    score_generators(job, inputs, score)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

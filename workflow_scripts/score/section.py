@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from workflow_scripts.core.io import read_json
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.tables import TESTS
-from workflow_scripts.plot.labels import interval, percent
-from workflow_scripts.plot.page import PageSection
-from workflow_scripts.score.health import Health, read_health
+from compclip.core.tables import TESTS
+from compclip.io import read_json
+from compclip.plot.labels import interval, percent
+from compclip.plot.page import PageSection
+from compclip.score.health import Health
+from workflow_scripts.layout import Layout
 
 # By ``judge.train_on``.
 TRAINED_ON = {
@@ -46,6 +46,10 @@ def health_lines(health: Health) -> list[dict[str, Any]]:
         for judge, content in health.judges.items()
         for kind, of in content["images"].items()
     ]
+
+
+def read_health(layout: Layout, judges: Sequence[str], least: float) -> Health:
+    return Health({name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, least)
 
 
 def hub_lines(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> list[dict[str, Any]]:

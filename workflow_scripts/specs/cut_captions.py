@@ -1,27 +1,17 @@
-"""Read a source of long captions: which examples are usable, and where the chunks of each caption end."""
+"""Read the long captions: which are usable, and where their chunks end."""
 
-from workflow_scripts.core import cli, tables
-from workflow_scripts.core.cache import Cache
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import write_table
-from workflow_scripts.specs.chunks import chunk_all
-from workflow_scripts.specs.data import check_images, read_source
-from workflow_scripts.specs.steps import CutCaptions
+from compclip.core.tables import CHUNKS
+from compclip.io import write_table
+from compclip.specs.cut_captions import cut_captions
+from compclip.specs.data import read_source
+from workflow_scripts.job import Job, run
 
 
-def main(step: CutCaptions) -> None:
-    table = check_images(read_source(step.examples), step.images or step.examples.parent)
-    usable = table["fault"] == ""
-    for row in table[~usable].head(3).itertuples():
-        log.warning("skipped: record %d (%s): %s", row.Index + 1, row.image, row.fault)
-    fault = f"none of {len(table)} examples is usable"
-    require(usable.any(), step.examples, fault, "check that --images is the folder of the images")
-    log.info("cutting %d captions into chunks, %d examples are skipped", usable.sum(), (~usable).sum())
-    with Cache(step.cache / "specs" / "chunks.sqlite") as cache:
-        table["ends"] = chunk_all(table["text"].where(usable, "").tolist(), step.parsing.model, cache, step.processes)
-    write_table(table, step.captions, tables.CHUNKS)
+def main(job: Job) -> None:
+    examples, cache = read_source(job.input.examples), job.params.cache / "specs" / "chunks.sqlite"
+    options = {"model": job.params.model, "processes": job.threads, "cache": cache}
+    write_table(cut_captions(examples, job.input.images, **options), job.output.captions, CHUNKS)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,120 +1,27 @@
-"""Draw what training with long captions changed: each judge's measures for each seed, and their differences."""
+"""Draw what training with long captions changed, for each seed, and write its page: one file."""
 
-import textwrap
+from pathlib import Path
 
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.io import atomic, read_frame
-from workflow_scripts.plot.drawing import draw_interval, name_rows, note, save, size, style
-from workflow_scripts.plot.page import write_section_page
-from workflow_scripts.specs.section import JUDGES, MEASURES, is_certain, pick, read_intrinsic, section
-from workflow_scripts.specs.steps import DrawSpecs
-
-COLORS = {"stretched": "#555555", "contrastive": "#0072B2", "specs": "#D55E00"}
-MARKERS = {"stretched": "o", "contrastive": "s", "specs": "D"}
+from compclip.io import atomic, read_frame
+from compclip.plot.drawing import save, style
+from compclip.plot.page import write_section_page
+from compclip.specs.draw_specs import draw_specs
+from compclip.specs.shown import read_intrinsic
+from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
+from workflow_scripts.specs.section import section
 
 
-def _draw_intervals(
-    table: pd.DataFrame, labels: dict[str, str], height: float, spacing: float, middle: int, unit: str, about: str
-) -> Figure:
-    """Draw a row per measure and seed, with a marker and an interval for each series of ``labels``.
-
-    ``table`` has a column series; markers of differences are hollow if the interval contains 0.
-    """
-    rows = [(measure, seed) for measure in MEASURES for seed in sorted(table["seed"].unique())]
-    figure = Figure(figsize=size(len(rows), height, 1.5))
-    axes = figure.add_subplot()
-    for y, (measure, seed) in enumerate(rows):
-        for place, series in enumerate(labels):
-            row = pick(table, seed=seed, measure=measure, series=series)
-            if row is None:
-                continue
-            at = y + (place - (len(labels) - 1) / 2) * spacing
-            hollow = row["against"] and not is_certain(row)
-            ends, label = (row["low"], row["high"]), labels[series] if y == 0 else ""
-            draw_interval(axes, at, row["value"], ends, COLORS[series], MARKERS[series], hollow=hollow, label=label)
-    name_rows(axes, [f"{MEASURES[measure]}, seed {seed}" for measure, seed in rows])
-    axes.axvline(middle, color="#555555", linewidth=1, linestyle=":" if middle else "-")
-    axes.set_xlabel(unit)
-    figure.legend(loc="outside upper left", ncols=1, handletextpad=0.3, columnspacing=1)
-    low, high = table["n"].min(), table["n"].max()
-    note(figure, f"{about} n = {low:,}{'' if low == high else f' to {high:,}'} captions")
-    return figure
-
-
-def draw_measures(table: pd.DataFrame) -> Figure:
-    """Draw the judges' values; ``table`` as of ``read_intrinsic``."""
-    about = (
-        "Pos: added right details that raise the similarity. Neg: wrong details that the right ones beat.\n"
-        "Increment rate: the mean of Pos and of wrong details that do not win.\n"
-        "Line: 95 % interval; dotted: chance."
-    )
-    values = table[table["against"] == ""]
-    return _draw_intervals(values.assign(series=values["judge"]), JUDGES, 0.42, 0.22, 50, "%", about)
-
-
-def draw_gains(table: pd.DataFrame) -> Figure:
-    gains = table[table["against"] != ""]
-    labels = {judge: f"loss of SPECS − {name}" for judge, name in JUDGES.items() if judge in set(gains["against"])}
-    about = "Paired: both judges see the same resampled images. Line: 95 % interval."
-    series = gains.assign(series=gains["against"])
-    return _draw_intervals(series, labels, 0.36, 0.26, 0, "percentage points", about)
-
-
-def draw_growing(steps: pd.DataFrame) -> Figure:
-    """Draw one caption, a row per step: how far its similarities, right and wrong, are above that of its first step.
-
-    ``steps`` has the columns of ``intrinsic --similarities``.
-    """
-    judges = [judge for judge in JUDGES if judge in set(steps["judge"])]
-    texts = steps[steps["judge"] == judges[0]].sort_values("step")["text"]
-    added = [text[len(before) :].strip() for before, text in zip(["", *texts], texts, strict=False)]
-    figure = Figure(figsize=(5.4, 0.27 * len(added) + 1.6))
-    for axes, judge in zip(figure.subplots(1, len(judges), sharey=True, squeeze=False)[0], judges, strict=True):
-        by_judge = steps[steps["judge"] == judge].sort_values("step")
-        right, wrong = by_judge["similarity"], by_judge["negative_similarity"]
-        rows, style = range(len(by_judge)), {"markersize": 5, "linewidth": 1.2}
-        axes.plot(100 * (right - right.iloc[0]), rows, "-o", color=COLORS[judge], **style)
-        axes.plot(100 * (wrong - right.iloc[0]), rows, "x", color="#CC79A7", markeredgewidth=1.4)
-        axes.axvline(0, color="#555555", linewidth=0.8, linestyle=":")
-        axes.set_title(textwrap.fill(JUDGES[judge], 11), color=COLORS[judge])
-        axes.xaxis.set_major_locator(MaxNLocator(2))
-        name_rows(axes, [textwrap.shorten(text, 38, placeholder=" …") for text in added])
-    figure.supxlabel("cosine × 100, above that of the first row")
-    note(figure, "Dots: the caption up to here. Crosses: with a wrong detail instead.")
-    return figure
-
-
-def _describe(table: pd.DataFrame) -> str:
-    return "; ".join(
-        f"seed {r.seed}, {MEASURES[r.measure]}, {r.judge}{f' − {r.against}' if r.against else ''}: {100 * r.value:.1f}"
-        for r in table.itertuples()
-    )
-
-
-def main(step: DrawSpecs) -> None:
-    table = read_intrinsic(step.intrinsic)
-    with atomic(step.table) as temporary:
+def main(job: Job) -> None:
+    params, table = job.params, read_intrinsic(job.input.intrinsic)
+    with atomic(job.output.table) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-    values, gains = table[table["against"] == ""], table[table["against"] != ""]
-    steps = read_frame(step.similarities)
-    # The first caption, by its image's name, with several negatives.
-    sizes = steps.groupby(["image", "caption_id"])["negative"].count() / steps["judge"].nunique()
-    image, caption = sizes[sizes >= min(3, sizes.max())].index[0]
-    growing = steps[(steps["image"] == image) & (steps["caption_id"] == caption)]
     with style():
-        title = "How each judge tells right details from wrong ones"
-        save(draw_measures(table), step.measures, title, _describe(values))
-        save(draw_gains(table), step.gains, "What the loss of SPECS gains", _describe(gains))
-        save(draw_growing(growing), step.growing, f"A caption of {image} that grows")
-    certain = int((gains["low"] > 0).sum())
-    log.info("%s: %d of %d gains have an interval above 0", step.table, certain, len(gains))
-    write_section_page(step.page, step.dataset, section(step.layout), step.settings)
+        for name, figure, title, description in draw_specs(table, read_frame(job.input.similarities)):
+            save(figure, getattr(job.output, name), title, description)
+    layout = Layout(Path(params.results), params.dataset)
+    write_section_page(job.output.page, params.dataset, section(layout), params.settings)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,238 +1,30 @@
-"""Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)"""
+"""Measure how often right details raise the similarity and wrong ones lower it, and compare the three judges."""
 
-import hashlib
-from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path, PurePath
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
-import pandas as pd
-import pyarrow as arrow
-from pyarrow import parquet
+from compclip.clip.embed import Embedder, open_embedder
+from compclip.io import write_frame, write_json
+from compclip.specs.evaluation import head
+from compclip.specs.intrinsic import DEFINITION, intrinsic, read_steps
+from workflow_scripts.job import Job, run
 
-from workflow_scripts.clip.embed import Embedder, open_embedder
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log, one_line
-from workflow_scripts.core.errors import UserError, require
-from workflow_scripts.core.io import atomic, write_frame, write_json
-from workflow_scripts.core.records import read_records
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.specs import evaluation
-from workflow_scripts.specs.evaluation import EMPTY, Estimator, Skipped, encode_images, estimate, is_absent, percent
-from workflow_scripts.specs.steps import Intrinsic
-from workflow_scripts.stats import interval
-
-DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its increments,
-those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate: (pos + 1 -
-the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""
-
-MEASURES = ("pos", "neg", "increment_rate")
-STEPS = ["image", "path", "caption_id", "step", "text", "negative"]
-SDCI = ["image", "captions", "neg_captions"]
-TOO_SHORT, LONGER = "has more than one increment, as the measures require", "add captions with three texts or more"
-UNFIT, NAMELESS = "captions whose negatives do not fit", "captions without an image"
+BATCH = 256  # items encoded at once; changes floating-point rounding
 
 
-def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per caption with more than one increment: image, caption_id, increments and the three measures.
-
-    ``steps`` has the columns image, caption_id, similarity and negative_similarity (NaN if there is none), shortest
-    text first. Without any negative, neg and increment_rate are NaN.
-    """
-    grouped = steps.groupby(["image", "caption_id"], sort=False)
-    negative, against = steps["negative_similarity"], steps["negative_similarity"].notna()
-    facts = steps[["image", "caption_id"]].assign(
-        increments=grouped.cumcount() > 0, rises=grouped["similarity"].diff() > 0, against=against,
-        won=against & (steps["similarity"] > negative), lost=negative > steps["similarity"],
-    )  # fmt: skip
-    table = facts.groupby(["image", "caption_id"], sort=False, as_index=False).sum()
-    table["pos"] = table["rises"] / table["increments"]
-    table["neg"] = table["won"] / table["against"]
-    table["increment_rate"] = (table["pos"] + 1 - table["lost"] / table["against"]) / 2
-    measured = table[["image", "caption_id", "increments", *MEASURES]]
-    return measured[measured["increments"] > 1].reset_index(drop=True)
+def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
+    """Load one judge after another."""
+    for folder in [job.input.judge, *job.input.against]:
+        with open_embedder(folder, BATCH, job.params.threads, job.params.device, job.params.cache) as embedder:
+            yield folder.resolve().name, embedder
 
 
-def summarize(captions: pd.DataFrame, resamples: int, seed: int, of: Estimator = interval.share) -> dict[str, dict]:
-    """Return each measure's mean over captions (``score_captions``) with its interval over images."""
-    summary = {}
-    for measure in MEASURES:
-        known = captions.dropna(subset=measure)
-        values, images = known[measure].to_numpy(float), known["image"].to_numpy()
-        summary[measure] = estimate(values, images, resamples, rng(seed, "intrinsic", measure), of)
-    return summary
-
-
-def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict]:
-    """Return each measure of ``a`` minus that of ``b`` (``score_captions`` of two judges) over the captions of both.
-
-    The differences are paired: both judges see the same resampled images.
-    """
-    both = a.merge(b, on=["image", "caption_id"], suffixes=("_a", "_b"))
-    paired = both[["image"]].assign(**{m: both[f"{m}_a"] - both[f"{m}_b"] for m in MEASURES})
-    return summarize(paired, resamples, seed, interval.mean)
-
-
-def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped]:
-    """Return the steps (columns STEPS) of a table, sorted, and the captions skipped because of an empty text."""
-    table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
-    table["negative"] = table.get("negative")
-    table["step"] = pd.to_numeric(table["step"], errors="coerce")
-    for column in ("image", "caption_id"):
-        bad += [f"{where}: no {column}" for where in table["where"][is_absent(table[column])]]
-    bad += [f"{where}: step: expected a number" for where in table["where"][table["step"].isna()]]
-    duplicate = table.duplicated(["image", "caption_id", "step"])
-    bad += [f"{where}: duplicate step of its caption" for where in table["where"][duplicate]]
-    require(not bad, path, bad[0] if bad else "", f"correct this row ({len(bad)} rows are wrong)")
-    for column in ("text", "negative"):
-        table[column] = [_text(cell) for cell in table[column]]
-    caption = table["image"] + " " + table["caption_id"]
-    empty = caption.isin(caption[table["text"].isna()])
-    table["path"] = [(images or path.parent) / name for name in table["image"]]
-    return _sorted(table[~empty][STEPS]), {EMPTY: sorted(set(caption[empty]))}
-
-
-def _sorted(steps: pd.DataFrame) -> pd.DataFrame:
-    return steps.sort_values(["image", "caption_id", "step"], ignore_index=True)
-
-
-def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | None] | None:
-    """Return for each text the negative that replaces its newest part, or None; None if the numbers do not fit.
-
-    With one negative less than texts, negatives that continue the texts belong to the next ones, others to the texts
-    at their own places. (The released evaluation always uses the same place.)
-    """
-    if len(negatives) == len(texts) - 1:
-        continues = all((negative or text).startswith(text) for negative, text in zip(negatives, texts, strict=False))
-        return [None, *negatives] if continues else [*negatives, None]
-    return list(negatives) if len(negatives) == len(texts) else None
-
-
-def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, Skipped]:
-    """Do the same for a folder that Hugging Face's ``datasets`` saved, or its split ``test``.
-
-    image is a path, or the file's bytes, which are kept in ``cache``; captions are a caption's cumulated texts,
-    neg_captions their negatives (``align``).
-    """
-    folder = folder / "test" if (folder / "test").is_dir() else folder
-    try:
-        files = sorted(folder.glob("*.arrow"))
-        tables = [arrow.ipc.open_stream(file).read_all() for file in map(arrow.memory_map, map(str, files))]
-        rows = (arrow.concat_tables(tables) if files else parquet.read_table(folder)).select(SDCI).to_pylist()
-    except (arrow.ArrowException, OSError, KeyError) as error:
-        layout = "expected .arrow or .parquet files with the columns image, captions, neg_captions"
-        raise UserError(f"{folder}: not sDCI: {one_line(error)}; {layout}") from error
-    steps: list[tuple[Any, ...]] = []
-    skipped: Skipped = {EMPTY: [], UNFIT: [], NAMELESS: []}
-    captions: Counter[str] = Counter()
-    for number, row in enumerate(rows):
-        name, path = _image(row["image"], images or folder, cache)
-        if path is None:
-            skipped[NAMELESS].append(f"row {number}")
-            continue
-        caption, texts = captions[name], row["captions"] or []
-        captions[name] += 1
-        negatives = align(texts, row["neg_captions"] or [])
-        if not texts or not all(map(_text, texts)):
-            skipped[EMPTY].append(f"{name} {caption}")
-        elif negatives is None:
-            skipped[UNFIT].append(f"{name} {caption}")
-        else:
-            pairs = enumerate(zip(texts, negatives, strict=True))
-            steps += [(name, path, f"{caption:02d}", step, text, _text(wrong)) for step, (text, wrong) in pairs]
-    return _sorted(pd.DataFrame(steps, columns=STEPS)), skipped
-
-
-def _text(cell: Any) -> str | None:
-    return cell if isinstance(cell, str) and cell.strip() else None
-
-
-def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
-    """Return the name and the file of an image given as a path or as bytes; no file if it is neither."""
-    cell = cell if isinstance(cell, dict) else {"path": cell}
-    raw, path = cell.get("bytes"), PurePath(cell.get("path") or "")
-    if raw:
-        digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
-        file = cache / "images" / digest
-        if not file.is_file() or file.read_bytes() != raw:
-            with atomic(file) as temporary:
-                temporary.write_bytes(raw)
-        return path.name or digest, file
-    if not path.name:
-        return "", None
-    # An absolute path is only valid on the machine that saved it.
-    name = path.name if path.is_absolute() else str(path)
-    return name, folder / name
-
-
-def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, Skipped]:
-    """Return ``steps`` (sorted by image) with columns similarity and negative_similarity, and the skipped images.
-
-    Equal texts have equal similarities, whatever else is compared.
-    """
-    paths = dict(zip(steps["image"], steps["path"], strict=True))
-    vectors, fault = encode_images(embedder, list(paths.values()))
-    skipped: Skipped = {}
-    evaluation.skip_unreadable(skipped, list(paths), fault)
-    place = {name: number for number, (name, reason) in enumerate(zip(paths, fault, strict=True)) if not reason}
-    steps = steps[steps["image"].isin(place)].reset_index(drop=True)
-    negative = steps["negative"].notna().to_numpy()
-    texts = embedder.texts([*steps["text"], *steps["negative"][negative]])
-    images = steps["image"].map(place).to_numpy(int)
-    steps["similarity"] = np.einsum("nd,nd->n", vectors[images], texts[: len(steps)])
-    steps["negative_similarity"] = np.nan
-    against = np.einsum("nd,nd->n", vectors[images[negative]], texts[len(steps) :])
-    steps.loc[negative, "negative_similarity"] = against
-    return steps, skipped
-
-
-def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
-    return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
-
-
-def evaluate(step: Intrinsic, judge: Path, steps: pd.DataFrame) -> tuple[dict, pd.DataFrame, pd.DataFrame, Skipped]:
-    """Return a judge's part of the result, the captions' measures, the steps with similarities, and skipped images."""
-    with open_embedder(judge, step.batch, step.threads, step.device, step.cache) as embedder:
-        compared, skipped = similarities(steps, embedder)
-        captions = score_captions(compared)
-        require(len(captions), step.data, f"none of {count_captions(compared)} readable captions {TOO_SHORT}", LONGER)
-        last = compared.groupby(["image", "caption_id"])["text"].last()
-        result: dict[str, Any] = {"folder": judge.resolve().name, **evaluation.judge_of(embedder)}
-        result["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
-        result |= summarize(captions, step.bootstrap, step.seed)
-    log.info("%s: %s", judge, ", ".join(f"{measure} {percent(result[measure])}" for measure in MEASURES))
-    return result, captions, compared.drop(columns="path").assign(judge=result["folder"]), skipped
-
-
-def main(step: Intrinsic) -> None:
-    is_folder = step.data.is_dir()
-    steps, skipped = read_sdci(step.data, step.images, step.cache) if is_folder else read_table(step.data, step.images)
-    require(count_captions(steps, 3), step.data, f"none of {count_captions(steps)} captions {TOO_SHORT}", LONGER)
-    log.info("%d images, %d captions, %d texts", steps["image"].nunique(), count_captions(steps), len(steps))
-    judges, captions, compared = [], [], []
-    for folder in [step.judge, *step.against]:
-        result, measured, table, unseen = evaluate(step, folder, steps)
-        skipped |= unseen
-        judges.append(result)
-        captions.append(measured)
-        compared.append(table)
-    gains = [
-        {"a": judges[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"],
-         **differences(captions[0], measured, step.bootstrap, step.seed)}
-        for other, measured in zip(judges[1:], captions[1:], strict=True)
-    ]  # fmt: skip
-    result = evaluation.head(step, step.data, DEFINITION) | {
-        "captions": count_captions(steps),
-        "captions_with_one_increment_or_none": count_captions(compared[-1]) - len(captions[-1]),
-        "left_out": evaluation.report_skipped(skipped, step.data),
-        "judges": judges,
-        "differences": gains,
-    }
-    write_json(result, step.output)
-    if step.similarities:
-        write_frame(pd.concat(compared, ignore_index=True), step.similarities)
+def main(job: Job) -> None:
+    data, resamples, seed = job.input.data, job.params.bootstrap, int(job.wildcards.seed)
+    steps, skipped = read_steps(data, job.input.images, job.params.cache)
+    result, compared = intrinsic(steps, judges(job), skipped=skipped, resamples=resamples, seed=seed, where=data)
+    write_json(head(data, DEFINITION, resamples, seed) | result, job.output.result)
+    write_frame(compared, job.output.similarities)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,59 +1,47 @@
-"""Train a stretched judge by the loss of SPECS or, for comparison, by its contrastive term alone.
+"""Train the stretched CLIP on long captions, with the loss of SPECS or by its contrastive term alone."""
 
-On several GPUs: torchrun --nproc-per-node=N -m -- workflow_scripts.specs.train_specs ... (docs/cluster.md)
-"""
-
-import os
 from functools import partial
 
 import pandas as pd
 import torch
 
-from workflow_scripts.clip.device import check_precision, find_device, is_gpu, settle
-from workflow_scripts.clip.model import Judge, judge_hash, read_judge
-from workflow_scripts.clip.pixels import Preprocess
-from workflow_scripts.clip.tokens import say_cut
-from workflow_scripts.core import cache, cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.code import code_hash
-from workflow_scripts.core.io import atomic
-from workflow_scripts.judge.parallel import Group, joined, own_device, synchronise_norms
-from workflow_scripts.judge.training import training_mode
-from workflow_scripts.specs.config import Training
-from workflow_scripts.specs.data import Examples
-from workflow_scripts.specs.steps import TrainSpecs
-from workflow_scripts.specs.stretch import check_output, write_judge
-from workflow_scripts.specs.training import train
+from compclip.clip.device import check_precision, find_device, is_gpu, settle
+from compclip.clip.model import Judge, judge_hash, read_judge
+from compclip.clip.pixels import Preprocess
+from compclip.clip.tokens import say_cut
+from compclip.core.cache import key
+from compclip.core.code import code_hash
+from compclip.core.digests import sha256
+from compclip.core.log import log
+from compclip.core.tables import CHUNKS
+from compclip.io import atomic, read_table
+from compclip.judge.parallel import Group, joined, own_device
+from compclip.specs.config import Training
+from compclip.specs.data import Examples
+from compclip.specs.stretch import write_judge
+from compclip.specs.train_specs import GPUS, train_specs
+from workflow_scripts.job import Job, run
 
-PROCESSES = "--nproc-per-node"  # option of torchrun, which errors name
-TRAINING = (  # the code that decides the trained weights
-    "workflow_scripts.specs.training:train",
-    "workflow_scripts.specs.data:Examples",
-    "workflow_scripts.clip.model:Judge",
-    "workflow_scripts.clip.model:read_judge",
-    "workflow_scripts.clip.pixels:Preprocess",
-    "workflow_scripts.clip.tokens:get_tokenizer",
-)
+# The code that decides the trained weights.
+TRAINING = (
+    "compclip.specs.train_specs:train_specs", "compclip.specs.data:Examples", "compclip.clip.model:Judge",
+    "compclip.clip.model:read_judge", "compclip.clip.pixels:Preprocess", "compclip.clip.tokens:get_tokenizer",
+)  # fmt: skip
 
 
-def train_judge(step: TrainSpecs, settings: Training, device: torch.device, group: Group) -> None:
-    built, name, crop = read_judge(step.judge)
-    tokenizer, preprocess = built.tokenizer(), Preprocess(built.preprocess_cfg, crop)
-    judge = Judge(built.model, tokenizer, preprocess, device, step.threads)
-    training_mode(judge.model)
-    synchronise_norms(judge.model, group, device, PROCESSES)
-
-    examples = Examples(step.captions, step.images)
-    log.info("training %s by %s on %d captions, on %s", name, step.loss, len(examples), device)
+def train(job: Job, settings: Training, device: torch.device, group: Group) -> None:
+    loss, seed, threads, start = job.wildcards.loss, int(job.wildcards.seed), job.params.threads, job.input.judge
+    built, name, crop = read_judge(start)
+    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), device, threads)
+    examples = Examples(read_table(job.input.captions, CHUNKS), job.input.images)
+    log.info("training %s by %s on %d captions, on %s", name, loss, len(examples), device)
     # Everything that decides the trained weights.
-    work = cache.key(
-        code_hash(*TRAINING), settings.model_dump_json(), step.loss, step.seed, step.threads, torch.__version__,
-        device.type, group.count, judge_hash(step.judge), examples.identity,
+    work = key(
+        code_hash(*TRAINING), settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,
+        group.count, judge_hash(start), sha256(job.input.captions),
     )  # fmt: skip
-    rows = train(
-        judge, partial(examples.stream, step.seed), len(examples), settings, step.loss,
-        step.seed, step.cache / "specs" / work.hex() / "checkpoint.pt", group,
-    )  # fmt: skip
+    checkpoint, stream = job.params.cache / "specs" / work.hex() / "checkpoint.pt", partial(examples.stream, seed)
+    rows = train_specs(judge, stream, len(examples), settings, checkpoint, loss=loss, seed=seed, group=group)
     if not group.first:
         return
     truncated, without = (sum(row[column] for row in rows) for column in ("cut", "without_negative"))
@@ -62,27 +50,25 @@ def train_judge(step: TrainSpecs, settings: Training, device: torch.device, grou
     if without:
         log.warning("%d of %d captions read had no negative in their batch", without, read)
     about = {
-        "started_from": judge_hash(step.judge), "loss": step.loss, "settings": settings.model_dump(mode="json"),
+        "started_from": judge_hash(start), "loss": loss, "settings": settings.model_dump(mode="json"),
         "processes": group.count, "examples": len(examples), "left_out": examples.skipped, "steps": len(rows),
-        "captions_read": read, "cut": truncated, "without_negative": without, "seed": step.seed,
+        "captions_read": read, "cut": truncated, "without_negative": without, "seed": seed,
     }  # fmt: skip
-    write_judge(built, f"{name}-{step.loss}", crop, about, step.output)
-    with atomic(step.output / "log.csv") as temporary:
+    write_judge(built, f"{name}-{loss}", crop, about, job.output.judge)
+    with atomic(job.output.judge / "log.csv") as temporary:
         pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.8g", lineterminator="\n")
 
 
-def main(step: TrainSpecs) -> None:
-    check_output(step.output, step.judge)
-    settle(step.threads)
-    gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # set by torchrun
-    device = own_device(find_device(step.device, "--device"), gpus, step.device, PROCESSES)
-    settings = step.training
+def main(job: Job) -> None:
+    params, settings = job.params, Training.model_validate(job.params.training)
+    settle(params.threads)
+    device = own_device(find_device(params.device, "specs.base.device"), params.processes, params.device, GPUS)
     if settings.precision == "auto":
         settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
     check_precision(settings.precision, device, "specs.training.precision")
-    with joined(gpus, device, PROCESSES) as group:
-        train_judge(step, settings, device, group)
+    with joined(params.processes, device, GPUS) as group:
+        train(job, settings, device, group)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

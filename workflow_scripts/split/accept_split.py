@@ -1,28 +1,15 @@
-"""Refuse a split in which the audit found violations, before anything is made of it.
+"""Refuse a split in which the audit found violations; accepted.json is written only for an accepted one."""
 
-This is not part of the audit's step, because Snakemake deletes the outputs of a step that fails: audit.json remains.
-"""
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import require
-from workflow_scripts.core.io import read_json, write_json
-from workflow_scripts.split.audit import in_words
-from workflow_scripts.split.steps import AcceptSplit
+from compclip.io import read_json, write_json
+from compclip.split.accept_split import accept_split
+from workflow_scripts.job import Job, run
 
 
-def main(step: AcceptSplit) -> None:
-    result = read_json(step.audit)
-    violations, count = result["violations"], result["counts"]["violations"]
-    if violations:
-        rule = "swap_adjectives" if violations[0]["guarantee"] == "swapped" else "make_splits"
-        rerun = "" if step.is_published else f"rerun with --forcerun {rule}, or "
-        fault = f"{count} audit violations, listed in {step.audit} (first: {in_words(violations[0])})"
-        remedy = f"{rerun}set split.violations to count to use this split nevertheless"
-        require(result["tolerance"] == "count", step.where, fault, remedy)
-        log.warning("warning: %s: continues despite %d audit violations", step.where, count)
-    write_json({"violations": count}, step.accepted)
+def main(job: Job) -> None:
+    audit, is_published = read_json(job.input.audit), job.params.is_published
+    violations = accept_split(audit, job.input.audit, where=job.where, is_published=is_published)
+    write_json({"violations": violations}, job.output.accepted)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -1,225 +1,24 @@
-"""Re-establish what the splits promise, from words and the lexicons' surface forms alone.
+"""Check from words alone that no held-out pair is in train or test_seen and that swaps are what they claim."""
 
-Two guarantees: (1) no caption of train or test_seen has a held-out pair; (2) in a swapped caption only adjectives (and
-a/an before them) changed, and each changed pair is held out. Nothing of the pair extraction is imported, so that a
-fault there is found here. A violation ends the step with an error; suspicions are listed for people to read.
-
-What ``reading`` misses is a suspicion, like every held-out adjective within three words of its noun; most of those are
-between two nouns (`a black bill and white wings`: black near wings). Where the pair extraction disagrees with
-``reading`` about a held-out pair, ``make_splits`` has put the image in no split, and so it is no violation.
-
-What the steps could not take of a published split (``violations`` in their summaries) is added to its violations.
-"""
-
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from itertools import groupby
-from typing import Any
-
-import pandas as pd
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.heldout import read_heldout, split_pair
-from workflow_scripts.core.io import read_json, read_table, write_json
-from workflow_scripts.core.progress import track
-from workflow_scripts.core.tables import CAPTIONS, SPLIT, SPLITS, SWAPPED
-from workflow_scripts.split.reading import Reader, near, reader_of, stated, swap_faults, words_of
-from workflow_scripts.split.steps import Audit
-from workflow_scripts.text.lexicon import Lexicon, load_lexicon
-
-MAX_EXAMPLES = 3  # captions listed for each suspicion
-MAX_LOGGED = 20  # violations in the log; audit.json lists all
-NO_COMPOUNDS = Lexicon("compounds", {})
+from compclip.core.heldout import read_heldout
+from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
+from compclip.io import read_json, read_table, write_json
+from compclip.split.audit import audit, unused_images
+from compclip.text.lexicon import load_lexicon
+from workflow_scripts.job import Job, run
 
 
-def audit_captions(
-    captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the violations and suspicions of ``captions`` (image_id, caption_id, split and text).
-
-    A suspicion is unexplained if no reading gives the adjective to another noun; the most unexplained come first.
-    """
-    violations: list[dict[str, Any]] = []
-    suspected, unexplained = Counter[str](), Counter[str]()
-    examples: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
-    captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-    texts = captions.pop("text").tolist()
-    columns = {name: captions[name].tolist() for name in ("image_id", "caption_id", "split")}
-    # The places of equal texts together, each text's in the captions' order.
-    by_text = groupby(sorted(range(len(texts)), key=texts.__getitem__), key=texts.__getitem__)
-    for text, places in track(by_text, len(set(texts)), "texts"):
-        items = reader.read(text)
-        words = {item.word for item in items}
-        if not (words & adjectives and words & nouns):
-            continue
-        reading, close = stated(text, items), near(items)
-        violated = words_of(reading) & heldout
-        suspicious = (words_of(close) & heldout) - violated
-        if not (violated or suspicious):
-            continue
-        rows = [{name: column[place] for name, column in columns.items()} for place in places]
-        explained = {adjective.start for adjective, _ in reading}
-        open_questions = words_of(pair for pair in close if pair[0].start not in explained) & suspicious
-        for pair in map("_".join, sorted(violated)):
-            violations += [{"guarantee": "held out", "pair": pair, **row, "text": text} for row in rows]
-        for adjective, noun in sorted(suspicious):
-            pair = f"{adjective}_{noun}"
-            suspected[pair] += len(rows)
-            if (adjective, noun) in open_questions:
-                unexplained[pair] += len(rows)
-                examples[pair] += [{**row, "text": text} for row in rows[: MAX_EXAMPLES - len(examples[pair])]]
-    suspicions = {
-        pair: {"captions": suspected[pair], "unexplained": unexplained[pair], "examples": examples[pair]}
-        for pair in sorted(suspected, key=lambda p: (-unexplained[p], -suspected[p], p))
-    }
-    return violations, suspicions
-
-
-def _offset_faults(
-    text: str, swapped_text: str, changes: list[dict[str, Any]], heldout: set[tuple[str, str]], reader: Reader
-) -> list[str]:
-    """Return what is wrong with the changes of a swapped caption, and with the text between them."""
-    faults = []
-    copied, copied_new = 0, 0
-    for change in sorted(changes, key=lambda c: c["start"]):
-        noun, old, new = change["noun"], change["original_adj"], change["new_adj"]
-        if (new, noun) not in heldout:
-            faults.append(f"{new}_{noun} is not held out")
-        before, before_new = text[copied : change["start"]], swapped_text[copied_new : change["new_start"]]
-        if _without_article(before) != _without_article(before_new):
-            faults.append(f"more than the adjective changed before {new}")
-        for label, word, source, start, end in (
-            ("original_adj", old, text, change["start"], change["end"]),
-            ("new_adj", new, swapped_text, change["new_start"], change["new_end"]),
-        ):
-            if [(item.kind, item.word) for item in reader.read(source[start:end])] != [("adjective", word)]:
-                faults.append(f"{label} {word} does not stand at its offsets")
-        copied, copied_new = change["end"], change["new_end"]
-    if text[copied:] != swapped_text[copied_new:]:
-        faults.append("more than the adjective changed at the end")
-    return faults
-
-
-def _without_article(text: str) -> str:
-    """Return ``text`` with an a or an at its end written a."""
-    return re.sub(r"(?i)(?<![^\W_])an?(?=\s+$)", "a", text)
-
-
-def audit_swapped(
-    swapped: pd.DataFrame, captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
-) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return the violations and counts of swapped captions; ``captions`` are those of all images, with their split."""
-    captions = captions[captions["image_id"].isin(swapped["image_id"])]
-    original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
-    violations = []
-    counts = Counter({"changes": 0, "adjective_not_by_its_noun": 0})
-    columns = ["image_id", "caption_id", "text", "swapped_text", "changes", "pair"]
-    for image, number, text, swapped_text, changes, pair in swapped[columns].itertuples(index=False):
-        changes = list(changes)
-        faults = ["nothing is changed"]
-        read = reader.pairs(swapped_text)
-        if changes:
-            faults = _offset_faults(text, swapped_text, changes, heldout, reader)
-            faults += swap_faults(reader.pairs(text), read, changes, heldout)
-        source = original.get((image, number))
-        if source is None or source["text"] != text:
-            faults.append("its text is not the caption's")
-        elif source["split"] != "test_seen":
-            faults.append(f"its image is in {source['split']}")
-        if pair not in {f"{c['new_adj']}_{c['noun']}" for c in changes}:
-            faults.append(f"its pair {pair} is none of its changed pairs")
-        close = words_of(near(read.items))
-        counts["changes"] += len(changes)
-        counts["adjective_not_by_its_noun"] += sum((c["new_adj"], c["noun"]) not in close for c in changes)
-        row = {"pair": pair, "image_id": image, "caption_id": int(number), "text": text, "swapped_text": swapped_text}
-        violations += [{"guarantee": "swapped", "fault": fault, **row} for fault in faults]
-    return violations, dict(counts)
-
-
-def audit(
-    captions: pd.DataFrame,
-    splits: pd.DataFrame,
-    swapped: pd.DataFrame,
-    heldout: Collection[str],
-    adjectives: Mapping[str, str],
-    nouns: Mapping[str, str] | None,
-    reported: Sequence[dict[str, Any]] = (),
-    unused: Collection[str] = (),
-    compounds: Lexicon = NO_COMPOUNDS,
-) -> dict[str, Any]:
-    """Return the content of audit.json.
-
-    Args:
-        adjectives: surface forms to canonical words.
-        nouns: likewise; None for the held-out nouns and their regular plurals.
-        reported: violations that the steps have found, some of which stand for several (``count``).
-        unused: images that may be in no split.
-    """
-    held = {split_pair(pair) for pair in heldout}
-    reader = reader_of(heldout, adjectives, nouns, compounds)
-    captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
-    captions = captions[["image_id", "caption_id", "split", "text"]]
-    violations = list(reported)
-    without_split = set(captions.loc[captions["split"].isna(), "image_id"])
-    # The steps that take a published split report these.
-    lost = [] if reported else sorted(without_split.difference(unused))
-    violations += [{"guarantee": "every image has a split", "image_id": image} for image in lost]
-    clean = captions[captions["split"].isin(["train", "test_seen"])]
-    caption_violations, suspicions = audit_captions(clean, held, reader)
-    swap_violations, swap_counts = audit_swapped(swapped, captions, held, reader)
-    violations += caption_violations + swap_violations
-    sizes, images = captions["split"].value_counts(), splits["split"].value_counts()
-    return {
-        "violations": violations,
-        "counts": {
-            "violations": sum(violation.get("count", 1) for violation in violations),
-            "suspicions": sum(s["captions"] for s in suspicions.values()),
-            "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
-            "heldout_pairs": len(held),
-            "images": {name: int(images.get(name, 0)) for name in SPLITS},
-            "images_unused": len(without_split.intersection(unused)),
-            "captions": {name: int(sizes.get(name, 0)) for name in SPLITS},
-            "captions_read": len(clean),
-            "swapped": len(swapped),
-            **swap_counts,
-        },
-        "suspicions": suspicions,
-    }
-
-
-def in_words(violation: dict[str, Any]) -> str:
-    """Return a violation on a line, with the first of its names."""
-    fields = {key: value[:1] if key == "names" else value for key, value in violation.items()}
-    return ", ".join(f"{key} {value}" for key, value in fields.items())
-
-
-def unused_images(summary: dict[str, Any]) -> list[str]:
-    """Return the images that splits.json reports in no split."""
-    contested = [record["image_id"] for record in summary.get("contested", ())]
-    return [*summary.get("unused", ()), *summary.get("left_out", ()), *contested]
-
-
-def main(step: Audit) -> None:
+def main(job: Job) -> None:
     result = audit(
-        read_table(step.captions, CAPTIONS),
-        read_table(step.splits, SPLIT),
-        read_table(step.swapped, SWAPPED),
-        read_heldout(step.heldout),
-        load_lexicon(step.adjectives).forms,
-        load_lexicon(step.nouns).forms if step.nouns else None,
-        [violation for summary in step.reports for violation in read_json(summary).get("violations", [])],
-        unused_images(read_json(step.unused)),
-        load_lexicon(step.compounds),
-    )
-    write_json(result | {"tolerance": step.violations}, step.audit)
-    for violation in result["violations"][:MAX_LOGGED]:
-        log.warning("violation: %s", in_words(violation))
-    counts = [result["counts"][name] for name in ("violations", "suspicions", "suspicions_unexplained")]
-    log.info("%s: %d violations; %d suspicions, %d of them unexplained", step.where, *counts)
+        read_table(job.input.captions, CAPTIONS), read_table(job.input.splits, SPLIT),
+        read_table(job.input.swapped, SWAPPED), read_heldout(job.input.heldout),
+        load_lexicon(job.input.adjectives), load_lexicon(job.input.nouns) if job.input.nouns else None,
+        load_lexicon(job.input.compounds),
+        reported=[violation for path in job.input.reports for violation in read_json(path).get("violations", [])],
+        unused=unused_images(read_json(job.input.unused)), tolerance=job.params.violations,
+    )  # fmt: skip
+    write_json(result, job.output.audit)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

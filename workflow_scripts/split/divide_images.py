@@ -1,92 +1,22 @@
-"""Divide the images by divergence (DBCA), from which held-out pairs and splits follow (``split.steps``)."""
+"""Divide the images so that train and test diverge in their pairs, and hardly in their words."""
 
-from collections.abc import Collection
-from typing import Any
-
-import numpy as np
-import pandas as pd
-
-from workflow_scripts.core import cli
-from workflow_scripts.core.cli import log
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.io import read_table, write_json, write_table
-from workflow_scripts.core.seeds import derive_seed
-from workflow_scripts.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SIDES
-from workflow_scripts.divergence.divide import RESTARTS, ROUNDING, divide, path
-from workflow_scripts.divergence.pair_samples import pair_samples
-from workflow_scripts.split.config import Divergence
-from workflow_scripts.split.steps import DivideImages
+from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING
+from compclip.io import read_table, write_json, write_table
+from compclip.split.config import Divergence
+from compclip.split.divide_images import divide_images
+from workflow_scripts.job import Job, run
 
 
-def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
-    """Return the numbers of images in train and in test for two fractions of ``images``; half rounds up."""
-    n_train = int(train * images + 0.5)
-    n_test = min(int(test * images + 0.5), images - n_train)
-    if min(n_train, n_test) < 1:
-        raise UserError(
-            f"split.divergence: {images} images are too few for the fractions {train:g} and {test:g}; add captions or"
-            " raise split.divergence.train and split.divergence.test"
-        )
-    return n_train, n_test
-
-
-def divide_images(
-    image_ids: Collection[str],
-    pairs: pd.DataFrame,
-    ranking: pd.DataFrame,
-    target: Divergence,
-    seed: int,
-    dataset: str,
-    composition: str,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the division, sorted by image_id, and a summary of target and result.
-
-    ``pairs`` has image_id, adjective and noun of all occurrences.
-    """
-    images = sorted(set(image_ids))
-    n_train, n_test = side_sizes(len(images), target.train, target.test)
-    samples = pair_samples(pairs, ranking, images)
-    step_seed = derive_seed(seed, "divide_images", dataset, composition)
-    best = divide(samples, n_train, n_test, target.atom, target.compound, step_seed)
-    side = np.full(len(images), "unused", dtype=object)
-    side[best.train], side[best.test] = "train", "test"
-    division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
-    # The path of the greedy algorithm, without the exchanges after it.
-    greedy_path = path(best.greedy)
-    exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
-    warning = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
-    return division, {
-        "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
-        "restarts": RESTARTS,
-        "seed": seed,
-        "atom_divergence": round(best.atom, 6),
-        "compound_divergence": round(best.compound, 6),
-        "images": len(images),
-        "images_without_pair": int((samples.compounds.sum(axis=1) == 0).sum()),
-        "sizes": {name: int((side == name).sum()) for name in SIDES},
-        "warnings": [warning] if exceeded else [],
-        "path": {"images": greedy_path.pop("samples"), **greedy_path},
-    }
-
-
-def main(step: DivideImages) -> None:
+def main(job: Job) -> None:
     division, summary = divide_images(
-        read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id"])["image_id"].unique(),
-        read_table(step.pairs, PAIRS, columns=["image_id", "adjective", "noun"]),
-        read_table(step.ranking, RANKING),
-        step.divergence,
-        step.seed,
-        step.dataset,
-        step.composition,
-    )
-    write_table(division, step.division, DIVISION)
-    write_json(summary, step.summary)
-    for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", step.where, warning)
-    sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    divergences = summary["atom_divergence"], summary["compound_divergence"]
-    log.info("%s: %s images; atom divergence %.3f, compound divergence %.3f", step.where, sizes, *divergences)
+        read_table(job.input.captions, CAPTIONS, ["image_id"])["image_id"],
+        read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun"]), read_table(job.input.ranking, RANKING),
+        Divergence.model_validate(job.params.divergence), seed=job.params.seed, dataset=job.params.dataset,
+        composition=job.wildcards.composition,
+    )  # fmt: skip
+    write_table(division, job.output.division, DIVISION)
+    write_json(summary, job.output.summary)
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -5,14 +5,14 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_scripts.core.heldout import heldout_note, pair_names
-from workflow_scripts.core.io import read_json, read_table
-from workflow_scripts.core.layout import Layout
-from workflow_scripts.core.seeds import rng
-from workflow_scripts.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SPLIT, SPLITS, SWAPPED
-from workflow_scripts.plot.examples import choose, swapped_segments
-from workflow_scripts.plot.labels import SPLIT_NAMES, pair_words, percent
-from workflow_scripts.plot.page import PageSection
+from compclip.core.heldout import heldout_note, pair_names
+from compclip.core.seeds import rng
+from compclip.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SPLIT, SPLITS, SWAPPED
+from compclip.io import read_json, read_table
+from compclip.plot.examples import choose, swapped_segments
+from compclip.plot.labels import SPLIT_NAMES, pair_words, percent
+from compclip.plot.page import PageSection
+from workflow_scripts.layout import Layout
 
 # Swapped captions and ranked pairs that are listed; the tables contain all.
 MOST_SWAPS, MOST_PAIRS = 50, 500

@@ -13,24 +13,24 @@ from typing import Any
 from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
+from compclip.core import cli, plugins
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError
+from compclip.core.log import UNDER_RUN, log
+from compclip.dataset.download import Candidate, is_remote
+from compclip.generate.config import KINDS
+from compclip.text.language import installed_name
+from compclip.text.lexicon import lexicons_of, load_lexicon, merge
+from workflow_scripts.checks import Findings
 from workflow_scripts.clip.check import check_model
-from workflow_scripts.core import cli, plugins
-from workflow_scripts.core.checks import Findings
-from workflow_scripts.core.cli import UNDER_RUN, log
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError
-from workflow_scripts.core.step import Step
-from workflow_scripts.dataset.download import Candidate, is_remote
-from workflow_scripts.generate.config import KINDS
-from workflow_scripts.text.language import installed_name
-from workflow_scripts.text.lexicon import lexicons_of, load_lexicon, merge
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
 
 # Keys without which no part of a run works.
 NEEDED = ("results: ", "cache: ")
 
 
-class Check(Step):
+class Check(Command):
     """Check a config's files, models and device."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")

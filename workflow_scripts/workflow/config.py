@@ -13,25 +13,24 @@ from typing import Annotated, Any, Self, get_args
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from workflow_scripts.compun.config import CompunConfig
-from workflow_scripts.core import plugins
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.documents import decode, no_such, parse_yaml
-from workflow_scripts.core.errors import UserError, require
-from workflow_scripts.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Section
-from workflow_scripts.core.step import Cache, Seed, Threads
-from workflow_scripts.dataset.choice import SOURCES
-from workflow_scripts.dataset.config import DatasetConfig
-from workflow_scripts.divergence.config import DivergenceConfig
-from workflow_scripts.generate.config import KINDS, GenerateConfig
-from workflow_scripts.generate.generator import reads
-from workflow_scripts.human.config import HumanConfig
-from workflow_scripts.judge.config import JudgeConfig
-from workflow_scripts.pairs.config import PairsConfig
-from workflow_scripts.report.config import ReportConfig
-from workflow_scripts.score.config import ScoreConfig
-from workflow_scripts.specs.config import SpecsConfig
-from workflow_scripts.split.config import SplitConfig
+from compclip.compun.config import CompunConfig
+from compclip.core import plugins
+from compclip.core.code import ROOT
+from compclip.core.documents import decode, no_such, parse_yaml
+from compclip.core.errors import UserError, require
+from compclip.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Cache, Section, Seed, Threads
+from compclip.dataset.config import DatasetConfig
+from compclip.dataset.source import SOURCES
+from compclip.divergence.config import DivergenceConfig
+from compclip.generate.config import KINDS, GenerateConfig
+from compclip.generate.generator import reads
+from compclip.human.config import HumanConfig
+from compclip.judge.config import JudgeConfig
+from compclip.pairs.config import PairsConfig
+from compclip.report.config import ReportConfig
+from compclip.score.config import ScoreConfig
+from compclip.specs.config import SpecsConfig
+from compclip.split.config import SplitConfig
 
 # The longest mapping that an error message still shows, in characters.
 MAX_SHOWN = 100

@@ -10,18 +10,18 @@ from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from workflow_scripts.core import cli, plugins
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.io import write_text
-from workflow_scripts.core.section import Section
-from workflow_scripts.core.step import Step
-from workflow_scripts.generate.config import KINDS
+from compclip.core import cli, plugins
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.section import Section
+from compclip.generate.config import KINDS
+from compclip.io import write_text
 from workflow_scripts.workflow.config import Config
 
 PAGE = ROOT / "docs" / "config.md"
 HEAD = """# The config
 
-<!-- Generated from the models by `make reference`; edit the models in workflow_scripts/*/config.py instead. -->
+<!-- Generated from the models by `make reference`; edit the models in compclip/*/config.py instead. -->
 
 A config is a YAML file. It is laid over the defaults below; `config.yaml` is the default run and is not a base for your
 own. Unknown keys and wrong values are refused with one line that names the key. For editors that know JSON schemas,
@@ -30,7 +30,7 @@ own. Unknown keys and wrong values are refused with one line that names the key.
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "length ≥"}
 
 
-class Reference(Step):
+class Reference(Command):
     """Write docs/config.md from the models of the config, or their JSON schema."""
 
     schema_file: Path | None = Field(None, alias="schema", description="write the JSON schema to this file instead")

@@ -13,11 +13,11 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from workflow_scripts.core import cli, digests
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError, require
-from workflow_scripts.core.lock import locked
-from workflow_scripts.core.step import Step
+from compclip.core import cli, digests
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError, require
+from workflow_scripts.lock import locked
 from workflow_scripts.workflow.check import check_writable, report
 from workflow_scripts.workflow.config import read_config, runs_of
 
@@ -31,7 +31,7 @@ MOST_LINES = 12
 ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
 
 
-class Run(Step):
+class Run(Command):
     """Run the workflow for a config and print its table."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")

@@ -13,7 +13,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from workflow_scripts.core.code import ROOT
+from compclip.core.code import ROOT
 
 LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE)
 KILLED = re.compile(r"died with <Signals\.SIGKILL|non-zero exit status 137\b")
@@ -53,7 +53,7 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.JOB_ERROR and number in self.running:
             stage, log = self.running.pop(number)
             error = logged(log, "ERROR")
-            killed = any(KILLED.search(text) and f"--log {log}" in text for text in self.others)
+            killed = any(map(KILLED.search, self.others))
             why = error or (OUT_OF_MEMORY if killed else "failed; see .snakemake/log")
             self.failed[number] = bool(error), f"error: {stage}: {why} (log: {log})\n"
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:

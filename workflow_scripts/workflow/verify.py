@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from workflow_scripts.core import cli, digests
-from workflow_scripts.core.code import ROOT
-from workflow_scripts.core.errors import UserError, require
-from workflow_scripts.core.progress import track
-from workflow_scripts.core.step import Step
+from compclip.core import cli, digests
+from compclip.core.cli import Command
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError, require
+from compclip.core.progress import track
 from workflow_scripts.workflow.config import Config, read_config, runs_of
 from workflow_scripts.workflow.run import alone
 
@@ -20,7 +20,7 @@ from workflow_scripts.workflow.run import alone
 MAX_NAMED = 10
 
 
-class Verify(Step):
+class Verify(Command):
     """Check each artifact of a run against the digests that its step recorded."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")

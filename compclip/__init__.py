@@ -1,0 +1,48 @@
+"""Compositional evaluation of text-to-image models, from captions to scores with intervals.
+
+These names load when they are first used (PEP 562), each from the module where it is defined; ``docs/library.md`` shows
+them. The workflow imports the modules, so that what decides its results can be read from their imports.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_MODULES = {
+    "Scoring": "score.config",
+    "Selection": "pairs.config",
+    "UserError": "core.errors",
+    "adjective_accuracy": "score.choices",
+    "audit": "split.audit",
+    "choose_compound": "compun.classify",
+    "compare_scores": "stats.estimates",
+    "divide_images": "split.divide_images",
+    "divide_samples": "divergence.divide",
+    "estimate_score": "stats.estimates",
+    "extract_pairs": "pairs.extract_pairs",
+    "judged_images": "split.judged",
+    "load_judge": "clip.model",
+    "load_lexicon": "text.lexicon",
+    "make_prompts": "split.make_prompts",
+    "make_splits": "split.make_splits",
+    "make_variants": "split.make_variants",
+    "measure_divergence": "divergence.measure",
+    "r_precision": "stats.r_precision",
+    "rank_pairs": "pairs.rank_pairs",
+    "sample_heldout": "split.sample_heldout",
+    "score_with_judge": "score.score_images",
+    "specs_loss": "specs.loss",
+    "specs_score": "specs.measure",
+    "swap_adjectives": "split.swap_adjectives",
+}
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,37 @@
+"""The commands that need no workflow: ``compclip divergence --train a.jsonl --test b.jsonl``.
+
+Each is the ``main`` of a module, imported when it is asked for; ``compclip NAME --help`` lists its options.
+"""
+
+import sys
+from importlib import import_module
+
+from compclip.core.cli import run
+
+COMMANDS = {
+    "aggregate": ("score.aggregate", "score a published pickle of predictions"),
+    "divergence": ("divergence.measure", "measure how far two sets of samples diverge"),
+    "divide": ("divergence.divide", "divide samples into train and test by divergence"),
+    "nouns": ("pairs.draft_nouns", "draft a noun lexicon from captions"),
+    "specs": ("specs.score", "score pairs of an image and a text by SPECS"),
+    "specs-retrieval": ("specs.retrieval", "measure how often a judge retrieves captions and images"),
+    "specs-zero-shot": ("specs.zero_shot", "classify images by a judge without training"),
+    "specs-correlate": ("specs.correlate", "compare SPECS scores with people's ratings"),
+    "specs-released": ("specs.released", "make a judge of released weights of SPECS or Long-CLIP"),
+    "compun-texts": ("compun.ask_captions", "let a language model write captions of compounds"),
+}
+
+
+def main() -> None:
+    """Run the command that the first argument names."""
+    name, arguments = sys.argv[1:2], sys.argv[2:]
+    if not name or name[0] not in COMMANDS:
+        lines = [f"  {command:<18}{what}" for command, (_, what) in COMMANDS.items()]
+        wanted = name == ["--help"]
+        print("usage: compclip COMMAND [--help]", *lines, sep="\n", file=sys.stdout if wanted else sys.stderr)
+        sys.exit(0 if wanted else 2)
+    run(import_module(f"compclip.{COMMANDS[name[0]][0]}").main, arguments, f"compclip {name[0]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The output of a model's frozen part for each image or caption, in a file mapped into memory."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+import torch
+
+from compclip.clip.device import is_gpu
+from compclip.core.disk import check_space
+from compclip.core.progress import Progress
+from compclip.core.sealed import is_whole, sealed
+
+GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
+
+
+class Activations:
+    """A table of floats of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
+
+    def __init__(self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
+        self.file, self.shape, self.dtype, self.device = file, shape, dtype, device
+        self.size = math.prod(shape) * dtype.itemsize
+
+    def write(self, batches: Iterable[torch.Tensor], what: str) -> None:
+        """Write the file from ``batches`` of rows in order, after reporting its size; keep one that is whole."""
+        if is_whole(self.file, "computed again"):
+            return
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        check_space(self.size, self.file.parent, f"computing the frozen part once: {what}")
+        with sealed(self.file) as file, Progress(self.shape[0], "rows") as progress:
+            for batch in batches:
+                file.write(batch.cpu().contiguous().view(torch.uint8).numpy().data)
+                progress.add(len(batch))
+
+    def open(self) -> Self:
+        """Map the file, or copy it to the GPU; return itself."""
+        table = torch.from_file(str(self.file), size=math.prod(self.shape), dtype=self.dtype).view(self.shape)
+        if is_gpu(self.device) and self.size < GPU_FRACTION * torch.cuda.mem_get_info(self.device)[0]:
+            table = table.to(self.device)
+        self.table = table
+        return self
+
+    def __getitem__(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return rows by number, (k,) int64, on the device."""
+        chosen = self.table.index_select(0, rows.to(self.table.device))
+        if chosen.device.type != self.device.type:
+            chosen = chosen.pin_memory().to(self.device, non_blocking=True)
+        return chosen

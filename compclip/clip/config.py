@@ -1,0 +1,163 @@
+"""The settings of a CLIP model: its architecture and initial weights."""
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from compclip.core.code import ROOT
+from compclip.core.errors import UserError, require
+from compclip.core.section import COMPOSITION_FIELD, Section
+
+MODELS = ROOT / "compclip" / "clip" / "models"
+# Models with their own weights, as open_clip names them.
+HUB, FOLDER = "hf-hub:", "local-dir:"
+# In open_clip's folders: the settings, the weights in order of preference, and a tokenizer's files.
+SETTINGS = "open_clip_config.json"
+WEIGHTS = (
+    "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin",
+    "open_clip_pytorch_model.pth", "model.safetensors", "pytorch_model.bin",
+)  # fmt: skip
+HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
+TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
+# What decides how a weights file is used, if it lies beside it: a judge's files, and open_clip's.
+BESIDE = ("model.json", "vocabulary.json", SETTINGS)
+
+TOWERS = ("vision_cfg", "text_cfg")
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def model_file(model: str) -> Path | None:
+    """Return the model config of a path, or of a name in ``models/``; None for any other model."""
+    path = Path(model) if model.endswith(".json") else MODELS / f"{model}.json"
+    return path if os.path.isfile(path) else None  # Path.is_file fails if a name is too long
+
+
+def has_weights(model: str) -> bool:
+    """Return whether a model's name stands for its weights, too."""
+    return model.startswith((HUB, FOLDER))
+
+
+def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
+    """Return the open_clip model config of a file, also of a judge's ``model.json``, and its ``preprocess_cfg``."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"not valid JSON ({error})"
+        raise UserError(f"{path}: {reason}; give a model in open_clip's format") from error
+    cfg = content.get("model_cfg", content) if isinstance(content, dict) else {}
+    is_config = isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in TOWERS)
+    require(is_config, path, "not an open_clip model config", "it needs embed_dim, vision_cfg and text_cfg")
+    return cfg, content.get("preprocess_cfg") or {}
+
+
+def folder_weights(folder: Path) -> Path:
+    """Return the weights in an open_clip folder; UserError if there are none."""
+    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()]
+    require(weights, folder, "no weights in this folder", f"expected {' or '.join(HUB_WEIGHTS)}")
+    return weights[0]
+
+
+def folder_files(folder: Path) -> list[Path]:
+    """Return the files of an open_clip folder that decide an embedding: settings, weights, tokenizer."""
+    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()][:1]
+    return [*weights, *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
+
+
+class Tower(Section):
+    """Start the image tower from any weights file."""
+
+    model: str = Field(description="timm model of the image tower")
+    weights: str = Field(description="a weights file, or package:file inside an installed package")
+    rename: str | None = Field(None, description="YAML table of patterns from the file's names to the tower's")
+    mean: tuple[float, float, float] = Field((0.485, 0.456, 0.406), description="mean of the pixels it was trained on")
+    std: tuple[float, float, float] = Field((0.229, 0.224, 0.225), description="their standard deviation")
+
+
+class Preprocessing(Section):
+    """How images are prepared; needed for weights whose own preprocessing is unknown."""
+
+    mean: tuple[Finite, Finite, Finite] | None = Field(
+        None, description="mean of the pixels, from 0 to 1; OpenAI's and SigLIP's differ"
+    )
+    std: tuple[Positive, Positive, Positive] | None = Field(None, description="their standard deviation")
+    resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
+        None, description="shortest: crop what is left and right, or above and below; longest: pad; squash: stretch"
+    )
+    interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if not known")
+
+
+class ModelConfig(Section):
+    """A CLIP model: an architecture and its initial weights."""
+
+    model: str = Field(
+        "RN50",
+        description="open_clip model, hf-hub:owner/name, local-dir:path (a folder in open_clip's format), a file in"
+        " compclip/clip/models, or a path to a model config or to a judge's model.json",
+    )
+    pretrained: str | None = Field(
+        "openai",
+        description="open_clip tag, or a path to weights, in which {composition} is replaced; null (the default for a"
+        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own. For a file"
+        " of OpenAI's weights the model's name ends in -quickgelu",
+    )
+    preprocess: Preprocessing | None = Field(
+        None, description="how images are prepared, for a weights file that does not say it"
+    )
+    tower: Tower | None = Field(None, description="image tower from other weights")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _untagged(cls, values: Any) -> Any:
+        """A model file, and a model with its own weights, has no pretrained tags."""
+        if isinstance(values, dict):
+            model = str(values.get("model", cls.model_fields["model"].default))
+            if has_weights(model) or model_file(model):
+                return {"pretrained": None, **values}
+        return values
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.model.startswith(FOLDER):
+            read_settings(Path(self.model.removeprefix(FOLDER)) / SETTINGS)
+        elif file := model_file(self.model):
+            read_settings(file)
+        if self.model.startswith(HUB) and not re.fullmatch(r"[\w.-]+/[\w.-]+", self.model.removeprefix(HUB)):
+            raise ValueError(f"model {self.model!r}: expected {HUB}owner/name")
+        if has_weights(self.model) and self.pretrained is not None:
+            raise ValueError(f"pretrained must be null, because {self.model} has its own weights")
+        return self
+
+    @property
+    def random(self) -> bool:
+        """Whether some initial weights are random."""
+        return self.pretrained is None and not has_weights(self.model)
+
+    def of(self, composition: str) -> Self:
+        """Return the settings with the name of a composition instead of {composition} in ``pretrained``."""
+        path = self.pretrained and self.pretrained.replace(COMPOSITION_FIELD, composition)
+        return self.model_copy(update={"pretrained": path})
+
+    def each(self, compositions: Iterable[str]) -> list[Self]:
+        """Return the settings of these compositions, equal ones once."""
+        return list({(model := self.of(name)).pretrained: model for name in compositions}.values())
+
+    def files(self) -> list[str]:
+        """Return the files, outside installed packages, that decide the initial weights."""
+        tower = [self.tower.weights, self.tower.rename] if self.tower else []
+        paths = [model_file(self.model), *(Path(name) for name in (self.pretrained, *tower) if name)]
+        if self.pretrained and os.path.isfile(self.pretrained):
+            paths += [Path(self.pretrained).with_name(name) for name in BESIDE]
+        if self.model.startswith(FOLDER):
+            paths += folder_files(Path(self.model.removeprefix(FOLDER)))
+        return list(dict.fromkeys(_relative(path) for path in paths if path is not None and os.path.isfile(path)))
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)

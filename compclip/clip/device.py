@@ -1,0 +1,62 @@
+"""The device that torch computes on, the settings that make its results reproducible, and the precision of training."""
+
+import ctypes
+import os
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from compclip.core.errors import require
+
+MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
+
+
+def settle(threads: int) -> None:
+    """Make torch give the same bytes again: a fixed number of threads, deterministic algorithms, no TF32."""
+    _keep_memory()
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.set_num_threads(threads)
+    # As use_deterministic_algorithms(True), but without importing torch's compiler, which takes a second.
+    torch.set_deterministic_debug_mode("error")
+    # It guards against reading uninitialized memory, and takes a fifth of the time.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    # On a GPU torch would round the inputs of convolutions to 19 bits, and scores would differ.
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def _keep_memory() -> None:
+    """Let glibc's malloc keep what torch frees.
+
+    Otherwise every large tensor comes anew from the kernel, which first clears its pages: a fifth of a training's time.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        for parameter in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
+            libc.mallopt(parameter, 2**30)
+
+
+def find_device(name: str, key: str = "judge.device") -> torch.device:
+    """Return the device called auto, cpu or cuda; auto is a GPU if there is one; errors name the config's ``key``."""
+    require(name != "cuda" or torch.cuda.is_available(), key, "cuda, but torch sees no GPU", "use auto or cpu")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def is_gpu(device: torch.device) -> bool:
+    return device.type == "cuda"
+
+
+def check_precision(precision: str, device: torch.device, setting: str) -> None:
+    """Raise UserError, which names ``setting``, for amp_fp16 without a GPU: CPUs have no fast path for it."""
+    require(precision != "amp_fp16" or is_gpu(device), setting, "amp_fp16 needs a GPU", "use fp32 or amp_bf16")
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager:
+    """Return the context of a forward pass in training; weights, gradients and the optimizer stay in 32 bits."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, MIXED[precision])
+
+
+def scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
+    """Return a scaler of the loss, so that float16 gradients do not vanish; otherwise it does nothing."""
+    return torch.amp.GradScaler(device.type, enabled=precision == "amp_fp16")

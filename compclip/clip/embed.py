@@ -1,0 +1,178 @@
+"""Encode each distinct image and caption once, and keep the embeddings between runs."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from compclip.core.cache import Cache, key, keys
+from compclip.core.code import code_hash
+from compclip.core.digests import checked_digest, sha256
+from compclip.core.errors import UserError
+from compclip.core.log import log
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Box = tuple[float, float, float, float]
+Item = tuple[Path, Box | None]
+
+BATCHES_HELD = 16  # encoded between two writes to the cache: what a killed run may lose
+TOLERANCE = 1e-3  # of an embedding's length of 1
+SHOWN = 80  # characters of a caption in an error
+
+
+class InvalidEmbedding(UserError):
+    """An embedding from which no score can be computed."""
+
+
+def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str], unit: bool = True) -> None:
+    """Raise InvalidEmbedding unless all ``vectors`` (n, d) are finite and, with ``unit``, of length 1.
+
+    A comparison with NaN is false, so that it would count as a distractor that is never better.
+
+    Args:
+        judge: its name in the error.
+        item: returns the name of a row's image or caption.
+    """
+    finite = np.isfinite(vectors).all(axis=1)
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    bad = np.flatnonzero(~(finite & (np.abs(lengths - 1) <= TOLERANCE) if unit else finite))
+    if len(bad):
+        row = int(bad[0])
+        fault = f"has length {lengths[row]:.3g} instead of 1" if finite[row] else "is NaN or infinite"
+        others = f" ({len(bad) - 1} more like this)" if len(bad) > 1 else ""
+        raise InvalidEmbedding(f"{item(row)}: its embedding by judge {judge} {fault}{others}; use another judge")
+
+
+class Encoder(Protocol):
+    """A judge (``clip.model.Judge``): rows of unit length, float32, that depend on ``batch`` only."""
+
+    name: str
+    hash: str
+    device: Any
+    tokenizer: Any
+
+    @property
+    def width(self) -> int: ...
+    def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray: ...
+    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
+
+
+class Embedder:
+    """A judge's embeddings of images and captions, checked and cached.
+
+    Args:
+        made: what else decides their bytes.
+    """
+
+    def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
+        self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
+
+    def images(self, items: Sequence[Item]) -> np.ndarray:
+        """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
+        digests = {path: file_digest(path) for path in dict.fromkeys(path for path, _ in items)}
+        names = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
+
+        def encode(rows: list[int]) -> np.ndarray:
+            vectors = self.judge.encode_images([items[row] for row in rows], self.batch)
+            changed = [path for path, _ in (items[row] for row in rows) if sha256(path) != digests[path]]
+            if changed:
+                raise UserError(f"{changed[0]}: changed while it was read; wait until it is complete and run again")
+            return vectors
+
+        return self._rows("images", names, encode, lambda row: str(items[row][0]))
+
+    def texts(self, texts: Sequence[str]) -> np.ndarray:
+        return self._rows(
+            "captions", keys(["caption", self.made, self.judge.hash], texts),
+            lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
+            lambda row: f"caption {texts[row][:SHOWN]!r}",
+        )  # fmt: skip
+
+    def _rows(
+        self, unit: str, keys: list[bytes], encode: Callable[[list[int]], np.ndarray], item: Callable[[int], str]
+    ) -> np.ndarray:
+        def check(vectors: np.ndarray, rows: Sequence[int]) -> None:
+            check_embeddings(vectors, f"{self.judge.name} ({self.judge.hash})", lambda row: item(rows[row]))
+
+        first: dict[bytes, int] = {}
+        for row, name in enumerate(keys):
+            first.setdefault(name, row)
+        vectors = {name: np.frombuffer(value, np.float32) for name, value in self.cache.get(list(first)).items()}
+        if vectors:
+            check(np.stack(list(vectors.values())), [first[name] for name in vectors])
+        missing = [name for name in first if name not in vectors]
+        log.info("%s: %d distinct, %d to encode", unit, len(first), len(missing))
+        held = BATCHES_HELD * self.batch
+        for names in (missing[start : start + held] for start in range(0, len(missing), held)):
+            made = np.ascontiguousarray(encode([first[name] for name in names]), np.float32)
+            check(made, [first[name] for name in names])
+            self.cache.put((name, vector.tobytes()) for name, vector in zip(names, made, strict=True))
+            vectors |= zip(names, made, strict=True)
+        return np.stack([vectors[name] for name in keys]) if keys else np.zeros((0, 1), np.float32)
+
+
+def encoding_code() -> str:
+    return code_hash("compclip.clip.model:load_judge")
+
+
+@contextmanager
+def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
+    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``."""
+    import torch  # slow to import, and everything else here works with any encoder
+
+    from compclip.clip.model import load_judge
+
+    judge = load_judge(folder, threads, device)
+    made = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
+    with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
+        yield Embedder(judge, opened, batch, made)
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's content, from the check of the step's inputs if that has read it."""
+    if digest := checked_digest(path) or sha256(path):
+        return digest
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+
+def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[Item]:
+    """Return files and boxes of manifest paths; only real images, those with a path in ``images``, have boxes."""
+    boxed = images[images["path"].notna() & images["bbox_x"].notna()]
+    boxes = {
+        path: (float(x), float(y), float(w), float(h))
+        for path, x, y, w, h in boxed[["path", "bbox_x", "bbox_y", "bbox_w", "bbox_h"]].itertuples(index=False)
+    }
+    return [(results / path, boxes.get(path)) for path in paths]
+
+
+def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows, and the index of each row among them.
+
+    So captions that a judge reads as equal tie, whatever a matrix product does to the last bits of its columns.
+    """
+    first: dict[bytes, int] = {}
+    index = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(vectors)], int)
+    _, rows = np.unique(index, return_index=True)
+    return vectors[rows], index
+
+
+def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length."""
+    import torch  # which keeps to its number of threads, and so gives the same bytes
+
+    columns = torch.from_numpy(np.ascontiguousarray(texts)).T
+    return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()
+
+
+def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return (d,) the mean, of unit length, of the ``images`` (n, d) chosen by ``rows`` (n,), for the blind control."""
+    mean = images[rows].sum(axis=0, dtype=np.float64) / np.count_nonzero(rows)
+    return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)

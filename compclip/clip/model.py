@@ -1,0 +1,317 @@
+"""A judge: an open_clip model, or two small towers of this project, behind one interface.
+
+``build`` makes one from the config, ``save_judge`` and ``load_judge`` write and read its folder, and ``Judge`` encodes
+images and captions. A judge's folder holds ``weights.safetensors``, ``model.json`` (open_clip's ``model_cfg`` and
+``preprocess_cfg``, and the crop), ``vocabulary.json`` (null for open_clip's tokenizers) and, for a tokenizer of
+transformers, its files in ``tokenizer/``.
+"""
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from compclip.clip import text_tower
+from compclip.clip.config import MODELS, ModelConfig
+from compclip.clip.device import find_device, settle
+from compclip.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
+from compclip.clip.pixels import Item, Preprocess
+from compclip.clip.sources import find_source
+from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
+from compclip.clip.vision import open_clip
+from compclip.clip.weights import load_pretrained, read_weights, start, start_tower
+from compclip.core import digests
+from compclip.core.errors import UserError, require
+from compclip.core.hub import hub, hub_folder
+from compclip.core.progress import Progress
+from compclip.io import atomic, atomic_folder, read_json, write_json
+
+WEIGHTS, MODEL, VOCABULARY, MANIFEST = "weights.safetensors", "model.json", "vocabulary.json", "manifest.json"
+TOKENIZER = "tokenizer"
+
+
+class TwoTowers(nn.Module):
+    """Any two towers behind open_clip's ``encode_image``, ``encode_text`` and ``logit_scale``."""
+
+    def __init__(self, embed_dim: int, vision_cfg: dict[str, Any], text_cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.visual = _tower(IMAGE_TOWERS, "_build_vision_tower", embed_dim, vision_cfg)
+        self.text = _tower(TEXT_TOWERS, "_build_text_tower", embed_dim, text_cfg)
+        self.logit_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
+
+    def encode_image(self, image: torch.Tensor, normalize: bool = False) -> torch.Tensor:
+        features = self.visual(image)
+        return F.normalize(features, dim=-1) if normalize else features
+
+    def encode_text(self, text: torch.Tensor, normalize: bool = False) -> torch.Tensor:
+        features = self.text(text)
+        return F.normalize(features, dim=-1) if normalize else features
+
+
+def _tower(towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, cfg: dict[str, Any]) -> nn.Module:
+    """Build one of ``towers`` if the config names it, else open_clip's by its function ``builder``."""
+    name = cfg.get("tower")
+    if name is None:
+        return getattr(open_clip().model, builder)(embed_dim, cfg)
+    if name not in towers:
+        raise UserError(f"model config: unknown tower {name!r}; use {', '.join(towers)}, or open_clip's keys")
+    return towers[name](embed_dim, **{key: value for key, value in cfg.items() if key != "tower"})
+
+
+def construct(model_cfg: dict[str, Any]) -> Any:
+    """Return the model of a config in evaluation mode, with random weights from torch's generator."""
+    cfg = deepcopy(model_cfg)
+    if "timm_model_name" in cfg["vision_cfg"]:
+        cfg["vision_cfg"]["timm_model_pretrained"] = False
+    if "hf_model_name" in cfg["text_cfg"]:
+        cfg["text_cfg"]["hf_model_pretrained"] = False
+    # transformers takes the settings of its towers from the Hub, and so does timm for some names.
+    if (text := cfg["text_cfg"].get("hf_model_name")) and not Path(text).is_dir():
+        cfg["text_cfg"]["hf_model_name"] = str(hub_folder(text, ["config.json"]))
+    image = str(cfg["vision_cfg"].get("timm_model_name"))
+    with hub(image) if ":" in image else nullcontext():
+        try:
+            if "tower" in cfg["vision_cfg"] or "tower" in cfg["text_cfg"]:
+                return TwoTowers(**cfg).eval()
+            library = open_clip()
+            custom = cfg.pop("custom_text", False) or "hf_model_name" in cfg["text_cfg"]
+            kind = library.CoCa if "multimodal_cfg" in cfg else library.CustomTextCLIP if custom else library.CLIP
+            return kind(**cfg).eval()
+        except (OSError, UserError):
+            raise
+        except Exception as error:  # a config of any content raises almost anything
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            raise UserError(f"judge.model: cannot build a model of its config: {reason}") from error
+
+
+@dataclass
+class Built:
+    """A model with its open_clip configs."""
+
+    model: Any
+    model_cfg: dict[str, Any]
+    preprocess_cfg: dict[str, Any]
+    vocabulary: list[str] | None
+    unused: list[str]  # tensors of a tower's weights that the model has no place for
+    tokenizer_files: Path | None = None  # folder of a tokenizer of transformers; None: by its name on the Hub
+
+    def tokenizer(self) -> Tokenizer:
+        return get_tokenizer(self.model_cfg, self.vocabulary, self.tokenizer_files)
+
+
+def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
+    """Build the model of a config before training on ``captions``, which give a word tower its vocabulary."""
+    source = find_source(config)
+    model_cfg, weights, preprocess_cfg = source.model_cfg, source.weights, source.preprocess_cfg
+    if weights and weights.name == WEIGHTS and all(weights.with_name(name).is_file() for name in (MODEL, MANIFEST)):
+        check_judge(weights.parent)
+    vocabulary = None
+    if model_cfg["text_cfg"].get("tower") == "words":
+        beside = weights.with_name(VOCABULARY) if weights else None
+        vocabulary = read_json(beside) if beside and beside.is_file() else make_vocabulary(captions)
+        model_cfg["text_cfg"]["vocab_size"] = len(vocabulary)
+    torch.manual_seed(seed)
+    model = construct(model_cfg)
+    if weights and isinstance(model, TwoTowers):
+        start(model, read_weights(str(weights)), str(weights))
+    elif weights:
+        load_pretrained(model, weights, config.model)
+    unused: list[str] = []
+    if config.tower:
+        unused = start_tower(model, config.model, config.tower)
+        preprocess_cfg |= {"mean": config.tower.mean, "std": config.tower.std}
+    preprocess_cfg["size"] = model.visual.image_size
+    return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused, source.tokenizer)
+
+
+def assemble(
+    model_cfg: dict[str, Any],
+    state: Mapping[str, torch.Tensor],
+    preprocess_cfg: dict[str, Any],
+    vocabulary: list[str] | None,
+    where: str,
+    tokenizer_files: Path | None = None,
+) -> Built:
+    """Build the model of a config from tensors; UserError names one that is missing, unused or of another shape."""
+    model = construct(model_cfg)
+    unused = start(model, state, where)
+    fault = f"has {', '.join(unused[:3])}, which the model lacks"
+    require(not unused, where, fault, "use the weights of this model")
+    return Built(model, model_cfg, preprocess_cfg, vocabulary, [], tokenizer_files)
+
+
+def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
+    """Write the judge's files and return its hash. Equal weights give equal bytes."""
+    state = {key: value.detach().cpu().contiguous().clone() for key, value in built.model.state_dict().items()}
+    with atomic(folder / WEIGHTS) as temporary:
+        safetensors.torch.save_file(state, temporary)
+    settings = {"name": name, "model_cfg": built.model_cfg, "preprocess_cfg": built.preprocess_cfg, "crop": crop}
+    write_json(settings, folder / MODEL)
+    write_json(built.vocabulary, folder / VOCABULARY)
+    if built.model_cfg["text_cfg"].get("hf_tokenizer_name"):
+        # A new one, because calling a tokenizer changes its files.
+        with atomic_folder(folder / TOKENIZER) as temporary:
+            tokenizer: Any = built.tokenizer()
+            tokenizer.save_pretrained(temporary)
+    return judge_hash(folder)
+
+
+def judge_hash(folder: str | Path) -> str:
+    """Return 16 hex digits over everything that decides an embedding."""
+    digest = hashlib.blake2b(digest_size=8)
+    names = [WEIGHTS, MODEL, VOCABULARY]
+    for path in [*(Path(folder) / name for name in names), *sorted((Path(folder) / TOKENIZER).glob("*"))]:
+        digest.update(hashlib.blake2b(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def check_judge(folder: str | Path) -> str:
+    """Return the hash of a judge's folder; UserError unless it is the one in the folder's manifest, if there is one."""
+    folder = Path(folder)
+    remedy = "make one with stage judge, stage specs or compclip.specs.released"
+    require((folder / MODEL).is_file(), folder, "not a judge's folder", remedy)
+    actual, manifest = judge_hash(folder), folder / MANIFEST
+    if manifest.is_file() and (expected := read_json(manifest).get("judge_hash")) != actual:
+        digests.check([folder])  # names the file, if the step that made the judge recorded its digest
+        raise UserError(
+            f"{folder}: {WEIGHTS}, {MODEL} or {VOCABULARY} is damaged or of another judge: their hash is {actual},"
+            f" expected {expected} ({MANIFEST}); train it again, or copy the whole folder"
+        )
+    return actual
+
+
+class Judge:
+    """Encodes images and captions to rows of unit length; their dot product is the similarity.
+
+    An embedding depends on the batch size, because the last batch is padded, but not on the other items or their order.
+    Captions of similar length (``text_tower.by_length``) are encoded together.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Tokenizer, preprocess: Preprocess, device: torch.device, threads: int
+    ) -> None:
+        self.model = model.to(device, memory_format=torch.channels_last).eval()
+        self.tokenizer, self.preprocess, self.device, self.threads = tokenizer, preprocess, device, threads
+        self.name = self.hash = ""
+
+    def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray:
+        """Return (n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read."""
+        return self._encode(self.read_ahead(items, batch), len(items), batch, "images", self._images)
+
+    def encode_pixels(self, pixels: np.ndarray, batch: int) -> np.ndarray:
+        """Encode as ``encode_images`` does, from (n, height, width, 3) bytes already read by ``preprocess``."""
+        batches = (pixels[start : start + batch] for start in range(0, len(pixels), batch))
+        return self._encode(batches, len(pixels), batch, "images", self._images)
+
+    def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
+        """Return (n, d) float32 for n captions, which are cleaned here."""
+        groups = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
+        batches = (part.numpy() for _, ids in groups for part in ids.split(batch) if len(part))
+        vectors = self._encode(batches, len(texts), batch, "captions", self._texts)
+        result = np.empty_like(vectors)
+        result[np.concatenate([rows.numpy() for rows, _ in groups])] = vectors
+        return result
+
+    def _images(self, pixels: np.ndarray) -> torch.Tensor:
+        return self.model.encode_image(self.preprocess.floats(pixels, self.device), normalize=True)
+
+    def _texts(self, ids: np.ndarray) -> torch.Tensor:
+        return F.normalize(text_tower.encode(self.model, torch.from_numpy(ids).to(self.device)), dim=-1)
+
+    def _encode(
+        self,
+        batches: Iterator[np.ndarray],
+        total: int,
+        batch: int,
+        unit: str,
+        encode: Callable[[np.ndarray], torch.Tensor],
+    ) -> np.ndarray:
+        done: list[np.ndarray] = []
+        with Progress(total, unit) as progress, torch.inference_mode():
+            for items in batches:
+                n = len(items)
+                if n < batch:
+                    items = np.concatenate([items, np.zeros((batch - n, *items.shape[1:]), items.dtype)])
+                done.append(encode(items)[:n].float().cpu().numpy())
+                progress.add(n)
+        return np.concatenate(done) if done else np.zeros((0, self.width), np.float32)
+
+    @property
+    def width(self) -> int:
+        with torch.inference_mode():
+            return self._texts(tokenize(self.tokenizer, [""]).numpy()).shape[1]
+
+    def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
+        """Yield batches of bytes, (n, height, width, 3); the next is read while this one is encoded."""
+        with ThreadPoolExecutor(self.threads) as pool:
+            ahead: list[list[Future[np.ndarray]]] = []
+            for first in range(0, len(items) + batch, batch):
+                if first < len(items):
+                    chosen = items[first : first + batch]
+                    size = -(-len(chosen) // self.threads)
+                    shards = [chosen[at : at + size] for at in range(0, len(chosen), size)]
+                    ahead.append([pool.submit(self.preprocess.read, shard) for shard in shards])
+                if ahead and (len(ahead) == 2 or first >= len(items)):
+                    yield np.concatenate([future.result() for future in ahead.pop(0)])
+
+
+def fold_norms(model: nn.Module) -> None:
+    """Fold batch norms, which in evaluation are linear, into the convolutions before them."""
+    for module in list(model.modules()):
+        if isinstance(module, nn.Sequential):
+            for i, (layer, norm) in enumerate(itertools.pairwise(module)):
+                if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                    module[i], module[i + 1] = fuse_conv_bn_eval(layer, norm), nn.Identity()
+
+
+def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
+    """Read a judge as it was saved, to be trained further: its model, name and crop."""
+    check_judge(folder)
+    return _read_judge(Path(folder))
+
+
+def _read_judge(folder: Path) -> tuple[Built, str, float | None]:
+    settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
+    tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None  # of transformers
+    state, preprocess_cfg = read_weights(weights), settings["preprocess_cfg"]
+    built = assemble(settings["model_cfg"], state, preprocess_cfg, vocabulary, weights, tokenizer)
+    return built, settings["name"], settings["crop"]
+
+
+def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Judge:
+    """Load a judge for encoding, with folded batch norms.
+
+    Args:
+        folder: as ``save_judge`` writes it: that of stage judge or specs, or of ``compclip.specs.released``.
+        threads: changes floating-point rounding.
+        device: cpu, cuda or auto.
+
+    Raises:
+        UserError: as ``check_judge``.
+    """
+    folder = Path(folder)
+    settle(threads)
+    digest = check_judge(folder)
+    built, name, crop = _read_judge(folder)
+    fold_norms(built.model)
+    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), find_device(device), threads)
+    judge.name, judge.hash = name, digest
+    return judge
+
+
+if __name__ == "__main__":
+    print("\n".join([*sorted(p.stem for p in MODELS.glob("*.json")), *open_clip().list_models()]))

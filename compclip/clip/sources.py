@@ -1,0 +1,163 @@
+"""Where a judge starts: model configs, weights and preprocessing of open_clip, of the Hub, of folders and of judges."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from compclip.clip.config import (
+    BESIDE,
+    FOLDER,
+    HUB,
+    HUB_WEIGHTS,
+    MODELS,
+    SETTINGS,
+    ModelConfig,
+    Preprocessing,
+    folder_files,
+    folder_weights,
+    has_weights,
+    model_file,
+    read_settings,
+)
+from compclip.clip.pixels import PREPROCESS
+from compclip.clip.vision import open_clip
+from compclip.core.errors import UserError, require
+from compclip.core.hub import hub_file
+from compclip.io import read_json
+
+# Weights trained with other values give other embeddings.
+NECESSARY = ("mean", "std", "resize_mode")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model's config and weights."""
+
+    model_cfg: dict[str, Any]
+    weights: Path | None  # None: random
+    preprocess_cfg: dict[str, Any]  # without the size, which follows from the model
+    tokenizer: Path | None  # folder with the files of a transformers tokenizer; None: by its name in the config
+    files: list[Path]  # that decide all this
+
+
+def known_preprocessing(given: Any, path: Path) -> dict[str, Any]:
+    """Return what a ``preprocess_cfg`` of open_clip's format says, checked."""
+    require(isinstance(given, dict), path, f"preprocess_cfg: expected a mapping, got {given!r}")
+    values = {key: given[key] for key in Preprocessing.model_fields if given.get(key) is not None}
+    values |= {key: [values[key]] * 3 for key in ("mean", "std") if isinstance(values.get(key), int | float)}
+    if values.get("interpolation") == "random":  # of the training; open_clip evaluates with bicubic
+        values["interpolation"] = "bicubic"
+    try:
+        known = Preprocessing.model_validate(values).model_dump(exclude_none=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{path}: preprocess_cfg.{first['loc'][0]}: {first['msg']}, got {first['input']!r}") from error
+    # The format is older than these keys, and open_clip reads files without them so.
+    defaults = {"resize_mode": "shortest", "interpolation": "bicubic"} if {"mean", "std"} <= set(known) else {}
+    return {**defaults, **known, **({"fill_color": given["fill_color"]} if "fill_color" in given else {})}
+
+
+def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
+    """Return a model's open_clip config, its known preprocessing, and the file of both, downloaded if necessary."""
+    if name.startswith(HUB):
+        path: Path | None = hub_file(name.removeprefix(HUB), [SETTINGS])
+    else:
+        path = Path(name.removeprefix(FOLDER)) / SETTINGS if name.startswith(FOLDER) else model_file(name)
+    if path is not None:
+        cfg, given = read_settings(path)
+        return cfg, known_preprocessing(given, path), path
+    cfg = open_clip().get_model_config(name)
+    if cfg is None:
+        models = ", ".join(sorted(p.stem for p in MODELS.glob("*.json")))
+        raise UserError(
+            f"judge.model: unknown {name!r}; use one of {models}, {HUB}owner/name, {FOLDER}path, a path to a model"
+            f" config (.json), or one of open_clip's {len(open_clip().list_models())} models (list them: python -m"
+            " compclip.clip.model)"
+        )
+    return cfg, {}, None
+
+
+def model_name(name: str) -> str:
+    """Return the name of a judge with ``judge.model: name``, without folders: for a file the one in it, or its own."""
+    if name.startswith(FOLDER):
+        return Path(name.removeprefix(FOLDER)).resolve().name
+    content = read_json(name) if name.endswith(".json") else {"name": name}
+    return str(content.get("name", Path(name).stem)) if isinstance(content, dict) else Path(name).stem
+
+
+def find_source(config: ModelConfig) -> Source:
+    """Return a model's config, weights and preprocessing, downloaded if necessary."""
+    model_cfg, known, settings = find_model(config.model)
+    weights = tokenizer = None
+    files = [settings] if settings else []
+    if config.model.startswith(FOLDER):
+        assert settings is not None
+        weights, files = folder_weights(settings.parent), [*files, *folder_files(settings.parent)]
+        tokenizer = settings.parent if model_cfg["text_cfg"].get("hf_tokenizer_name") else None
+    elif has_weights(config.model):
+        assert settings is not None
+        # Of the same commit as the settings, whose folder has its name.
+        weights = hub_file(config.model.removeprefix(HUB), HUB_WEIGHTS, settings.parent.name)
+    elif config.pretrained is not None:
+        weights, about = find_pretrained(config.model, config.pretrained, model_cfg)
+        files += [weights.with_name(name) for name in BESIDE if weights.with_name(name).is_file()]
+        if "quick_gelu" in about:
+            # The weights, not the model's name, tell which activation they were trained with.
+            model_cfg["quick_gelu"] = about["quick_gelu"]
+        known |= {key: about[key] for key in (*Preprocessing.model_fields, "fill_color") if about.get(key) is not None}
+    files += [weights] if weights else []
+    return Source(model_cfg, weights, preprocessing(config, known), tokenizer, list(dict.fromkeys(files)))
+
+
+def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a model's images are prepared, from what is ``known`` of its weights and from the config.
+
+    Raises:
+        UserError: the weights' own preprocessing is unknown, or the config contradicts it.
+    """
+    given = config.preprocess.model_dump(exclude_none=True, mode="json") if config.preprocess else {}
+    own = {key: list(value) if isinstance(value, tuple) else value for key, value in known.items()}
+    for key, value in given.items():
+        fault = f"{value}, but {config.model} was trained with {own.get(key)}"
+        require(own.get(key, value) == value, f"judge.preprocess.{key}", fault, "remove this key")
+    result = {**known, **given}
+    unknown = ", ".join(f"judge.preprocess.{key}" for key in NECESSARY if key not in result)
+    fault = f"unknown for {config.pretrained or config.model}; set them to the values that it was trained with (CLIP's"
+    require(not unknown or config.random, unknown, f"{fault} and SigLIP's differ), or put its {SETTINGS} beside it")
+    return {**PREPROCESS, **result}
+
+
+def find_pretrained(model: str, pretrained: str, model_cfg: Mapping[str, Any]) -> tuple[Path, dict[str, Any]]:
+    """Return the file of ``pretrained`` and what is known of its training: quick_gelu, mean, std as in open_clip."""
+    path = Path(pretrained)
+    if not os.path.isfile(path):
+        tag = find_tag("judge.pretrained: ", model, pretrained)
+        return hub_file(*hub_place(tag)), tag
+    if path.name == "weights.safetensors" and (judge := path.with_name("model.json")).is_file():
+        cfg, given = read_settings(judge)
+        quick = {"quick_gelu": cfg["quick_gelu"]} if "quick_gelu" in cfg else {}
+        return path, {**known_preprocessing(given, judge), **quick}
+    if not (beside := path.with_name(SETTINGS)).is_file():
+        return path, {}
+    cfg, given = read_settings(beside)
+    require(cfg == model_cfg, beside, f"another model than judge.model {model}", f"set judge.model to {beside}")
+    return path, known_preprocessing(given, beside)
+
+
+def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
+    """Return what open_clip knows of the weights with tag ``pretrained``; UserError, begun by ``key``, if nothing."""
+    tag: dict[str, Any] = open_clip().get_pretrained_cfg(model, pretrained)
+    if not tag:
+        tags = ", ".join(open_clip().list_pretrained_tags_by_model(model)) or "none"
+        raise UserError(f"{key}{pretrained!r} is neither a file nor a tag of {model}; its tags: {tags}")
+    return tag
+
+
+def hub_place(tag: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the model on the Hub that has a tag's weights, as all of open_clip's do, and the names of the file."""
+    model, file = os.path.split(tag["hf_hub"])
+    return model, (file,) if file else HUB_WEIGHTS

@@ -1,0 +1,146 @@
+"""CLIP's causal text transformer, which reads a caption only up to its end token.
+
+No token sees those after it, and the feature is that of the end token, which has the highest id. So a caption that is
+cut after its end has the feature that it has in the whole context, except for rounding.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from compclip.clip.networks import WordTower
+from compclip.clip.vision import open_clip
+
+# Lengths to which captions are cut for encoding, if the context is longer. They are fixed, so that a caption's feature
+# does not depend on the captions next to it.
+LENGTHS = (32, 64, 128)
+
+
+def causal_tower(model: Any) -> Any | None:
+    """Return the part of ``model`` that is such a transformer: a CLIP itself, or its ``text``; None for any other."""
+    tower = getattr(model, "text", model)
+    if isinstance(tower, WordTower):
+        return None
+    library = open_clip()
+    if type(tower) is library.model.CLIP:
+        return tower if tower.attn_mask is not None and tower.text_pool_type == "argmax" else None
+    if type(tower) is not library.transformer.TextTransformer or tower.cls_emb is not None or tower.output_tokens:
+        return None
+    return tower if tower.attn_mask is not None and tower.pool_type == "argmax" else None
+
+
+def lengths(ids: torch.Tensor) -> torch.Tensor:
+    """Return (n,) numbers of tokens up to the end token, for ids (n, length)."""
+    return ids.argmax(dim=-1) + 1
+
+
+def embed(tower: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return the input of the transformer, (n, length, width), for ids (n, length) no longer than the context."""
+    dtype = tower.transformer.get_cast_dtype()
+    return tower.token_embedding(ids).to(dtype) + tower.positional_embedding[: ids.shape[1]].to(dtype)
+
+
+def mask(tower: Any, x: torch.Tensor) -> torch.Tensor:
+    return tower.attn_mask[: x.shape[1], : x.shape[1]]
+
+
+def pool(tower: Any, x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Return features (n, d), not normalized, for the transformer's output x (n, length, width)."""
+    return projected(open_clip().transformer.text_global_pool(tower.ln_final(x), ids, "argmax"), tower.text_projection)
+
+
+def projected(x: torch.Tensor, projection: nn.Module | torch.Tensor | None) -> torch.Tensor:
+    """Apply an open_clip projection: a module, a matrix, or none."""
+    if projection is None:
+        return x
+    return projection(x) if isinstance(projection, nn.Module) else x @ projection
+
+
+def encode(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return (n, d) as ``model.encode_text``, not normalized; for a ``causal_tower`` ids may be cut after the ends."""
+    tower = causal_tower(model)
+    if tower is None:
+        return model.encode_text(ids)
+    x = embed(tower, ids)
+    return pool(tower, tower.transformer(x, attn_mask=mask(tower, x)), ids)
+
+
+def encode_texts(model: Any, ids: torch.Tensor, at_once: int) -> torch.Tensor:
+    """Return (n, d) features of captions as ``model.encode_text`` does, not normalized.
+
+    Args:
+        ids: (n, context length).
+        at_once: captions of similar length that go through a ``causal_tower`` together, cut after the longest. Other
+            towers get all captions uncut.
+    """
+    if causal_tower(model) is None:
+        return model.encode_text(ids)
+    counts = lengths(ids)
+    order = counts.argsort(stable=True)
+    features = [encode(model, ids[rows, : int(counts[rows].max())]) for rows in order.split(at_once)]
+    return torch.cat(features)[order.argsort()]
+
+
+def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Group captions, ids (n, context length), by length: the rows of each group, and their ids cut to the next LENGTH.
+
+    A group may be empty. Without a ``causal_tower`` all captions are one group, uncut.
+    """
+    if causal_tower(model) is None:
+        return [(torch.arange(len(ids)), ids)]
+    context = ids.shape[1]
+    ends = torch.tensor([*(length for length in LENGTHS if length < context), context])
+    groups = torch.bucketize(lengths(ids), ends)  # a group includes its end
+    rows_of = [(groups == k).nonzero()[:, 0] for k in range(len(ends))]
+    return [(rows, ids[rows, :end]) for rows, end in zip(rows_of, ends.tolist(), strict=True)]
+
+
+def encode_families(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return (k, n, d) features, as ``encode_texts`` does, of n families of k texts with common beginnings.
+
+    What a text has in common with the first of its family goes through a ``causal_tower`` once. After the first text
+    follow the remainders of the others; each token keeps the position that it has in its text, and sees that text
+    only. The result is equal except for rounding. Other towers get all texts uncut.
+
+    Args:
+        ids: (k, n, context length).
+    """
+    tower = causal_tower(model)
+    if tower is None or len(ids) == 1:
+        return encode_texts(model, ids.flatten(0, 1), ids.shape[1]).unflatten(0, ids.shape[:2])
+    text, place, shared, ends = _pack(ids)
+    # Nobody looks at what follows the last text's end.
+    known = place.clamp(max=ids.shape[2] - 1)
+    family = torch.arange(ids.shape[1], device=ids.device)[:, None]
+    dtype = tower.transformer.get_cast_dtype()
+    x = tower.token_embedding(ids[text, family, known]).to(dtype) + tower.positional_embedding[known].to(dtype)
+    heads = tower.transformer.resblocks[0].attn.num_heads
+    unseen = _family_mask(text, place, shared, dtype).repeat_interleave(heads, dim=0)
+    x = tower.transformer(x, attn_mask=unseen)
+    return projected(tower.ln_final(x[family.T, ends]), tower.text_projection)
+
+
+def _pack(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Lay the texts of each family in one row.
+
+    Returns the text, the position in it and the length of its shared beginning for each slot, (n, slots) each, and the
+    slot of each text's end token, (k, n).
+    """
+    counts = lengths(ids.flatten(0, 1)).view(ids.shape[:2])
+    # Texts do not share their end tokens.
+    fork = torch.minimum((ids == ids[0]).cumprod(dim=-1).sum(dim=-1), counts - 1)
+    fork[0] = 0
+    sizes = counts - fork
+    starts = sizes.cumsum(dim=0) - sizes
+    slot = torch.arange(int(sizes.sum(dim=0).max()), device=ids.device)
+    text = (slot >= starts[..., None]).sum(dim=0) - 1
+    shared = fork.T.gather(1, text)
+    return text, slot - starts.T.gather(1, text) + shared, shared, starts + sizes - 1
+
+
+def _family_mask(text: torch.Tensor, place: torch.Tensor, shared: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return (n, slots, slots): 0 where a slot sees another, else minus infinity."""
+    within = (text[:, :, None] == text[:, None]) & (place[:, :, None] >= place[:, None])
+    before = (text[:, None] == 0) & (place[:, None] < shared[:, :, None])
+    return torch.zeros(within.shape, dtype=dtype, device=text.device).masked_fill_(~(within | before), float("-inf"))

@@ -1,0 +1,161 @@
+"""Weights files of others: read without running code in them, renamed, and loaded into a model or its image tower."""
+
+import importlib.util
+import re
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from compclip.clip.config import Tower
+from compclip.clip.vision import open_clip
+from compclip.core.documents import decode, parse_yaml
+from compclip.core.errors import UserError, require
+
+Table = Sequence[tuple[re.Pattern[str], str]]
+
+# The published judges name a CLIP's tensors by what was frozen in their training. The frozen part of the image tower is
+# a sequence that also counts activations and pooling.
+_STEM = {0: "conv1", 1: "bn1", 3: "conv2", 4: "bn2", 6: "conv3", 7: "bn3", 10: "layer1", 11: "layer2", 12: "layer3"}
+_PUBLISHED = {
+    **{rf"^visual_frozen\.{number}\.": f"visual.{name}." for number, name in _STEM.items()},
+    r"^layer4\.": "visual.layer4.",
+    r"^attn_pool\.": "visual.attnpool.",
+    r"^(token|positional)_embedding_frozen\b": r"\1_embedding",
+    r"^transformer_frozen\.": "transformer.resblocks.",
+}
+# In OpenAI's files, but no weights.
+SETTINGS = ("input_resolution", "context_length", "vocab_size")
+
+
+def find_weights(name: str) -> Path:
+    """Return the path of a weights file: a path, or ``package:file`` inside an installed package (not imported)."""
+    package, colon, inside = name.partition(":")
+    path = Path(name)
+    if colon and not path.exists():
+        spec = importlib.util.find_spec(package) if package.isidentifier() else None
+        if spec is None or not spec.submodule_search_locations:
+            raise UserError(f"{name}: package {package!r} is not installed; install it, or give a path")
+        path = Path(spec.submodule_search_locations[0]) / inside
+    require(path.is_file(), name, f"no such weights file ({path.name})")
+    return path
+
+
+def read_weights(name: str) -> dict[str, torch.Tensor]:
+    """Read the tensors of a .safetensors or a torch file by name; a torch file may build only tensors."""
+    path = find_weights(name)
+    try:
+        if path.suffix == ".safetensors":
+            return safetensors.torch.load_file(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a TorchScript program, which is refused
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # a damaged pickle raises almost anything
+        raise UserError(f"{name}: not a readable weights file ({_reason(error)})") from error
+    content = content.get("state_dict", content) if isinstance(content, Mapping) else content
+    by_name = isinstance(content, Mapping) and all(isinstance(v, torch.Tensor) for v in content.values())
+    require(by_name, name, "must hold tensors by name (a state dict)")
+    return {key.removeprefix("module."): tensor for key, tensor in content.items()}
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file is refused, without torch's advice to load it unsafely."""
+    text = " ".join(str(error).split())
+    if built := re.search(r"GLOBAL (\S+) was not an allowed", text):
+        return f"it would build {built[1]}; save its state dict alone"
+    if "TorchScript" in text:
+        return "a TorchScript program; save its state dict alone"
+    if isinstance(error, SafetensorError | RuntimeError):
+        return textwrap.shorten(text, 200, placeholder=" …")
+    return "not a torch file of tensors by name"
+
+
+def read_table(path: str | Path) -> Table:
+    """Read a YAML mapping of patterns to replacements, in order; UserError for anything else."""
+    try:
+        content = parse_yaml(decode(Path(path)))
+        require(isinstance(content, dict), path, "must map patterns to replacements")
+        return [(re.compile(str(pattern)), str(new)) for pattern, new in content.items()]
+    except (ValueError, re.error) as error:
+        raise UserError(f"{path}: {' '.join(str(error).split())}") from error
+
+
+def rename(names: Sequence[str], table: Table, where: str | Path = "rename table") -> dict[str, str]:
+    """Map old names to new: every row of the table is applied to each name, in order."""
+    old_of: dict[str, str] = {}
+    for old in names:
+        new = old
+        for pattern, replacement in table:
+            new = pattern.sub(replacement, new)
+        if new in old_of:
+            raise UserError(f"{where}: {old_of[new]} and {old} both become {new}")
+        old_of[new] = old
+    return {old: new for new, old in old_of.items()}
+
+
+def start(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) -> list[str]:
+    """Load ``weights`` of file ``where`` into ``module``; return the names of unused tensors, sorted.
+
+    The batch norms' counters of batches may be missing, because nothing reads them.
+    """
+    state = module.state_dict()
+    missing = [name for name in state if name not in weights and not name.endswith("num_batches_tracked")]
+    names = f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
+    remedy = "use the weights of this model, or correct `rename`"
+    require(not missing, where, f"lacks {len(missing)} tensors of the tower ({names})", remedy)
+    for name in state.keys() & weights.keys():
+        shape, own = tuple(weights[name].shape), tuple(state[name].shape)
+        require(shape == own, where, f"{name} is {shape}, but the tower's is {own}")
+    module.load_state_dict({name: weights.get(name, tensor) for name, tensor in state.items()})
+    return sorted(set(weights) - set(state))
+
+
+def native_names(state: Mapping[str, torch.Tensor], path: Path) -> dict[str, torch.Tensor] | None:
+    """Return ``path``'s state dict by OpenAI's names if it is of a published judge or of OpenAI's file, else None."""
+    frozen = [int(match[1]) for name in state if (match := re.match(r"transformer_frozen\.(\d+)\.", name))]
+    if not frozen:
+        weights = {name: tensor for name, tensor in state.items() if name not in SETTINGS}
+        return weights if len(weights) < len(state) else None
+    names = {**_PUBLISHED, r"^transformer_last_block\.": f"transformer.resblocks.{max(frozen) + 1}."}
+    new_names = rename(list(state), [(re.compile(pattern), new) for pattern, new in names.items()], path)
+    return {new_names[old]: tensor for old, tensor in state.items()}
+
+
+def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
+    """Load a weights file into open_clip model ``name``; UserError if it does not fit or is broken."""
+    state, parameters = read_weights(str(path)), dict(model.named_parameters())
+    native = native_names(state, path)
+    # open_clip would silently resize them.
+    for key in {"positional_embedding", "text.positional_embedding"} & parameters.keys() & state.keys():
+        n, own = len(state[key]), len(parameters[key])
+        fault = f"reads {n} positions of a caption, but {name} has {own}"
+        remedy = "give a model config with that text_cfg.context_length (for a judge's weights, the model.json next to"
+        require(n == own, path, fault, f"{remedy} them)")
+    try:
+        if native:
+            model.load_state_dict(native)
+        else:
+            open_clip().load_checkpoint(model, str(path))
+    except (RuntimeError, KeyError, AttributeError, AssertionError, TypeError) as error:
+        raise UserError(f"{path}: not the weights of {name}: {_reason(error)}") from error
+
+
+def start_tower(model: Any, name: str, tower: Tower) -> list[str]:
+    """Start the trunk of the image tower of model ``name`` from ``tower``; return the names of unused tensors."""
+    trunk = getattr(model.visual, "trunk", None)
+    architecture = getattr(trunk, "default_cfg", {}).get("architecture", "not a timm model")
+    fault = f"{tower.model!r}, but the image tower of {name} is {architecture}"
+    require(architecture == tower.model, "judge.tower.model", fault)
+    assert isinstance(trunk, nn.Module)
+    weights = read_weights(tower.weights)
+    names = rename(list(weights), read_table(tower.rename) if tower.rename else [])
+    unused = start(trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights)
+    return [old for old in sorted(weights) if names[old] in unused]

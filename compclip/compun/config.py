@@ -1,0 +1,122 @@
+"""The config's ``compun``."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from compclip.clip.config import FOLDER, has_weights
+from compclip.core.section import Section
+from compclip.human.config import Study
+from compclip.judge.config import SmallJudgeConfig, Training
+
+# The small CLIPs trained on drawn pictures: without the tested compounds, and with them.
+TRAININGS = ("untaught", "taught")
+Bootstrap = Annotated[int, Field(2000, ge=100, description="resamples of the intervals, over compounds")]
+Device = Annotated[Literal["auto", "cpu", "cuda"], Field("auto", description="auto uses a GPU if there is one")]
+
+
+class Compounds(Section):
+    """The compounds and their images."""
+
+    file: str = Field("lexicons/compounds/compun.csv", min_length=1, description="table of compounds")
+    images: str = Field(min_length=1, description="folder of the images")
+
+
+class Drawn(Section):
+    """Drawn compounds, and the pictures that the two small CLIPs learn from."""
+
+    tested: int = Field(120, ge=6, description="compounds that are tested; both CLIPs train on half as many others")
+    things: int = Field(3000, ge=20, description="training pictures of one thing")
+
+
+class People(Study):
+    """Ask people what the models are asked, as stage human does."""
+
+    kinds: list[Literal["compound", "confusing"]] = Field(
+        ["compound"],
+        min_length=1,
+        description="compound: which picture shows it; confusing: are the three hard to tell apart",
+    )
+
+
+class NamedModel(Section):
+    """A model to ask; give one of judge, open_clip and transformers."""
+
+    name: str | None = Field(None, min_length=1, description="name in tables; null: the model and its weights")
+    judge: str | None = Field(None, min_length=1, description="folder of a judge, as written by stage judge")
+    open_clip: str | None = Field(None, min_length=1, description="model of open_clip, as in judge.model")
+    pretrained: str | None = Field(
+        None, min_length=1, description="its weights: a tag of open_clip, or a file; null for hf-hub: and local-dir:"
+    )
+    transformers: str | None = Field(None, min_length=1, description="BLIP or ALIGN: a folder, or the name on the Hub")
+    revision: str | None = Field(None, min_length=1, description="commit, branch or tag on the Hub; null: main")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if sum(value is not None for value in (self.judge, self.open_clip, self.transformers)) != 1:
+            raise ValueError("give one of judge, open_clip and transformers")
+        if self.open_clip and self.pretrained is None and not has_weights(self.open_clip):
+            raise ValueError("open_clip without pretrained would have random weights; give a tag or a file")
+        if self.pretrained and not self.open_clip or self.revision and not self.transformers:
+            raise ValueError("pretrained requires open_clip, and revision requires transformers")
+        if self.open_clip:
+            self.judge_config()
+        return self
+
+    def judge_config(self) -> Training:
+        """Return the config of the judge that is this model of open_clip as it is."""
+        return Training.model_validate({"model": self.open_clip, "pretrained": self.pretrained, "epochs": 0})
+
+    @property
+    def title(self) -> str:
+        """``name``, or the model and its weights, without the folders of paths."""
+        if self.name:
+            return self.name
+        named = (self.judge or self.open_clip or self.transformers, self.pretrained)
+        parts = [part.removeprefix(FOLDER) for part in named if part]
+        return " ".join(Path(part).name if os.path.exists(part) else part for part in parts)
+
+    def places(self) -> list[Path]:
+        """Return the local files and folders that it names."""
+        names = (self.judge, self.open_clip, self.pretrained, self.transformers)
+        return [path for path in (Path(name.removeprefix(FOLDER)) for name in names if name) if os.path.exists(path)]
+
+
+class CompunConfig(Section):
+    """Whether models understand compound nouns; the stage runs only with this section."""
+
+    compounds: Compounds | None = Field(None, description="null: drawn compounds")
+    drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")
+    models: list[NamedModel] = Field([], description="models to ask besides those trained on drawn compounds")
+    captions: str | None = Field(
+        None, min_length=1, description="table of example captions; null: those of drawn compounds, otherwise none"
+    )
+    descriptions: str | None = Field(
+        None, min_length=1, description="table of describing phrases; null: those of drawn compounds, otherwise none"
+    )
+    device: Device
+    bootstrap: Bootstrap
+    human: People | None = Field(None, description="null: no people are asked")
+
+    @field_validator("models")
+    @classmethod
+    def _titles_differ(cls, models: list[NamedModel]) -> list[NamedModel]:
+        titles = [*TRAININGS, *(model.title for model in models)]
+        duplicates = [title for title in titles if titles.count(title) > 1]
+        if duplicates:
+            raise ValueError(f"two models are called {duplicates[0]!r}; give each a name of its own")
+        return models
+
+    @model_validator(mode="after")
+    def _has_models(self) -> Self:
+        if self.compounds and not self.models:
+            raise ValueError("compounds without models to ask; add models")
+        return self
+
+    @property
+    def judge(self) -> SmallJudgeConfig:
+        """The small CLIP that is trained twice if the compounds are drawn."""
+        values = {"epochs": 12, "batch": 128, "captions": 6, "lr": 0.005, "device": self.device}
+        return SmallJudgeConfig.model_validate(values)

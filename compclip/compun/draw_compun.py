@@ -1,0 +1,108 @@
+"""Draw accuracy, the effect of example captions and wrong answers by kind, next to the paper's figures."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from compclip.compun.analyze_choices import RIGHT, WRONG
+from compclip.compun.prompts import captions_of
+from compclip.compun.published import CHANCE, COMPOUNDS, TABLE_1, TABLE_2
+from compclip.compun.shown import prompt_words, row_name, rows_of
+from compclip.core.tables import NOUNS_SEEN
+from compclip.plot.drawing import GRAY, WIDTH, Looks, draw_line, draw_rows, empty, finish, in_percent, looks_of
+from compclip.plot.labels import percent
+
+# Of prompts, and of the paper's figures.
+LOOKS: Looks = {
+    "template": ("", GRAY, "o"), "reversed": ("", "#CC79A7", "v"), "descriptions": ("", "#0072B2", "s"),
+    "examples": ("", "#D55E00", "D"),
+}  # fmt: skip
+PAPER_COLOR = "#777777"
+# Which of its nouns a compound's picture shows.
+KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of them"}
+
+
+def _base(prompt: str | None) -> str:
+    return "template" if prompt is None else "examples" if captions_of(prompt) is not None else prompt
+
+
+def _in_rows(rows: pd.DataFrame, group: Any, row: Any, **columns: Any) -> pd.DataFrame:
+    series = [_base(prompt) for prompt in rows["prompt"]]
+    return in_percent(rows, "value", group=group, row=row, series=series, **columns)
+
+
+def draw_accuracy(analysis: pd.DataFrame) -> Figure:
+    """Draw our models, a row a prompt, then the paper's table 1, hollow."""
+    right = rows_of(analysis, RIGHT)
+    prompts = [prompt_words(prompt) if prompt else "all" for prompt in right["prompt"]]
+    ours = _in_rows(right, right["model"], prompts, filled=True)
+    paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(low=np.nan, high=np.nan)
+    paper["prompt"] = paper["prompt"].astype(object).where(paper["prompt"].notna(), None)
+    names = [row_name(row.model, row.prompt) for row in paper.itertuples()]
+    theirs = _in_rows(paper, f"the paper, {COMPOUNDS} compounds", names, filled=False)
+    figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], LOOKS)
+    draw_line(axes, 100 * CHANCE)
+    axes.set(xlim=(0, 102), xlabel="%")
+    hollow = "hollow: as the paper prints it, without intervals"
+    return finish(
+        figure, f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here; {hollow}"
+    )
+
+
+def draw_examples(analysis: pd.DataFrame) -> Figure:
+    """Draw accuracy by the number of example captions, the template's as a dotted line, and the paper's table 2."""
+    right = rows_of(analysis, RIGHT, usual=False).dropna(subset="prompt")
+    right = right.assign(captions=[captions_of(prompt) for prompt in right["prompt"]])
+    if right["captions"].isna().all():
+        return empty("No model was asked with example captions.")
+    figure = Figure(figsize=(WIDTH, 2.2))
+    axes = figure.add_subplot()
+    for place, (model, (name, color, mark)) in enumerate(looks_of(right["model"].unique()).items()):
+        rows = right[right["model"] == model]
+        counted = rows.dropna(subset="captions")
+        x = counted["captions"] + 0.08 * place
+        axes.vlines(x, 100 * counted["low"], 100 * counted["high"], color=color, linewidth=1.6)
+        axes.plot(x, 100 * counted["value"], f"{mark}-", color=color, markersize=5, label=name)
+        for value in rows.loc[rows["prompt"] == "template", "value"]:
+            axes.axhline(100 * value, color=color, linewidth=1.2, linestyle=":")
+    axes.plot(
+        list(TABLE_2), [100 * value for value in TABLE_2.values()], "--D", color=PAPER_COLOR, markerfacecolor="white",
+        markersize=5, linewidth=1, label="CLIP ViT-L/14, in the paper",
+    )  # fmt: skip
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel="example captions", ylabel="compound's image chosen, %")
+    about = "line: 95 % interval; dotted: the model's template; the paper's table 2 is of"
+    return finish(figure, f"{about} {COMPOUNDS} compounds")
+
+
+def draw_kinds(analysis: pd.DataFrame) -> Figure:
+    """Draw the fraction of wrong answers by what a compound's picture shows of its nouns."""
+    wrong = pd.concat([rows_of(analysis, f"{WRONG}{kind}").assign(name=KIND_NAMES[kind]) for kind in NOUNS_SEEN])
+    if wrong.empty:
+        return empty("The list does not say what the compounds' pictures show of their nouns.")
+    rows = list(wrong.itertuples())
+    groups = [row_name(row.model, row.prompt) for row in rows]
+    table = _in_rows(wrong, groups, [f"{row.name}, n = {int(row.n):,}" for row in rows])
+    figure, ((axes,),) = draw_rows([[table]], LOOKS)
+    axes.set(xlim=(-2, 102), xlabel="wrong answers, %")
+    return finish(figure, "line: 95 % interval. As the paper's figure 3, which has no numbers")
+
+
+def _describe(rows: pd.DataFrame) -> str:
+    return "; ".join(f"{row_name(row.model, row.prompt)}: {percent(row.value)}" for row in rows.itertuples())
+
+
+def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
+    """Return the figures accuracy, examples and kinds, each with title and description."""
+    every, usual = rows_of(analysis, RIGHT, usual=False), rows_of(analysis, RIGHT)
+    counted = every[[prompt is not None and captions_of(prompt) is not None for prompt in every["prompt"]]]
+    wrong = analysis[analysis["measure"].str.startswith(WRONG)]
+    wrong = wrong.assign(model=wrong["measure"] + ": " + wrong["model"])
+    return {
+        "accuracy": (draw_accuracy(analysis), "How often the compound’s image is chosen", _describe(usual)),
+        "examples": (draw_examples(analysis), "Accuracy by the number of example captions", _describe(counted)),
+        "kinds": (draw_kinds(analysis), "Wrong answers by what the picture shows", _describe(wrong)),
+    }

@@ -1,0 +1,111 @@
+"""A key-value store on disk for results that later runs reuse: parses, embeddings, answers of models.
+
+A key covers everything that its value depends on, so that no value is ever outdated, and deleting the file only costs
+time. A value whose stored digest differs counts as missing. A file whose structure is damaged is an error: other
+processes may have it open, so that only the user can delete it. Processes of several hosts may share a file if their
+file system has working locks (NFS 4, Lustre).
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from compclip.core.errors import UserError
+from compclip.core.log import log
+
+WAIT = 600  # seconds for another process's write
+KEYS_PER_QUERY = 500
+
+Part = str | bytes | int
+
+
+def _add(digest: hashlib.blake2b, parts: Iterable[Part]) -> hashlib.blake2b:
+    for part in parts:
+        raw = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(len(raw).to_bytes(8, "big") + raw)
+    return digest
+
+
+def key(*parts: Part) -> bytes:
+    """Return 16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
+    return _add(hashlib.blake2b(digest_size=16), parts).digest()
+
+
+def keys(common: Sequence[Part], last: Iterable[Part]) -> list[bytes]:
+    """Return ``key(*common, part)`` for each part of ``last``, hashing what they have in common once."""
+    begun = _add(hashlib.blake2b(digest_size=16), common)
+    return [_add(begun.copy(), [part]).digest() for part in last]
+
+
+def _digest(key: bytes, value: bytes) -> bytes:
+    return hashlib.blake2b(value, key=key, digest_size=16).digest()
+
+
+def _is_whole(name: Any, value: Any, digest: Any) -> bool:
+    """Return whether a row is as it was stored; a damaged one may hold values of any type."""
+    return isinstance(name, bytes) and isinstance(value, bytes) and digest == _digest(name, value)
+
+
+class Cache:
+    """``with Cache(path) as cache: cache.put(...); cache.get(...)``."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._errors():
+            self.db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+            # A damaged type makes a blob a text, which may not be UTF-8.
+            self.db.text_factory = bytes
+            # Values have some kilobytes, which smaller pages would split. Only a new file takes this setting.
+            self.db.execute("PRAGMA page_size=16384")
+            self.db.execute("PRAGMA synchronous=NORMAL")
+            columns = "key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL"
+            self.db.execute(f"CREATE TABLE IF NOT EXISTS entries ({columns})")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.db.close()
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the values that are stored and undamaged, by key."""
+        values: dict[bytes, bytes] = {}
+        damaged = 0
+        with self._errors():
+            for start in range(0, len(keys), KEYS_PER_QUERY):
+                asked = list(keys[start : start + KEYS_PER_QUERY])
+                query = f"SELECT key, value, digest FROM entries WHERE key IN ({','.join('?' * len(asked))})"
+                for row in self.db.execute(query, asked):
+                    if _is_whole(*row):
+                        values[row[0]] = row[1]
+                    else:
+                        damaged += 1
+        if damaged:
+            log.warning("%s: %d damaged values are computed again", self.path, damaged)
+        return values
+
+    def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Store all of ``items`` or, if the process dies, none."""
+        rows = [(name, value, _digest(name, value)) for name, value in items]
+        with self._errors():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                self.db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", rows)
+                self.db.execute("COMMIT")
+            except BaseException:
+                # If the disk is full, the rollback has been done already.
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may contain damaged bytes
+            remedy = "check free disk space and permissions; if it is damaged, delete it while nothing runs"
+            raise UserError(f"{self.path}: {error}; {remedy}") from error

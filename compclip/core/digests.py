@@ -1,0 +1,172 @@
+"""Record the digests of artifacts, and check artifacts before they are read.
+
+The record of ``folder/name`` is ``folder/.digests/name``, which moves with its folder. A step writes it after its
+outputs: if a step is killed in between, the artifact differs from its record, or has none, and is made again.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from compclip.core.errors import UserError, require
+from compclip.core.sealed import log, read_sealed, seal, sealed
+
+FOLDER = ".digests"
+BYTES_PER_READ = 1 << 20
+# Files that a thread hashes at a time: a folder may contain 100,000 small images.
+FILES_PER_TASK = 64
+# Reading waits on network file systems; more threads would slow down small files.
+THREADS = 4
+
+
+class Record(BaseModel):
+    """What a step wrote, and what it made it of; the file of a record is sealed.
+
+    Attributes:
+        code: the identity of the step's code (``core.code``); None if the step was run by hand.
+        inputs: the digest of each recorded artifact that the step read, by its path relative to the artifact's folder.
+        files: the digest of each file by its path below the artifact, ``.`` for the artifact itself.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: str
+    code: str | None = None
+    inputs: dict[str, str] = {}
+    files: dict[str, str]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the whole artifact."""
+        return seal(json.dumps(self.files, sort_keys=True).encode()).hexdigest()
+
+
+def record_file(path: Path) -> Path:
+    """Return where the record of an artifact, a file or a folder, is."""
+    path = Path(os.path.abspath(path)) if path.name in ("", "..") else path
+    return path.with_name(FOLDER) / path.name
+
+
+def sha256(file: str | Path) -> str:
+    """Return the digest of a file, of a link's target if it is not a file; "" if it does not exist."""
+    digest = hashlib.sha256()
+    try:
+        # Twice as fast for small files as hashlib.file_digest, which makes a buffer for each.
+        with open(file, "rb", buffering=0) as opened:
+            while piece := opened.read(BYTES_PER_READ):
+                digest.update(piece)
+    except (FileNotFoundError, IsADirectoryError):
+        return f"link to {os.readlink(file)}" if os.path.islink(file) else ""
+    return digest.hexdigest()
+
+
+def _files(folder: str, below: str = "") -> Iterator[str]:
+    """Yield the path of each file below ``folder`` that its step wrote."""
+    with os.scandir(os.path.join(folder, below)) as entries:
+        for entry in entries:
+            if entry.name not in (FOLDER, ".snakemake_timestamp"):
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _files(folder, f"{below}{entry.name}/")
+                else:
+                    yield below + entry.name
+
+
+def digests(path: Path) -> dict[str, str]:
+    """Return the digest of each file of an artifact by its path below it; every byte is read."""
+    if not path.is_dir():
+        return {".": digest} if (digest := sha256(path)) else {}
+    names = sorted(_files(str(path)))
+    tasks = [names[start : start + FILES_PER_TASK] for start in range(0, len(names), FILES_PER_TASK)]
+    with ThreadPoolExecutor(THREADS) as threads:
+        parts = threads.map(lambda task: [(name, sha256(os.path.join(path, name))) for name in task], tasks)
+        return {name: digest for part in parts for name, digest in part if digest}
+
+
+def record(path: Path, step: str, code: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:
+    """Record an artifact as ``step`` has written it; without one, remove its record.
+
+    Args:
+        code: the identity of the step's code.
+        inputs: the digests of what the step read, as ``check`` returns them.
+    """
+    if path.is_file() or path.is_dir():
+        read = {os.path.relpath(name, path.parent): digest for name, digest in sorted((inputs or {}).items())}
+        made = Record(step=step, code=code, inputs=read, files=digests(path))
+        with sealed(record_file(path)) as file:
+            file.write(made.model_dump_json(indent=1).encode())
+    else:
+        record_file(path).unlink(missing_ok=True)
+
+
+def read_record(path: Path) -> Record | None:
+    """Return the record of an artifact, None if it has none; raises UserError if it is damaged."""
+    file = record_file(path)
+    if not file.is_file():
+        return None
+    text = read_sealed(file)
+    require(text, file, f"damaged, so {path} cannot be verified", "delete both and run again")
+    return Record.model_validate_json(text or b"")
+
+
+def faults(path: Path, recorded: Record) -> list[str]:
+    """Return each file of an artifact that differs from its record: ``images/a.png: changed``.
+
+    Hidden files that were added belong to tools.
+    """
+    if not os.path.lexists(path):
+        return [f"{path}: missing"]
+    now = digests(path)
+    kinds = {name: "changed" for name in recorded.files.keys() & now.keys() if recorded.files[name] != now[name]}
+    kinds |= dict.fromkeys(recorded.files.keys() - now.keys(), "missing")
+    added = now.keys() - recorded.files.keys()
+    kinds |= {name: "added" for name in added if not any(part.startswith(".") for part in Path(name).parts)}
+    return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
+
+
+# The digest of each file of a folder as ``check`` has read it last.
+_checked: dict[str, str] = {}
+
+
+def checked_digest(file: Path) -> str | None:
+    """Return the digest of a file in a folder as ``check`` has read it, None if it has not."""
+    return _checked.get(str(file))
+
+
+def check(paths: Iterable[Path]) -> dict[Path, str]:
+    """Return the digest of each artifact that has a record; what does not exist is not checked.
+
+    Raises:
+        UserError: an artifact differs from its record.
+    """
+    checked = {}
+    _checked.clear()
+    for path in paths:
+        if os.path.lexists(path) and (recorded := read_record(path)):
+            if wrong := faults(path, recorded):
+                more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+                raise UserError(
+                    f"{wrong[0]} since {recorded.step} wrote it{more}; delete {path} and run again or, "
+                    f"if the change is intended, delete {record_file(path)}"
+                )
+            checked[path] = recorded.digest
+            _checked.update({os.path.join(path, name): digest for name, digest in recorded.files.items()})
+    return checked
+
+
+def is_recorded(path: Path, instead: str) -> bool:
+    """Return whether a file or folder exists as recorded; the log names a damaged one and what happens ``instead``."""
+    if not path.exists():
+        return False
+    try:
+        recorded = read_record(path)
+        wrong = faults(path, recorded) if recorded else []
+    except UserError as error:
+        recorded, wrong = None, [str(error)]
+    if wrong:
+        log.warning("%s: damaged (%s); %s", path, wrong[0], instead)
+    return recorded is not None and not wrong

@@ -1,0 +1,84 @@
+"""Read text, JSON and YAML that people wrote.
+
+Duplicate keys are refused, because the libraries silently keep the last one.
+"""
+
+import difflib
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from compclip.core.errors import UserError
+
+
+def no_such(path: str | Path, what: str = "file") -> str:
+    """Return that ``path`` does not exist, what it is relative to, and the closest name that exists, for an error."""
+    path = Path(path)
+    if "folder" not in what and path.is_dir():
+        return f"{path}: is a folder; give the path of a file"
+    origin = "" if path.is_absolute() else f" in {Path.cwd()}"
+    missing = next((p for p in (*reversed(path.parents), path) if not p.exists()), path)
+    try:
+        existing = [p.name for p in missing.parent.iterdir()]
+    except OSError:  # not readable
+        existing = []
+    closest = difflib.get_close_matches(missing.name, existing, 1)
+    other = "" if missing == path else f"{missing} does not exist either; "
+    hint = f"did you mean {missing.with_name(closest[0])}?" if closest else f"{other}correct the path"
+    return f"{path}: no such {what}{origin}; {hint}"
+
+
+def decode(path: Path) -> str:
+    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+        raise UserError(f"{path}: line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the content of JSON; raises ValueError, on one line, if it is invalid or ambiguous."""
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return pairs as a dict; raises ValueError if a key occurs twice."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        seen = set[str]()
+        duplicate = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"duplicate key {duplicate!r}; remove one")
+    return content
+
+
+class _Loader(yaml.SafeLoader):
+    def flatten_mapping(self, node: Any) -> None:
+        """Refuse a key that occurs twice; one that overrides a merged key (``<<``) occurs once."""
+        keys = [] if hasattr(node, "is_checked") else [key for key, _ in node.value]
+        node.is_checked = True  # merging changes its keys
+        names = set()
+        for key in keys:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in names:
+                    line = key.start_mark.line + 1
+                    raise yaml.YAMLError(f"line {line}: duplicate key {key.value!r}; remove one")
+                names.add((key.tag, key.value))
+        super().flatten_mapping(node)
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the content of YAML; raises ValueError, on one line, if it is invalid or ambiguous."""
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
+        place = mark and f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise ValueError(" ".join(f"{place or ''}{problem}".split())) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None

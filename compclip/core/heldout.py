@@ -1,0 +1,52 @@
+"""The names of pairs, and the list of those held out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.errors import UserError
+from compclip.io import read_json
+
+# Fraction, window and preference of the draw by the paper.
+PAPER_RULE = (0.1, 25, 75, "any")
+
+
+def pair_names(table: pd.DataFrame) -> pd.Series:
+    """``adjective_noun`` of each row, as in the published files."""
+    # ``str.cat`` makes Python's strings of all, a gigabyte for four million rows.
+    return (table["adjective"] + "_" + table["noun"]).rename("adjective")
+
+
+def split_pair(pair: str) -> tuple[str, str]:
+    """``(adjective, noun)`` of ``adjective_noun``; ``sample_heldout`` refuses words that hold a ``_``."""
+    adjective, _, noun = pair.partition("_")
+    return adjective, noun
+
+
+def read_heldout(path: str | Path) -> list[str]:
+    """Return the held-out pairs of a heldout.json, sorted; raises UserError if there are none."""
+    content = read_json(path)
+    pairs = content.get("pairs") if isinstance(content, dict) else None
+    if not isinstance(pairs, list) or not pairs or not all(isinstance(pair, str) for pair in pairs):
+        raise UserError(f"{path}: no list of pairs; make it again with sample_heldout")
+    return sorted(pairs)
+
+
+def heldout_note(heldout: Mapping[str, Any]) -> str:
+    """Return what a reader of scores must know of how the pairs in a heldout.json were chosen."""
+    pairs = f"The {len(heldout['pairs'])} held-out pairs"
+    if heldout["source"] != "drawn":
+        sources = {"published": "those of a published split", "config": "listed in the config"}
+        return (
+            f"{pairs} are {sources.get(heldout['source'], 'those that the division by divergence keeps from train')}."
+        )
+    low, high = heldout["window"]
+    fraction = f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"
+    if (heldout["fraction"], low, high, heldout["prefer"]) != PAPER_RULE:
+        return f"{pairs} are drawn here with seed {heldout['seed']}: {fraction}."
+    return (
+        f"{pairs} follow the paper's rule ({fraction}) with our own draw (seed {heldout['seed']}): scores cannot be"
+        " compared with those on another draw, such as the published splits."
+    )

@@ -1,0 +1,38 @@
+"""Find dataset sources and generators: modules whose names are the config's, with ``Settings`` as their sections."""
+
+import importlib
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from pydantic import ValidationError
+
+from compclip.core.code import module_file
+from compclip.core.errors import UserError, require
+
+
+@cache
+def available(package: str) -> tuple[str, ...]:
+    """Return the names of the modules in ``package``, sorted."""
+    folder = module_file(package)
+    assert folder is not None, package
+    return tuple(sorted(p.stem for p in folder.parent.glob("*.py") if not p.stem.startswith("_")))
+
+
+def load(package: str, name: str) -> ModuleType:
+    """Import the module ``package.name``; raises UserError with the available names if there is none."""
+    known = available(package)
+    require(name in known, package.split(".", 1)[1], f"unknown {name!r}", f"allowed: {', '.join(known)}")
+    return importlib.import_module(f"{package}.{name}")
+
+
+def settings(module: ModuleType, values: dict[str, Any]) -> Any:
+    """Return ``values`` as the module's ``Settings``; raises UserError that names the first faulty key."""
+    try:
+        return module.Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        allowed = ", ".join(module.Settings.model_fields) or "none"
+        fault = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"settings: {key}: {fault}; allowed keys: {allowed}") from None

@@ -1,0 +1,62 @@
+"""Show the progress of long work: a bar on a terminal, a line every few seconds in a log."""
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Self, TypeVar
+
+from compclip.core.log import UNDER_RUN, log
+
+T = TypeVar("T")
+
+
+class Progress:
+    """Counts finished work: ``with Progress(total, "captions") as progress: progress.add(64)``."""
+
+    def __init__(self, total: int | None, unit: str, every: float = 15.0) -> None:
+        self.total, self.unit, self.every = total, unit, every
+        self.done = 0
+        self.started = self.logged = time.monotonic()
+        on_terminal = sys.stderr.isatty() and UNDER_RUN not in os.environ
+        self.bar = None
+        if on_terminal:
+            with suppress(ImportError):  # an extra
+                from tqdm import tqdm
+
+                self.bar = tqdm(total=total, unit=f" {unit}", leave=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    def add(self, n: int = 1, note: str = "") -> None:
+        """Count ``n`` more; ``note`` (a loss, a rate) is shown behind the count."""
+        self.done += n
+        if self.bar is not None:
+            self.bar.update(n)
+            if note:
+                self.bar.set_postfix_str(note, refresh=False)
+            return
+        now = time.monotonic()
+        if now - self.logged >= self.every:
+            self.logged = now
+            rate = self.done / (now - self.started)
+            if self.total:
+                left = (self.total - self.done) / rate if rate else float("inf")
+                text = "%d of %d %s (%.0f per second, about %.0f s left) %s"
+                log.info(text, self.done, self.total, self.unit, rate, left, note)
+            else:
+                log.info("%d %s (%.0f per second) %s", self.done, self.unit, rate, note)
+
+
+def track(items: Iterable[T], total: int | None, unit: str) -> Iterator[T]:
+    """Yield ``items`` and count each."""
+    with Progress(total, unit) as progress:
+        for item in items:
+            yield item
+            progress.add()

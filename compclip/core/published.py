@@ -1,0 +1,132 @@
+"""Read the published files as tables: data.pkl, split.pkl, and pickles of predictions.
+
+Texts may be bytes, as Python 2 wrote them; numbers may be numpy's; lists may be tuples, sets or arrays. For any other
+shape, UserError names the first wrong entry.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from compclip.core import limits
+from compclip.core.errors import UserError, require
+from compclip.core.pickles import as_text, describe, read_pickle
+from compclip.core.tables import SPLITS
+
+CHANGE = ("noun", "original_adj", "new_adj")
+CAPTION = ("image_id", "caption_id", "text", "swapped_text", *CHANGE)
+PREDICTION = ("image_id", "caption_id", "path", "predicted")
+# The published key of the held-out pairs is not documented: this one, and similar ones, are read.
+HELDOUT = "heldout_pairs"
+
+
+def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
+    """Read data.pkl: a row for each caption (columns CAPTION), sorted, and the images without captions.
+
+    The last four columns are null for a caption that was not swapped.
+    """
+    rows: list[tuple[Any, ...]] = []
+    silent: list[str] = []
+    for image, captions in _mapping(path, "", read_pickle(path)).items():
+        if not captions:
+            silent.append(image)
+        for number, caption in _mapping(path, f"image {image!r}: ", captions, _number).items():
+            rows.append((image, number, *_caption(path, f"image {image!r}: caption {number}: ", caption)))
+    require(rows, path, "contains no captions", "give the published data.pkl")
+    table = pd.DataFrame(rows, columns=list(CAPTION)).astype({"caption_id": "int64"})
+    return table.sort_values(["image_id", "caption_id"], ignore_index=True), sorted(silent)
+
+
+def _caption(path: str | Path, where: str, value: Any) -> tuple[str | None, ...]:
+    """Return text, swapped_text, and the three words of its change."""
+    fields = _mapping(path, where, value)
+    text = _text(path, f"{where}text: ", fields.get("text"))
+    if fields.get("swapped_text") is None:
+        return text, None, None, None, None
+    swapped = _text(path, f"{where}swapped_text: ", fields["swapped_text"])
+    changes = _mapping(path, f"{where}changes_made: ", fields.get("changes_made"))
+    return text, swapped, *(_text(path, f"{where}changes_made: {name}: ", changes.get(name)) for name in CHANGE)
+
+
+@dataclass(frozen=True)
+class PublishedSplit:
+    """The content of split.pkl: image ids of each split in its order, held-out pairs, keys that were not read."""
+
+    images: dict[str, list[str]]
+    pairs: list[str]
+    unread: list[str]
+
+
+def read_split(path: str | Path) -> PublishedSplit:
+    """Read split.pkl, whose held-out pairs are under ``heldout_pairs`` or another key that begins with heldout."""
+    content = _mapping(path, "", read_pickle(path))
+    keys = ", ".join(map(repr, content)) or "none"
+    for name in SPLITS:
+        require(name in content, path, f"no list {name!r}; its keys: {keys}")
+    images = {name: _texts(path, name, content[name]) for name in SPLITS}
+    names = [name for name in content if "".join(filter(str.isalpha, name.lower())).startswith("heldout")]
+    key = HELDOUT if HELDOUT in content else names[0] if len(names) == 1 else ""
+    wanted = f"the held-out pairs under {HELDOUT!r} or exactly one key that begins with heldout"
+    require(key, path, f"expected {wanted}; its keys: {keys}")
+    pairs = _texts(path, key, content[key])
+    for pair in pairs:
+        require(all(pair.partition("_")), path, f"{key}: expected adjective_noun, got {pair!r}")
+    require(pairs, path, f"{key}: no pairs", "give the published split.pkl")
+    return PublishedSplit(images, pairs, sorted(set(content) - set(SPLITS) - {key}))
+
+
+def read_predictions(path: str | Path) -> pd.DataFrame:
+    """Read a pickle of predictions: columns PREDICTION, in the file's order, with duplicates."""
+    content = read_pickle(path)
+    shape = "(image_id, caption_id, path, predicted_index)"
+    require(isinstance(content, list | tuple), path, f"expected a list of {shape}, got {describe(content)}")
+    rows = []
+    for place, entry in enumerate(content):
+        where = f"{path}: entry {place}"
+        is_entry = isinstance(entry, list | tuple) and len(entry) == 4
+        require(is_entry, where, f"expected a tuple {shape}, got {describe(entry)}")
+        caption, index = _number(entry[1]), entry[3]
+        require(caption is not None, where, f"caption_id: expected a number, got {describe(entry[1])}")
+        is_index = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < 2**31
+        require(is_index, where, f"predicted index: expected an integer from 0, got {describe(index)}")
+        image, file = (_text(where, f"{name}: ", entry[column]) for name, column in (("image_id", 0), ("path", 2)))
+        rows.append((image, caption, file, index))
+    return pd.DataFrame(rows, columns=list(PREDICTION)).astype({"caption_id": "int64", "predicted": "int64"})
+
+
+def _number(value: Any) -> int | None:
+    """Return a caption's number, an integer from 0 that may be written as a text; None for anything else."""
+    text = as_text(value)
+    if text is not None and text.isdecimal() and len(text) <= limits.COUNT_DIGITS:
+        return int(text)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limits.EXACT_FLOAT else None
+
+
+def _text(path: str | Path, where: str, value: Any) -> str:
+    text = as_text(value)
+    if text is None:
+        raise UserError(f"{path}: {where}expected a text, got {describe(value)}")
+    return text
+
+
+def _mapping(path: str | Path, where: str, value: Any, key: Any = as_text) -> dict[Any, Any]:
+    """Return a dict with its keys read by ``key``."""
+    require(isinstance(value, dict), path, f"{where}expected a dict, got {describe(value)}")
+    result: dict[Any, Any] = {}
+    for name, inner in value.items():
+        read = key(name)
+        expected = "text" if key is as_text else "number"
+        require(read is not None, path, f"{where}expected a {expected} as key, got {describe(name)}")
+        require(read not in result, path, f"{where}duplicate key {describe(name)}, written in two ways", "remove one")
+        result[read] = inner
+    return result
+
+
+def _texts(path: str | Path, where: str, value: Any) -> list[str]:
+    """Return a list of texts: the keys of a dict, and a set sorted, because it has no order."""
+    is_list = isinstance(value, list | tuple | set | frozenset | dict)
+    require(is_list, path, f"{where}: expected a list, got {describe(value)}")
+    texts = [_text(path, f"{where}: ", entry) for entry in value]
+    return sorted(texts) if isinstance(value, set | frozenset) else texts

@@ -1,0 +1,40 @@
+"""The base of every section of the config, and settings that sections and commands share."""
+
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+# Names that may be a folder in results/ and a wildcard of a rule.
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
+NAME_RULE = "letters, digits, - and _, the first a letter or digit"
+# In a path of the config: replaced by the name of the composition.
+COMPOSITION_FIELD = "{composition}"
+# The type of an error (``PydanticCustomError``) at a value that must not be shown, because it may be an API key.
+SECRET = "secret"
+
+Seed = Annotated[int, Field(0, ge=0, description="seed of every random choice")]
+Threads = Annotated[int, Field(2, ge=1, description="threads; changes floating-point rounding")]
+Cache = Annotated[Path, Field(Path(".cache"), description="folder of what steps reuse between runs")]
+
+
+class Section(BaseModel):
+    """Unknown keys are refused, and nothing changes after the check."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_boolean(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse ``true`` as a number, which Python takes for 1."""
+        kinds = _types(cls.model_fields[info.field_name or ""].annotation)
+        is_number = bool not in kinds and (int in kinds or float in kinds)
+        if is_number and any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):
+            raise ValueError("expected a number")
+        return value
+
+
+def _types(annotation: Any) -> list[Any]:
+    """Return the types that a field's annotation consists of."""
+    inner = get_args(annotation)
+    return [kind for part in inner for kind in _types(part)] if inner else [annotation]

@@ -1,0 +1,266 @@
+"""The columns of every Parquet artifact, checked whenever it is written or read.
+
+Lists and structs (``changes``) are Python objects in pandas and nested types in the file.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+SPLITS = ("train", "test_seen", "test_unseen")
+TESTS = ("test_seen", "test_unseen", "test_swapped")
+# The judge that knows what was drawn.
+ORACLE = "oracle"
+SIDES = ("train", "test", "unused")
+DEFINITIONS = ("pairs", "subgraphs")
+RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
+# Kinds of compounds: which of its nouns its picture shows (Kumar et al. 2024, section 6).
+NOUNS_SEEN = ("either", "both", "none")
+# The three images of a compound: its own, and the distractors that show the first and the second noun.
+ROLES = ("compound", "n1", "n2")
+# What pandas calls a column of objects that are texts or missing.
+TEXTS = ("string", "empty")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's pandas dtype, and the values that it may have: of ``isin``, or from ``low`` to ``high``."""
+
+    dtype: str
+    nullable: bool = False
+    isin: tuple[str, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    unique: bool = False
+
+    def fault(self, values: pd.Series) -> str | None:
+        """Return what is wrong with ``values``, None if nothing is."""
+        # Texts may still be objects, as Python made them.
+        is_text = self.dtype == "str" and values.dtype == object and pd.api.types.infer_dtype(values) in TEXTS
+        if not is_text and values.dtype != self.dtype:
+            return f"expected {self.dtype}, got {values.dtype}"
+        is_bad = values.isna()
+        if is_bad.any() and not self.nullable:
+            return f"row {is_bad.argmax()}: no value"
+        if self.isin is not None:
+            is_bad = ~is_bad & ~values.isin(self.isin)
+            expected = f"one of {', '.join(self.isin)}"
+        elif self.low is not None:
+            high = math.inf if self.high is None else self.high
+            is_bad = (values < self.low) | (values > high)
+            expected = f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
+        elif self.unique:
+            is_bad = values.duplicated()
+            expected = "each value once"
+        else:
+            return None
+        return f"row {is_bad.argmax()}: expected {expected}, got {values[is_bad].iloc[0]!r}" if is_bad.any() else None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A table's columns by name, in order, and those that together are different in each row."""
+
+    columns: Mapping[str, Column]
+    unique: tuple[str, ...] = ()
+    version: int | None = None  # of a table for users; in the file it is ``DataFrame.attrs["schema_version"]``
+
+    def select(self, names: Sequence[str]) -> "Schema":
+        """Return the schema of some of the columns."""
+        columns = {name: self.columns[name] for name in names}
+        return Schema(columns, self.unique if set(self.unique) <= set(names) else (), self.version)
+
+    def fault(self, table: pd.DataFrame) -> str | None:
+        """Return what is wrong with ``table``, None if nothing is."""
+        for kind, names in (("no", {*self.columns} - {*table}), ("unknown", {*table} - {*self.columns})):
+            if names:
+                return f"{kind} column {', '.join(sorted(map(str, names)))}"
+        for name, column in self.columns.items():
+            if fault := column.fault(table[name]):
+                return f"column {name}: {fault}"
+        if self.unique and (repeats := table.duplicated([*self.unique])).any():
+            row = table.loc[repeats, [*self.unique]].iloc[0].to_dict()
+            return f"row {repeats.argmax()}: duplicate of an earlier row with {row}"
+        return None
+
+
+def schema(unique: list[str] | None = None, version: int | None = None, **columns: Column) -> Schema:
+    """Return the schema with these columns."""
+    return Schema(columns, tuple(unique or ()), version)
+
+
+def text(*, nullable: bool = False, isin: tuple[str, ...] | None = None) -> Column:
+    """Return a column of texts."""
+    return Column("str", nullable, isin)
+
+
+_COUNT = Column("int64", low=0)
+_FRACTION = Column("float64", low=0, high=1)
+_MAYBE_COUNT = Column("Int64", nullable=True, low=0)
+_MAYBE_NUMBER = Column("float64", nullable=True)
+
+# class_id is null where the images have no classes: each image is then its own class.
+CAPTIONS = schema(
+    unique=["image_id", "caption_id"],
+    image_id=text(), caption_id=_COUNT, class_id=text(nullable=True), text=text(),
+)  # fmt: skip
+
+# path is relative to the results folder; null, with width and height, where there is no readable image.
+IMAGES = schema(
+    unique=["image_id"],
+    image_id=text(), path=text(nullable=True),
+    width=Column("Int64", nullable=True), height=Column("Int64", nullable=True),
+    bbox_x=Column("float64", nullable=True), bbox_y=Column("float64", nullable=True),
+    bbox_w=Column("float64", nullable=True), bbox_h=Column("float64", nullable=True),
+)  # fmt: skip
+
+# Offsets count characters of the caption's text; end is exclusive.
+# disputed: found by the parse but contradicted by the surface; held out, never ranked or swapped.
+PAIRS = schema(
+    image_id=text(), caption_id=_COUNT, adjective=text(), noun=text(),
+    adjective_start=_COUNT, adjective_end=_COUNT, noun_start=_COUNT, noun_end=_COUNT,
+    relation=text(isin=RELATIONS),
+)  # fmt: skip
+
+
+def as_captions(captions: pd.DataFrame | Sequence[str]) -> pd.DataFrame:
+    """Return captions as a table with the keys that others refer to.
+
+    Args:
+        captions: a table with image_id and text; or texts, each of an image of its own, named "0", "1" and so on.
+
+    Returns:
+        The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within each image.
+    """
+    if not isinstance(captions, pd.DataFrame):
+        captions = pd.DataFrame({"image_id": map(str, range(len(captions))), "text": list(captions)})
+    if not pd.api.types.is_string_dtype(captions["image_id"]):
+        captions = captions.assign(image_id=captions["image_id"].astype("str"))
+    if "caption_id" not in captions:
+        captions = captions.assign(caption_id=captions.groupby("image_id").cumcount())
+    return captions
+
+
+# rank counts from 1; percentile is 100 * (rank - 0.5) / pairs.
+RANKING = schema(
+    unique=["adjective", "noun"],
+    adjective=text(), noun=text(), count=_COUNT, images=_COUNT, rank=_COUNT,
+    percentile=Column("float64", low=0, high=100),
+)  # fmt: skip
+
+# An image that a division leaves unused is in no split, and has no row.
+SPLIT = schema(unique=["image_id"], image_id=text(), split=text(isin=SPLITS))
+
+# A division by divergence, made before pairs are held out.
+DIVISION = schema(unique=["image_id"], image_id=text(), side=text(isin=SIDES))
+
+# changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
+# adjective's characters in text, new_start and new_end those of its replacement in swapped_text.
+# A pair, here and below, is written adjective_noun, as in the published files.
+SWAPPED = schema(
+    unique=["image_id", "caption_id"],
+    image_id=text(), caption_id=_COUNT, text=text(), swapped_text=text(),
+    changes=Column("object"), pair=text(),
+)  # fmt: skip
+
+# pair: what the prompt tests: test_unseen, the caption's held-out pair; test_swapped, the entry's; test_seen, a ranked
+# one; null if the caption has none.
+# file_name is unique over data sets and compositions: <dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].
+PROMPTS = schema(
+    unique=["image_id", "caption_id", "draw", "split"],
+    image_id=text(), caption_id=_COUNT, draw=_COUNT, split=text(isin=TESTS), text=text(),
+    pair=text(nullable=True), file_name=Column("str", unique=True),
+)  # fmt: skip
+
+# A copy of a prompt with another ranked adjective in the place of its pair's; changes: as in SWAPPED, from the original
+# caption.
+VARIANTS = schema(
+    unique=["split", "image_id", "caption_id", "adjective"],
+    split=text(isin=TESTS), image_id=text(), caption_id=_COUNT, adjective=text(), text=text(),
+    changes=Column("object"),
+)  # fmt: skip
+
+# A copy of a caption with one adjective replaced; a caption has several, or none.
+NEGATIVES = schema(image_id=text(), caption_id=_COUNT, text=text())
+
+# path is relative to the results folder, null unless the status is ok.
+MANIFEST = schema(
+    unique=["image_id", "caption_id", "draw", "split"],
+    image_id=text(), caption_id=_COUNT, split=text(isin=TESTS), draw=_COUNT,
+    path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable")),
+)  # fmt: skip
+
+# adjectives: those that the judge chooses from, the prompt's own included; adjective_first: the chance that the own one
+# is ranked first, ties at random; null if there is no other.
+SCORES = schema(
+    unique=["image_id", "caption_id", "draw"],
+    image_id=text(), caption_id=_COUNT, draw=_COUNT, pair=text(nullable=True),
+    similarity=Column("float64"), p_beaten=_FRACTION, p_tied=_FRACTION, expected_top1=_FRACTION,
+    hit=Column("bool"), weight=_FRACTION, adjectives=_COUNT,
+    adjective_first=Column("float64", nullable=True, low=0, high=1),
+)  # fmt: skip
+
+# A row for each measurement of train against a split. texts: all captions of its images, or only the prompts.
+# train, test: samples; atoms, compounds: distinct ones of both sides; random: shuffled sides of the same sizes.
+DIVERGENCE = schema(
+    unique=["definition", "split", "texts"],
+    definition=text(isin=DEFINITIONS), split=text(isin=TESTS), texts=text(isin=("captions", "prompts")),
+    train=_COUNT, test=_COUNT, atoms=_COUNT, compounds=_COUNT,
+    atom_divergence=_FRACTION, compound_divergence=_FRACTION,
+    random_atom_mean=_FRACTION, random_atom_std=_FRACTION,
+    random_compound_mean=_FRACTION, random_compound_std=_FRACTION, shuffles=_COUNT,
+)  # fmt: skip
+
+# scores.parquet: a row for each value of a measure (``report.measures``), of the n entries that have it, of so many
+# images and pairs. low, high: 95 % over images, pairs and judges; fixed_low, fixed_high: over images alone, for these
+# pairs and judges; se_*: the standard error that each source adds. Rows without judge_seed are means over judges.
+# prompts: pairs (captions with a pair) or all, as configured; swapped: those that were swapped. Divergences depend on
+# neither generator nor judge, Fréchet distances on no judge.
+MEASUREMENTS = schema(
+    version=1,
+    unique=["dataset", "composition", "generator", "judge", "judge_seed", "split", "prompts", "distractors", "measure"],
+    dataset=text(), composition=text(), generator=text(nullable=True),
+    judge=text(nullable=True), judge_seed=text(nullable=True),
+    split=text(isin=TESTS), prompts=text(nullable=True), distractors=text(nullable=True),
+    measure=text(), value=_MAYBE_NUMBER, low=_MAYBE_NUMBER, high=_MAYBE_NUMBER,
+    fixed_low=_MAYBE_NUMBER, fixed_high=_MAYBE_NUMBER, n=_MAYBE_COUNT, images=_MAYBE_COUNT, pairs=_MAYBE_COUNT,
+    se_pairs=_MAYBE_NUMBER, se_images=_MAYBE_NUMBER, se_judges=_MAYBE_NUMBER, se_residual=_MAYBE_NUMBER,
+    judges=_MAYBE_COUNT, judge_hash=text(nullable=True), candidates=_MAYBE_COUNT, class_rule=text(nullable=True),
+    seed=_MAYBE_COUNT,
+)  # fmt: skip
+
+# Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step
+# ends with its new part, and its negative ends with something wrong instead.
+EXAMPLES = schema(image=text(), text=text())
+# Examples with the digest of the image's content, the ends of the text's chunks, and why they cannot be used, or "".
+CHUNKS = schema(image=text(), text=text(), digest=text(), ends=Column("object"), fault=text())
+STEPS = schema(
+    unique=["image", "caption_id", "step"],
+    image=text(), caption_id=_COUNT, step=_COUNT, text=text(), negative=text(nullable=True),
+)  # fmt: skip
+
+# first, second: the nouns of a compound; n1, n2: the nouns that the distractors show; null where unknown.
+# complete: all three images are readable.
+COMPOUNDS = schema(
+    unique=["compound"],
+    compound=text(), first=text(nullable=True), second=text(nullable=True),
+    kind=text(nullable=True, isin=NOUNS_SEEN), n1=text(nullable=True), n2=text(nullable=True),
+    complete=Column("bool"),
+)  # fmt: skip
+
+# path is relative to the folder of images; null where the image is missing or unreadable.
+COMPOUND_IMAGES = schema(
+    unique=["compound", "role"],
+    compound=text(), role=text(isin=ROLES), path=text(nullable=True),
+)  # fmt: skip
+
+# A row for each compound, model and prompt. right: the compound's image beats both others; a tie does not. rank: its
+# place among all images, those that tie with it first.
+CHOICES = schema(
+    unique=["compound", "model", "prompt"],
+    compound=text(), model=text(), prompt=text(),
+    similarity_compound=Column("float64"), similarity_n1=Column("float64"), similarity_n2=Column("float64"),
+    answer=text(isin=ROLES), right=Column("bool"), rank=Column("int64", low=1),
+)  # fmt: skip

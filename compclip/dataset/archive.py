@@ -1,0 +1,104 @@
+"""List and unpack zip and tar archives so that nothing can be written outside the folder.
+
+An archive is refused as a whole if a member has an absolute path or one with ``..``, or if its files have more bytes
+than ``limits.ARCHIVE_RATIO`` allows. Only regular files are read: links and devices are never made.
+"""
+
+import lzma
+import re
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, cast
+
+from compclip.core import limits
+from compclip.core.documents import no_such
+from compclip.core.errors import UserError, require
+from compclip.core.progress import Progress
+from compclip.io import safe_id
+
+# Raised for truncated or altered files; by zipfile, NotImplementedError for an unknown compression and RuntimeError for
+# an encrypted file.
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
+
+Entry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, opener
+
+
+def _zip_entries(path: Path) -> Iterator[Entry]:
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG) and not info.filename.endswith("/"):
+                yield info.filename, info.file_size, partial(archive.open, info)
+
+
+def _tar_entries(path: Path) -> Iterator[Entry]:
+    with tarfile.open(path) as archive:
+        for info in archive:
+            if info.isfile():
+                yield info.name, info.size, partial(cast(Callable[..., IO[bytes]], archive.extractfile), info)
+        # The compressed stream ends after the tar, with its checksum.
+        while archive.fileobj is not None and archive.fileobj.read(1 << 20):
+            pass
+
+
+def _checked(path: Path, entries: Iterator[Entry]) -> Iterator[Entry]:
+    names, total = set[str](), 0
+    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+    for raw, size, opener in entries:
+        name = re.sub(r"^(\./)+", "", raw)
+        try:
+            safe_id(name)
+        except UserError as error:
+            raise UserError(f"{path}: contains {raw!r}, a path outside its folder; do not trust it") from error
+        # Tools keep different ones of two files with one name.
+        require(name not in names, path, f"contains {name!r} twice", "repack it with one")
+        names.add(name)
+        total += size
+        require(total <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
+        yield name, size, opener
+
+
+@contextmanager
+def _entries(path: Path) -> Iterator[Iterator[Entry]]:
+    """Give every regular file, in the archive's order; raises UserError for a damaged or hostile archive."""
+    if not path.is_file():
+        raise UserError(no_such(path, "archive"))
+    try:
+        yield _checked(path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path))
+    except (*_DAMAGE, OSError) as error:
+        # Decompressors raise OSError without a number; one with a number is the disk's.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path}: truncated, damaged or not an archive ({reason}); get it again") from error
+
+
+def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tuple[dict[str, int], dict[str, bytes]]:
+    """Return the size in bytes of each file in the archive, in its order, and the contents of those to ``keep``."""
+    sizes, kept = dict[str, int](), dict[str, bytes]()
+    with _entries(path) as entries:
+        for name, size, opener in entries:
+            sizes[name] = size
+            if keep(name):
+                with opener() as stream:
+                    kept[name] = stream.read()
+    return sizes, kept
+
+
+def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
+    """Write each file that ``targets`` names to ``folder / targets[name]``; raises UserError if one is missing."""
+    missing = {name: folder / safe_id(target) for name, target in targets.items()}
+    with _entries(path) as entries, Progress(len(targets), "files unpacked") as progress:
+        for name, _, opener in entries:
+            if target := missing.pop(name, None):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with opener() as stream, target.open("wb") as file:
+                    shutil.copyfileobj(stream, file, 1 << 20)
+                progress.add()
+    require(not missing, path, f"does not contain {', '.join(map(repr, [*missing][:3]))}", "get it again")

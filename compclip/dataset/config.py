@@ -1,0 +1,43 @@
+"""The config's ``dataset``: which source, and each source's own settings under its name."""
+
+from typing import Any, Self
+
+from pydantic import Field, create_model, field_validator, model_validator
+
+from compclip.core import plugins
+from compclip.core.section import NAME, Section
+from compclip.dataset.source import SOURCES
+
+
+class _Dataset(Section):
+    """Which images, which captions."""
+
+    source: str = Field("sketch", validate_default=True, description="a file in compclip/dataset/sources")
+    limit: int | None = Field(None, ge=1, description="take only this many images, for a first try")
+    name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
+
+    @field_validator("source")
+    @classmethod
+    def _known(cls, source: str) -> str:
+        if source not in plugins.available(SOURCES):
+            raise ValueError(f"unknown dataset source; allowed: {', '.join(plugins.available(SOURCES))}")
+        return source
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if getattr(self, self.source) is None:
+            raise ValueError(f"source {self.source} needs its settings under dataset.{self.source}")
+        return self
+
+
+def _sources() -> dict[str, Any]:
+    """Return a field for each source: its ``Settings``, which default to their defaults if they all have one."""
+    fields: dict[str, Any] = {}
+    for name in plugins.available(SOURCES):
+        settings = plugins.load(SOURCES, name).Settings
+        needed = any(field.is_required() for field in settings.model_fields.values())
+        fields[name] = (settings | None, None) if needed else (settings, Field(default_factory=settings))
+    return fields
+
+
+DatasetConfig = create_model("DatasetConfig", __base__=_Dataset, __doc__=_Dataset.__doc__, **_sources())

@@ -1,0 +1,142 @@
+"""What can be drawn and described: parts, colors, shapes, species with their habits, and scenes.
+
+Every value is a canonical word of ``lexicons/``. A part has one color. Its shape is one that it can visibly have, or
+ordinary (null). Captions never mention an ordinary shape, so that a stated shape is informative.
+"""
+
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
+
+import numpy as np
+
+from compclip.core import seeds
+
+T = TypeVar("T")
+
+COLORS = ("black", "blue", "brown", "gray", "green", "orange", "pink", "purple", "red", "tan", "white", "yellow")
+
+# The shapes that a part can have besides the ordinary one; any two are visibly different.
+SHAPES: dict[str, tuple[str, ...]] = {
+    "belly": ("flat", "large", "pointed", "small"),
+    "bill": ("curved", "flat", "long", "pointed", "short", "straight", "thick", "thin"),
+    "crown": ("curved", "flat", "long", "pointed", "round", "small"),
+    "eye": ("large", "small", "thin"),
+    "foot": ("curved", "flat", "large", "pointed", "small"),
+    "tail": ("curved", "long", "pointed", "round", "short", "thin", "wide"),
+    "tarsus": ("curved", "long", "short", "thick", "thin"),
+    "wing": ("curved", "long", "pointed", "round", "short", "thin", "wide"),
+}
+PARTS = ("back", "belly", "bill", "breast", "crown", "eye", "foot", "head", "nape", "tail", "tarsus", "throat", "wing")
+KINDS = ("color", "shape")
+
+# The values of each attribute, part:kind; the attributes are columns of scenes.parquet.
+ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    **{f"{part}:color": COLORS for part in PARTS},
+    **{f"{part}:shape": shapes for part, shapes in SHAPES.items()},
+}
+
+# Fractions of a part's values, from its most common to its rarest. Two or three colors cover most birds, so that
+# captions tell birds apart; the others are rare, so that a held-out pair costs few images. The common colors of all
+# parts must stay clear of the middle of the ranking, so a part without shapes has fewer of them. What the fractions of
+# shapes leave is ordinary.
+RARE_COLORS = (0.035, 0.02, 0.013, 0.01, 0.008, 0.006, 0.005, 0.004, 0.004)
+SHAPED_COLORS = (0.325, 0.305, 0.265, *RARE_COLORS)
+PLAIN_COLORS = (0.46, 0.431, *RARE_COLORS, 0.004)
+SHAPE_FRACTIONS = (0.35, 0.09, 0.05, 0.035, 0.025, 0.02, 0.016, 0.014)
+# Fractions of an individual's attributes that follow its species' habit, and that are drawn uniformly.
+LOYAL = 0.7
+STRAY = 0.03
+
+Scene = dict[str, str | None]
+
+
+class Dice:
+    """Random choices from one generator, drawn many at a time, which is ten times faster than one by one."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.left: list[float] = []
+
+    def unit(self) -> float:
+        """Return a number in [0, 1)."""
+        if not self.left:
+            self.left = self.rng.random(128).tolist()
+        return self.left.pop()
+
+    def chance(self, probability: float) -> bool:
+        return self.unit() < probability
+
+    def between(self, low: float, high: float) -> float:
+        return low + (high - low) * self.unit()
+
+    def pick(self, items: Sequence[T]) -> T:
+        return items[int(self.unit() * len(items))]
+
+    def weighted(self, items: Sequence[T], cumulative: Sequence[float]) -> T:
+        """Draw one of ``items``; ``cumulative`` are the cumulative sums of their weights."""
+        return items[min(bisect(cumulative, self.unit() * cumulative[-1]), len(items) - 1)]
+
+    def several(self, items: Sequence[T], weights: Sequence[float], n: int) -> list[T]:
+        """Draw ``n`` items by weight, without replacement."""
+        remaining, loads = list(items), list(weights)
+        chosen = []
+        for _ in range(n):
+            index = self.weighted(range(len(remaining)), list(accumulate(loads)))
+            chosen.append(remaining.pop(index))
+            loads.pop(index)
+        return chosen
+
+
+@dataclass(frozen=True)
+class World:
+    """The values of each attribute by frequency, their cumulative fractions, and the species' habits."""
+
+    values: dict[str, tuple[str | None, ...]]
+    cumulative: dict[str, tuple[float, ...]]
+    habits: tuple[Scene, ...]
+
+
+def _spread(n: int, dice: Dice) -> list[float]:
+    """Return ``n`` numbers in random order, one in each ``n``-th of [0, 1), so that habits follow the fractions."""
+    return [(place + dice.unit()) / n for place in dice.several(range(n), [1.0] * n, n)]
+
+
+def make_world(seed: int, species: int) -> World:
+    """Choose which values are common on which part, and each species' habits."""
+    dice = Dice(seeds.rng(seed, "sketch", "world"))
+    values: dict[str, tuple[str | None, ...]] = {}
+    cumulative: dict[str, tuple[float, ...]] = {}
+    habits: list[Scene] = [{} for _ in range(species)]
+    for name, known in ATTRIBUTES.items():
+        order: list[str | None] = [*dice.several(known, [1.0] * len(known), len(known))]
+        if name.endswith(":shape"):
+            order.append(None)
+            cumulative[name] = (*accumulate(SHAPE_FRACTIONS[: len(known)]), 1.0)
+        else:
+            part = name.partition(":")[0]
+            cumulative[name] = tuple(accumulate(SHAPED_COLORS if part in SHAPES else PLAIN_COLORS))
+        values[name] = tuple(order)
+        for habit, mark in zip(habits, _spread(species, dice), strict=True):
+            habit[name] = order[min(bisect(cumulative[name], mark), len(order) - 1)]
+    return World(values, cumulative, tuple(habits))
+
+
+def draw_wild_scene(dice: Dice) -> Scene:
+    """Draw a wild bird: every attribute independent and uniform, so that it has no habits and no rare pairs."""
+    return {name: dice.pick((*known, None) if name.endswith(":shape") else known) for name, known in ATTRIBUTES.items()}
+
+
+def draw_scene(world: World, species: int, dice: Dice) -> Scene:
+    """Draw one bird of a species: mostly its habits, sometimes values by their frequency, rarely any value."""
+    scene: Scene = {}
+    for name, habit in world.habits[species].items():
+        if dice.chance(STRAY):
+            scene[name] = dice.pick(world.values[name])
+        elif dice.chance(LOYAL):
+            scene[name] = habit
+        else:
+            scene[name] = dice.weighted(world.values[name], world.cumulative[name])
+    return scene

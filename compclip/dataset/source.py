@@ -1,0 +1,57 @@
+"""The interface of a dataset source: a module with ``Settings`` and ``load``.
+
+``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
+(None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``; one
+that sets ``PARALLEL`` also takes ``processes``.
+``Settings.reads()`` names the user's files, of which the run is made again when they change; ``Settings.places()`` what
+can be downloaded before a run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from compclip.core import seeds
+
+SOURCES = "compclip.dataset.sources"
+NAMES_LISTED = 100
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a source gives.
+
+    ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w
+    and bbox_h in pixels.
+    """
+
+    captions: pd.DataFrame
+    images: pd.DataFrame
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # further ones by name (scenes, facts)
+    summary: dict[str, Any] = field(default_factory=dict)  # counts and names of what was skipped, for dataset.json
+
+
+def named(names: Sequence[str]) -> dict[str, Any]:
+    """Return the number of names, and the first hundred, for a summary."""
+    return {"count": len(names), "names": list(names[:NAMES_LISTED])}
+
+
+def clean(texts: pd.Series) -> pd.Series:
+    """Put each caption on one line, because several exports have one caption a line."""
+    return texts.str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True).str.strip()
+
+
+def spread(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
+    """Choose at most ``limit`` images, as evenly over the classes (null: none) as possible; all if it is None.
+
+    With the same seed, the images of a smaller limit are among those of a larger one.
+    """
+    ids = images.sort_values("image_id")
+    if limit is None or limit >= len(ids):
+        return set(ids["image_id"])
+    order = ids.iloc[seeds.rng(seed, "dataset", "limit").permutation(len(ids))]
+    turn = order.groupby(order["class_id"].fillna("")).cumcount()
+    # Stable, so that within a turn the classes keep the order of the permutation.
+    return set(order.loc[turn.sort_values(kind="stable").index[:limit], "image_id"])

@@ -1,0 +1,111 @@
+"""Birds drawn by the project's own code: no files are needed, and the content of every picture is known."""
+
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+from pydantic import Field
+
+from compclip.core import seeds
+from compclip.core.progress import track
+from compclip.core.section import Section
+from compclip.dataset.sketch.captions import write_caption
+from compclip.dataset.sketch.draw import draw_pose, paint, png, pose_columns
+from compclip.dataset.sketch.world import Dice, World, draw_scene, draw_wild_scene, make_world
+from compclip.dataset.source import Loaded
+
+TABLES = ("scenes", "facts", "pretraining")
+PARALLEL = True
+# Birds that a process draws at a time.
+BIRDS = 64
+
+T = TypeVar("T")
+
+
+class Settings(Section):
+    """Drawn birds."""
+
+    images: int = Field(9000, ge=1, description="birds")
+    species: int = Field(80, ge=2, description="classes, each with its own habits")
+    captions: int = Field(10, ge=1, description="captions per image")
+    pretraining: float = Field(
+        4 / 3, ge=0, description="wild birds for each bird: judges alone learn from them (docs/measurement.md)"
+    )
+    size: int = Field(96, ge=32, le=512, description="width and height of an image in pixels")
+
+
+def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path, processes: int = 1) -> Loaded:
+    """Draw the birds into ``folder`` and write their captions (``source.py``); ``cache`` is not used.
+
+    Table ``scenes`` has a row for each image, with every attribute and the pose; ``facts`` a row for each statement of
+    a caption: image_id, caption_id, part, kind, value, start, end (characters); ``pretraining`` a row for each caption
+    of a wild bird, which is not in the data set: path, text.
+    """
+    count = min(settings.images, limit or settings.images)
+    draw = partial(draw_bird, settings, make_world(seed, settings.species), seed, folder)
+    scenes, captions, facts = list[dict[str, Any]](), list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    for scene, own_captions, own_facts in _drawn(draw, count, "birds", processes):
+        scenes.append(scene)
+        captions += own_captions
+        facts += own_facts
+    ids = [row["image_id"] for row in scenes]
+    wild = draw_wild_birds(settings, round(settings.pretraining * count), seed, folder, processes)
+    return Loaded(
+        captions=pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"]),
+        images=pd.DataFrame({"image_id": ids, "path": [f"{i}.png" for i in ids]}),
+        tables={
+            "scenes": pd.DataFrame(scenes),
+            "facts": pd.DataFrame(facts, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"]),
+            "pretraining": wild,
+        },
+        summary={"facts": len(facts), "pretraining_images": int(wild["path"].nunique())},
+    )
+
+
+def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> Iterator[T]:
+    """Yield ``draw`` of the numbers below ``count``, in their order."""
+    if processes == 1:
+        yield from track(map(draw, range(count)), count, unit)
+        return
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    with ProcessPoolExecutor(processes, context) as pool:
+        yield from track(pool.map(draw, range(count), chunksize=BIRDS), count, unit)
+
+
+def draw_bird(
+    settings: Settings, world: World, seed: int, folder: Path, index: int
+) -> tuple[dict[str, Any], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Draw a bird into ``folder``; return its row of ``scenes``, and its rows of captions and ``facts``."""
+    image_id, species = f"{index:0{len(str(settings.images - 1))}d}", index % settings.species
+    dice = Dice(seeds.rng(seed, "sketch", "image", index))
+    scene = draw_scene(world, species, dice)
+    pose = draw_pose(dice)
+    (folder / f"{image_id}.png").write_bytes(png(paint(scene, pose, settings.size)))
+    captions, facts = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    for caption_id in range(settings.captions):
+        caption = write_caption(scene, dice)
+        captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
+        facts += [(image_id, caption_id, f.part, f.kind, f.value, f.start, f.end) for f in caption.facts]
+    return {"image_id": image_id, **scene, **pose_columns(pose)}, captions, facts
+
+
+def draw_wild_birds(settings: Settings, count: int, seed: int, folder: Path, processes: int) -> pd.DataFrame:
+    """Draw wild birds into ``folder``; return path and text of each caption."""
+    (folder / "pretraining").mkdir()
+    draw = partial(draw_wild_bird, settings, len(str(max(0, count - 1))), seed, folder)
+    rows = [row for of_bird in _drawn(draw, count, "wild birds", processes) for row in of_bird]
+    return pd.DataFrame(rows, columns=["path", "text"], dtype="str")
+
+
+def draw_wild_bird(settings: Settings, digits: int, seed: int, folder: Path, index: int) -> list[tuple[str, str]]:
+    """Draw a wild bird into ``folder``; return path and text of each of its captions."""
+    dice = Dice(seeds.rng(seed, "sketch", "pretraining", index))
+    scene = draw_wild_scene(dice)
+    path = f"pretraining/{index:0{digits}d}.png"
+    (folder / path).write_bytes(png(paint(scene, draw_pose(dice), settings.size)))
+    return [(path, write_caption(scene, dice).text) for _ in range(settings.captions)]

@@ -1,0 +1,96 @@
+"""Exchanges of samples after the greedy division; Keysers et al. 2020 mention them without details.
+
+In an exchange, a placed sample changes places with one of the other side or of the pool, so both sizes stay the same.
+Exchanges are drawn at random and made if the score falls. A compound that should be in test only gains little until the
+last of its samples has left train. Therefore hops follow: a compound is cleared from train at once, exchanges follow,
+and an improvement is kept.
+
+An exchange changes the overlap Σ train^alpha test^(1 − alpha) only in the items of its two samples.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
+from compclip.divergence.kernels import TRAIN, Goal, Kind, Sides, as_kind, clear, descend
+from compclip.divergence.samples import Samples
+
+# Number of hops, and the exchanges that each tries as a fraction of those tried before the hops.
+HOPS, HOP_FRACTION = 400, 0.02
+# Exchanges tried for each sample that is cleared; the best is made.
+CLEARING = 4
+# Weights are rounded to multiples of this, so that their sums are exact: what has left a side weighs 0 there, and not
+# 1e-17, whose tenth root is 0.02.
+GRID = 2.0**-24
+# A score below this counts as 0.
+REACHED = 5e-5
+
+
+def tried(moves: int) -> int:
+    return moves + HOPS * int(moves * HOP_FRACTION)
+
+
+def exchange(
+    samples: Samples, train: np.ndarray, test: np.ndarray, goal: Goal, moves: int, generator: np.random.Generator,
+    advance: Callable[[int], object] = lambda moves: None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return rows of train and test after exchanges; ``moves`` are tried before the hops."""
+    if goal.bound:
+        # Sums in another order may differ by this.
+        goal = goal._replace(atom=goal.atom - 1e-12)
+    pool = np.setdiff1d(np.arange(len(samples)), np.concatenate([train, test]))
+    sizes = np.array([len(train), len(test)])
+    best = fill(samples, np.concatenate([train, test, pool]), sizes)
+    lowest = best.descend(goal, moves, generator)
+    advance(moves)
+    compounds, of_hop = best.compounds.items.items, int(moves * HOP_FRACTION)
+    for _ in range(HOPS):
+        if lowest < REACHED:
+            break
+        hop = best.copy()
+        if hop.clear(goal, compounds[generator.integers(len(compounds))], generator):
+            score = hop.descend(goal, of_hop, generator)
+            if score < lowest:
+                best, lowest = hop, score
+        advance(of_hop)
+    train, test, _ = np.split(best.order, np.cumsum(sizes))
+    return train, test
+
+
+class State(NamedTuple):
+    """A division in progress: ``order`` has the rows of train, then of test, then of the pool."""
+
+    order: np.ndarray
+    sizes: np.ndarray
+    atoms: Kind
+    compounds: Kind
+
+    def copy(self) -> "State":
+        kinds = (kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds))
+        return State(self.order.copy(), self.sizes, *kinds)
+
+    def descend(self, goal: Goal, moves: int, generator: np.random.Generator) -> float:
+        """Try ``moves`` exchanges, make those that lower the score, and return it."""
+        return descend(self.atoms, self.compounds, goal, generator.random((moves, 2)), self.order, self.sizes)
+
+    def clear(self, goal: Goal, compound: int, generator: np.random.Generator) -> bool:
+        """Move all samples with ``compound`` out of train; return whether there was room for them elsewhere."""
+        luck = generator.random((self.sizes[TRAIN], CLEARING))
+        return clear(self.atoms, self.compounds, goal, compound, luck, self.order, self.sizes)
+
+
+def fill(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
+    """Return the state of a division; ``sizes`` are those of train and test."""
+    kinds = []
+    for matrix, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
+        matrix = sparse.csr_array((np.rint(matrix.data / GRID) * GRID, matrix.indices, matrix.indptr), matrix.shape)
+        kind = as_kind(matrix, alpha)
+        for side, rows in enumerate(np.split(order, np.cumsum(sizes))[:2]):
+            kind.sides.weights[side] = matrix[rows].sum(axis=0)
+            kind.sides.powers[side] = kind.sides.weights[side] ** kind.items.exponents[side]
+        kind.sides.totals[:] = kind.sides.weights.sum(axis=1)
+        kinds.append(kind)
+    return State(order, sizes, *kinds)

@@ -1,0 +1,101 @@
+"""Measure the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+from scipy import sparse
+
+from compclip.core.cli import Command
+from compclip.core.section import Seed
+from compclip.core.seeds import rng
+from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, Totals, divergence, divergences
+from compclip.divergence.samples import KEEP, Samples, make_samples, read_samples
+
+Rows = Sequence[int] | np.ndarray
+
+
+class Measure(Command):
+    """Measure how far test is from train: atom and compound divergence (DBCA: Keysers et al. 2020) of any samples.
+
+    Each line of a file is a sample:
+
+        {"id": "s1", "atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
+        {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
+
+    id is optional. A compound is a string, counted like an atom, or has structure: indices into the sample's atoms, and
+    edges, ordered pairs of those indices with an optional label as third item. Compounds with structure are weighed by
+    W(G, R) over train and test together, and the heaviest are kept. Prints JSON: both divergences (0: equal
+    distributions, 1: nothing in common), and their mean and population standard deviation over random divisions at the
+    same sizes.
+    """
+
+    train: Path = Field(description="samples of train, one JSON object per line")
+    test: Path = Field(description="samples of test, likewise")
+    keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
+    shuffles: int = Field(10, ge=1, description="random divisions to compare with")
+    seed: Seed
+
+
+def totals(weights: sparse.csr_array, rows: Rows) -> np.ndarray:
+    return np.bincount(np.asarray(rows, dtype=np.int64), minlength=weights.shape[0]) @ weights
+
+
+def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float, float]:
+    """Return D_A and D_C, as ``divergences``."""
+    train, test = (Totals(totals(samples.atoms, r), totals(samples.compounds, r)) for r in (train_rows, test_rows))
+    return divergences(train, test)
+
+
+def random_baseline(
+    samples: Samples, n_train: int, n_test: int, shuffles: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Return (shuffles, 2): D_A and D_C of random divisions with the same weights; 1 if a side has no such part."""
+    result = np.ones((shuffles, 2))
+    for shuffle in range(shuffles):
+        order = generator.permutation(len(samples))
+        for kind, (weights, alpha) in enumerate(((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA))):
+            train, test = (totals(weights, rows) for rows in (order[:n_train], order[n_train : n_train + n_test]))
+            if train.any() and test.any():
+                result[shuffle, kind] = divergence(train, test, alpha)
+    return result
+
+
+def measure_divergence(
+    train: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], *, keep: int = KEEP, shuffles: int = 10,
+    seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure how far test is from train by their atoms and compounds.
+
+    Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020), section 2.1.
+
+    Args:
+        train, test: samples, as ``make_samples`` takes them.
+        keep: number of heaviest compounds with structure to keep.
+        shuffles: random divisions of the same samples at the same sizes to compare with.
+        seed: of these.
+
+    Returns:
+        atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in common), the mean and
+        the standard deviation of both over random divisions (random_atom_mean and so on), and counts.
+    """
+    samples, n = make_samples([*train, *test], keep), len(train)
+    return report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)
+
+
+def report(samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int, seed: int) -> dict[str, Any]:
+    atom, compound = measure(samples, train, test)
+    random = random_baseline(samples, len(train), len(test), shuffles, rng(seed, "measure"))
+    values = {"atom_divergence": atom, "compound_divergence": compound}
+    for name, moment in (("mean", random.mean(axis=0)), ("std", random.std(axis=0))):
+        values |= {f"random_{kind}_{name}": float(moment[i]) for i, kind in enumerate(("atom", "compound"))}
+    counts = {"atoms": len(samples.atom_names), "compounds": len(samples.compound_names)}
+    return {"train": len(train), "test": len(test), **counts, **values, "shuffles": shuffles, "seed": seed}
+
+
+def main(step: Measure) -> None:
+    samples, (train, test) = read_samples(step.train, step.test, keep=step.keep)
+    print(json.dumps(report(samples, train, test, step.shuffles, step.seed), indent=2))

@@ -1,0 +1,260 @@
+"""Measure how far each test split is from train (DBCA; Keysers et al. 2020)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.cache import Cache
+from compclip.core.errors import UserError
+from compclip.core.heldout import pair_names
+from compclip.core.log import log
+from compclip.core.progress import Progress
+from compclip.core.rounding import DECIMALS
+from compclip.core.seeds import rng
+from compclip.core.tables import DIVERGENCE, TESTS
+from compclip.divergence.chernoff import Totals, divergences
+from compclip.divergence.config import DivergenceConfig, Subgraphs
+from compclip.divergence.pair_samples import pair_samples
+from compclip.divergence.samples import Bags, Weighing, collect, join
+from compclip.divergence.subgraphs import LIMIT, Forest, find_subgraphs
+from compclip.io import empty_table
+from compclip.pairs.engine import Extractor, decode_tree
+from compclip.pairs.tree import Tree
+from compclip.text.parsing import fill, values
+
+CAPTION = ["image_id", "caption_id"]
+# Atoms, and compounds, in a figure.
+SHOWN = 30
+# Memory of the step, in bytes, without texts and for each distinct text.
+MEMORY, MEMORY_PER_TEXT = 4e8, 15_000
+# Texts that are looked up in the cache at once.
+BATCH = 10_000
+
+# Weighs samples by a pool.
+Definition = Callable[[Bags], Weighing]
+
+
+class Side(NamedTuple):
+    """The captions of a split: columns image_id, caption_id, row (of the table of all texts)."""
+
+    split: str
+    texts: str
+    captions: pd.DataFrame
+
+
+def test_sides(
+    captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
+) -> Iterator[Side]:
+    """Yield each test split with all its captions, then with those prompted for."""
+    asked = prompts[[*CAPTION, "split"]].drop_duplicates()
+    for split in TESTS:
+        of_split = swapped
+        if split != "test_swapped":
+            of_split = captions[captions["image_id"].isin(splits.loc[splits["split"] == split, "image_id"])]
+        of_split = of_split.sort_values(CAPTION, ignore_index=True)
+        yield Side(split, "captions", of_split)
+        yield Side(split, "prompts", of_split.merge(asked[asked["split"] == split][CAPTION], on=CAPTION))
+
+
+def samples_of(captions: pd.DataFrame) -> Bags:
+    """Return the rows of each image's captions, which are sorted by image."""
+    sizes = captions.groupby("image_id", sort=False).size()
+    return Bags(np.concatenate(([0], sizes.cumsum())).astype(np.int64), captions["row"].to_numpy(np.int64))
+
+
+def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return row, adjective, noun of the originals' occurrences with the changes applied.
+
+    Also returns the number of changes of no occurrence: a published swap may change what is not a pair here.
+    """
+    changes = swapped[[*CAPTION, "changes"]].explode("changes", ignore_index=True)
+    change = pd.DataFrame(changes.pop("changes").tolist(), columns=["start", "new_adj"])
+    place = [*CAPTION, "adjective_start"]
+    changes = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"])
+    table = changes.drop_duplicates(place)
+    inside = pairs.merge(swapped[[*CAPTION, "row"]], on=CAPTION)
+    occurrences = inside.merge(table, on=place, how="left")
+    lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
+    occurrences["adjective"] = occurrences["new"].fillna(occurrences["adjective"])
+    return occurrences[["row", "adjective", "noun"]], lost
+
+
+def random_sides(
+    weighing: Weighing, captions: Bags, counts: np.ndarray, shuffles: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Return (shuffles, 2): D_A and D_C of random divisions of images; 1 if a side has no atoms or no compounds.
+
+    Args:
+        captions: of all images of train and test.
+        counts: captions of each test image; a random test image has as many of its own, or all of them.
+    """
+    sizes = np.diff(captions.begins)
+    # One sum, so that what only test has leaves exactly 0 for train: to the power 0.1, even 1e-17 would count.
+    whole = weighing.totals(captions)
+    n_train = len(captions) - len(counts)
+    result = np.ones((shuffles, 2))
+    for shuffle in range(shuffles):
+        order = generator.permutation(len(captions))
+        chosen, wanted = order[n_train:], generator.permutation(counts)
+        test_captions = captions.take(chosen)
+        unused = test = weighing.totals(test_captions)
+        if (wanted < sizes[chosen]).any():
+            numbers = np.minimum(wanted, sizes[chosen])
+            own = np.split(test_captions.items, test_captions.begins[1:-1])
+            drawn = [generator.choice(rows, n, replace=False) for rows, n in zip(own, numbers, strict=True)]
+            test = weighing.totals(collect(drawn))
+        train = Totals(*(np.subtract(*both) for both in zip(whole, unused, strict=True)))
+        with suppress(UserError):
+            result[shuffle] = divergences(train, test)
+    return result
+
+
+def row_of(
+    train: Totals, test: Totals, side: Side, definition: str, n_train: int, n_test: int, random: np.ndarray
+) -> dict[str, Any]:
+    """Return a row of ``tables.DIVERGENCE``."""
+    atom, compound = divergences(train, test)
+    row = {
+        "definition": definition, "split": side.split, "texts": side.texts, "train": n_train, "test": n_test,
+        "atoms": np.count_nonzero(train.atoms + test.atoms),
+        "compounds": np.count_nonzero(train.compounds + test.compounds),
+        "atom_divergence": atom, "compound_divergence": compound,
+        "random_atom_mean": random[:, 0].mean(), "random_atom_std": random[:, 0].std(),
+        "random_compound_mean": random[:, 1].mean(), "random_compound_std": random[:, 1].std(),
+        "shuffles": len(random),
+    }  # fmt: skip
+    return {name: round(float(value), DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, definition: str) -> list[dict[str, Any]]:
+    """Return the fractions in train and in the split of the most frequent atoms and compounds of both together."""
+    result = []
+    names_of = {"atoms": weighing.atom_names, "compounds": weighing.compound_names}
+    for (kind, names), of_train, of_test in zip(names_of.items(), train, test, strict=True):
+        both = of_train / of_train.sum(), of_test / of_test.sum()
+        # Names are sorted, so that ties are by name.
+        first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[: min(SHOWN, np.count_nonzero(sum(both)))]
+        head = {"definition": definition, "split": side.split, "kind": kind, "names": [names[i] for i in first]}
+        of_train, of_test = (np.round(of[first], DECIMALS).tolist() for of in both)
+        result.append({**head, "train": of_train, "test": of_test})
+    return result
+
+
+def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
+    """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
+    occurrences = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
+    groups = occurrences.groupby(["adjective", "noun"], sort=False, observed=True)
+    distinct = groups.head(1)
+    # Samples of one occurrence each: the parts of each pair.
+    each = pair_samples(distinct.assign(image_id=range(len(distinct))), ranking, range(len(distinct)))
+    places, pairs = occurrences["row"].to_numpy(), groups.ngroup().to_numpy(np.int32)
+
+    def sums(samples: Bags) -> Totals:
+        times = np.bincount(samples.items, minlength=rows)[places]
+        of_pairs = np.bincount(pairs, times, len(distinct))
+        return Totals(of_pairs @ each.atoms, of_pairs @ each.compounds)
+
+    return lambda pool: Weighing(each.atom_names, each.compound_names, sums)
+
+
+def by_subgraphs(
+    texts: pd.Series, extractor: Extractor, settings: Subgraphs, processes: int, cache: str | Path, warnings: list[str]
+) -> Definition:
+    """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
+    place, names = pd.factorize(texts)
+    log.info("%d distinct texts: about %.1f GB of memory", len(names), (MEMORY + MEMORY_PER_TEXT * len(names)) / 1e9)
+    batches = [names[i : i + BATCH].tolist() for i in range(0, len(names), BATCH)]
+    with Cache(cache) as parses:
+        with Progress(len(names), "texts") as progress:
+            fill(extractor, parses, batches, processes, progress.add)
+        values_of = (value for batch in batches for value in values(extractor, parses, batch))
+        trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
+    subgraphs = find_subgraphs(Forest(trees), settings.nodes)
+    if subgraphs.skipped:
+        warnings.append(f"{subgraphs.skipped} texts have more than {LIMIT} subgraphs, which are skipped")
+
+    def of_forest(samples: Bags) -> Bags:
+        return Bags(samples.begins, place[samples.items])
+
+    def weigh(pool: Bags) -> Weighing:
+        weighing = subgraphs.weigh(of_forest(pool), settings.keep)
+        return replace(weighing, totals=lambda samples: weighing.totals(of_forest(samples)))
+
+    return weigh
+
+
+def measure_splits(
+    captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame,
+    prompts: pd.DataFrame, settings: DivergenceConfig, *, extractor: Extractor | None = None, processes: int = 1,
+    cache: str | Path = ":memory:", dataset: str = "", composition: str = "", seed: int = 0,
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Measure the atom and compound divergence of each test split from train.
+
+    A sample is an image with its captions (in test_swapped, its swapped captions). There are two definitions of atoms
+    and compounds: ``pairs`` and, finer, ``subgraphs`` of the dependency parse. Texts ``captions`` are all captions of a
+    split's images, ``prompts`` only those prompted for; of train always all captions. Random divisions of the same
+    images at the same sizes are measured too; in them, test images have as many of their own captions as in the split,
+    since fewer words alone increase a divergence.
+
+    Args:
+        captions, pairs, ranking, splits, swapped, prompts: tables of ``core.tables``.
+        extractor: parses texts for ``subgraphs``; None: pairs only.
+        processes: processes that parse at once; the result is the same.
+        cache: SQLite file of parses, from which a killed call resumes.
+        dataset, composition: their names seed the random divisions.
+
+    Returns:
+        The table DIVERGENCE, and the distributions of the most frequent atoms and compounds with all warnings.
+    """
+    where = f"{dataset}/{composition}"
+    # The rows of all texts: the captions sorted, then the swapped captions sorted.
+    captions = captions.sort_values(CAPTION, ignore_index=True)
+    swapped = swapped.sort_values(CAPTION, ignore_index=True)
+    captions["row"], swapped["row"] = np.arange(len(captions)), len(captions) + np.arange(len(swapped))
+    sides = list(test_sides(captions, splits, swapped, prompts))
+    train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
+    warnings: list[str] = []
+    rows: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
+
+    def measure(definition: str, weigh: Definition) -> None:
+        for side in sides:
+            name = f"{definition}, {side.split} ({side.texts})"
+            test = samples_of(side.captions)
+            whole_test = samples_of(captions[captions["image_id"].isin(side.captions["image_id"])])
+            weighing = weigh(join(train, test))
+            try:
+                of_train, of_test = map(weighing.totals, (train, test))
+                generator = rng(seed, "measure_splits", dataset, composition, definition, side.split, side.texts)
+                counts = np.diff(test.begins)
+                random = random_sides(weighing, join(train, whole_test), counts, settings.shuffles, generator)
+                row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
+            except UserError as error:
+                # A split without swaps, or without a word that counts.
+                warnings.append(f"{name}: {error}")
+                continue
+            rows.append(row)
+            if side.texts == "captions":
+                shown.extend(distributions(weighing, of_train, of_test, side, definition))
+            reached = row["atom_divergence"], row["compound_divergence"]
+            log.info("%s: %s: atom divergence %.3f, compound divergence %.3f", where, name, *reached)
+
+    changed, lost = swapped_occurrences(pairs, swapped)
+    if lost:
+        warnings.append(f"{lost} changes of swapped captions are of no pair that was found")
+    occurrences = pairs.merge(captions[[*CAPTION, "row"]], on=CAPTION)[["row", "adjective", "noun"]]
+    texts = pd.concat([captions["text"], swapped["swapped_text"]], ignore_index=True)
+    measure("pairs", by_pairs(pd.concat([occurrences, changed], ignore_index=True), ranking, len(texts)))
+    kept = None
+    if settings.subgraphs and extractor:
+        kept = settings.subgraphs.keep
+        measure("subgraphs", by_subgraphs(texts, extractor, settings.subgraphs, processes, cache, warnings))
+    for warning in warnings:
+        log.warning("warning: %s: %s", where, warning)
+    table = pd.DataFrame(rows) if rows else empty_table(DIVERGENCE)
+    return table, {"distributions": shown, "kept_compounds": kept, "warnings": warnings}

@@ -1,0 +1,70 @@
+"""The divergences that stage ``divergence`` measured, for tables and in words."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.tables import DIVERGENCE, TESTS
+from compclip.io import read_table
+from compclip.plot.labels import PART_NAMES
+
+# Measures of scores.parquet: the definition and the column of divergence.parquet.
+COLUMNS = {name: ("pairs", name) for name in ("atom_divergence", "compound_divergence")}
+COLUMNS["subgraph_divergence"] = ("subgraphs", "compound_divergence")
+# The figures of a composition, by the parts of train and of a test split that they show. Train and seen are alike by
+# their draw, and so are the most frequent subgraphs of all splits.
+FIGURES = {
+    f"{split}_{kind}_in_train": (split, kind)
+    for split in ("test_unseen", "test_swapped")
+    for kind in ("atoms", "compounds")
+}
+# Keysers et al. 2020.
+SYMBOLS = {"atoms": "D_A", "compounds": "D_C"}
+
+
+def read_divergences(place: Path) -> pd.DataFrame:
+    return read_table(place / "divergence.parquet", DIVERGENCE)
+
+
+def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str) -> Mapping[str, Any]:
+    """Return the row of one measurement; empty if it was not made."""
+    key = {"definition": definition, "split": split, "texts": texts}
+    rows = divergences[(divergences[[*key]] == pd.Series(key)).all(axis=1)]
+    return {} if rows.empty else rows.iloc[0].to_dict()
+
+
+def share(value: float) -> str:
+    """Return a divergence with three decimals."""
+    return "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+
+
+def random_share(row: Mapping[str, Any], kind: str) -> str:
+    """Return mean and standard deviation of random divisions; ``kind`` is ``atom`` or ``compound``."""
+    mean, deviation = row[f"random_{kind}_mean"], row[f"random_{kind}_std"]
+    return share(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
+
+
+def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, list[tuple[str, str] | None]]]:
+    """Return a line for each kind of part: its name and, by test split, the divergence and the random one or None."""
+    lines = []
+    for (definition, kind), name in PART_NAMES.items():
+        column = kind.removesuffix("s")
+        rows = [measured(divergences, definition, split, texts) for split in TESTS]
+        cells = [(share(r[f"{column}_divergence"]), random_share(r, column)) if r else None for r in rows]
+        if any(cells):
+            lines.append((f"{kind}: {name}", cells))
+    return lines
+
+
+def divergence_note(divergences: pd.DataFrame) -> str:
+    """Return what ``divergence_lines`` mean; an empty text if nothing was measured."""
+    if divergences.empty:
+        return ""
+    shuffles = int(divergences["shuffles"].iloc[0])
+    return (
+        "Divergence of train from what is prompted for, 0 (alike) to 1 (nothing in common): D_A of the atoms, D_C of"
+        " the compounds (Keysers et al. 2020); random: mean and standard deviation over"
+        f" {shuffles} random divisions of the same images at the same sizes, test's with as many captions."
+    )

@@ -1,0 +1,211 @@
+"""Samples as bags of atoms and compounds, and the JSON lines that they are read from (``measure.Measure``)."""
+
+import codecs
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from scipy import sparse
+
+from compclip.core.errors import UserError, require
+from compclip.core.progress import track
+from compclip.divergence.chernoff import Totals
+
+# Compounds with structure to keep.
+KEEP = 100_000
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples and their parts."""
+
+    atoms: sparse.csr_array  # samples × atoms, float64, counts
+    compounds: sparse.csr_array  # samples × compounds, float64, weights
+    atom_names: list[str]  # of the columns
+    compound_names: list[str]
+    ids: list[str | int | None] | None = None  # the user's; None if no sample has one
+
+    def __len__(self) -> int:
+        return self.atoms.shape[0]
+
+
+class Bags(NamedTuple):
+    """Samples of texts, by the numbers of these: those of sample i are ``items[begins[i] : begins[i + 1]]``."""
+
+    begins: np.ndarray  # int64, and the end
+    items: np.ndarray  # int64
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+    def take(self, rows: np.ndarray) -> "Bags":
+        sizes = np.diff(self.begins)[rows]
+        begins = np.concatenate(([0], np.cumsum(sizes)))
+        return Bags(begins, self.items[np.repeat(self.begins[rows] - begins[:-1], sizes) + np.arange(begins[-1])])
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """The names of atoms and compounds, and what sums their weights over samples."""
+
+    atom_names: Sequence[str]
+    compound_names: Sequence[str]
+    totals: Callable[[Bags], Totals]
+
+
+def collect(samples: Sequence[Sequence[int] | np.ndarray]) -> Bags:
+    begins = np.concatenate(([0], np.cumsum([len(sample) for sample in samples]))).astype(np.int64)
+    return Bags(begins, np.concatenate([np.empty(0, np.int64), *samples]).astype(np.int64))
+
+
+def join(one: Bags, other: Bags) -> Bags:
+    begins = np.concatenate((one.begins, one.begins[-1] + other.begins[1:]))
+    return Bags(begins, np.concatenate((one.items, other.items)))
+
+
+def count_matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Return a sparse matrix of how often each (row, column) is given, columns sorted."""
+    matrix = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+    matrix.sum_duplicates()
+    return matrix
+
+
+def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
+    """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
+    matrices, names = [], []
+    for bags in (atoms, compounds):
+        columns, distinct = pd.factorize(np.array([name for bag in bags for name in bag], object), sort=True)
+        rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
+        weights = np.array([weight for bag in bags for weight in bag.values()], float)
+        matrices.append(sparse.coo_array((weights, (rows, columns)), shape=(len(bags), len(distinct))).tocsr())
+        matrices[-1].sort_indices()
+        names.append(distinct.tolist())
+    return Samples(matrices[0], matrices[1], names[0], names[1])
+
+
+class Compound(BaseModel):
+    """A compound with structure: some of the sample's atoms, and edges that connect them."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str
+    atoms: list[int] = Field(min_length=1)
+    edges: list[tuple[int, int] | tuple[int, int, str]]
+
+
+class Sample(BaseModel):
+    """A line of a file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: str | int | None = None
+    atoms: list[str]
+    compounds: list[str | Compound]
+
+    @model_validator(mode="after")
+    def _check_places(self) -> Self:
+        for compound in self.compounds:
+            if isinstance(compound, Compound):
+                where, nodes, last = f"compound {compound.name!r}", set(compound.atoms), len(self.atoms) - 1
+                require(nodes <= set(range(last + 1)), where, f"expected indices from 0 to {last}")
+                inside = all(nodes.issuperset(edge[:2]) for edge in compound.edges)
+                require(inside, where, "an edge has an end outside the compound's atoms")
+        return self
+
+
+# An occurrence of a compound: its name, and its atoms and edges.
+Occurrence = tuple[str, frozenset[object]]
+
+
+def structure_weights(samples: Sequence[Sequence[Occurrence]]) -> list[dict[str, float]]:
+    """Return W(G,R) of each sample (Keysers et al. 2020, section 2.1), without those of 0.
+
+    It is the maximum over the occurrences g of G in R of one minus the maximum over the occurrences in R that strictly
+    contain g (of any compound G') of P(G'|G), the fraction of the samples with G in which an occurrence of G' contains
+    one of G. An occurrence within no other weighs 1.
+    """
+    having, both = Counter[str](), Counter[tuple[str, str]]()
+    around = []
+    for sample in track(samples, len(samples), "samples weighed"):
+        around.append([(name, {other for other, larger in sample if inside < larger}) for name, inside in sample])
+        having.update({name for name, _ in sample})
+        both.update({(name, other) for name, others in around[-1] for other in others})
+    weights = []
+    for occurrences in around:
+        best: dict[str, float] = defaultdict(float)
+        for name, others in occurrences:
+            explained = max((both[name, other] / having[name] for other in others), default=0.0)
+            best[name] = max(best[name], 1 - explained)
+        weights.append({name: weight for name, weight in best.items() if weight > 0})
+    return weights
+
+
+def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarray]]:
+    """Read the samples of all files, a line each; also returns the rows of each file.
+
+    Compounds with structure are weighed over all files together; of these, the ``keep`` heaviest are kept, ties by
+    name.
+    """
+    lines: list[Sample] = []
+    rows = []
+    for path in paths:
+        first = len(lines)
+        lines += read_lines(path)
+        rows.append(np.arange(first, len(lines)))
+    return make_samples(lines, keep), rows
+
+
+def make_samples(lines: Sequence[Sample | Mapping[str, Any]], keep: int = KEEP) -> Samples:
+    """Make samples from their atoms and compounds.
+
+    Args:
+        lines: a mapping for each sample, with ``atoms`` (names, as often as they occur), ``compounds`` (names, or
+            mappings with name, atoms and edges) and maybe ``id``.
+        keep: number of heaviest compounds with structure to keep, ties by name.
+
+    Raises:
+        UserError: a compound is a name in one sample and has structure in another.
+        ValidationError: a sample has other fields.
+    """
+    checked = [line if isinstance(line, Sample) else Sample.model_validate(line, strict=False) for line in lines]
+    strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
+    structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
+    structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
+    both = {name for bag in strings for name in bag} & {name for sample in structures for name, _ in sample}
+    fault = f"compound {min(both, default='')!r} is a string in one line and has structure in another"
+    require(not both, "samples", fault)
+    weights, total = structure_weights(structures), Counter[str]()
+    for of_sample in weights:
+        total.update(of_sample)
+    # Sums of equal weights can differ in the last digits.
+    heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:keep])
+    kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
+    bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
+    samples = from_bags([Counter(line.atoms) for line in checked], bags)
+    ids = [line.id for line in checked]
+    return replace(samples, ids=None if set(ids) <= {None} else ids)
+
+
+def read_lines(path: Path) -> list[Sample]:
+    lines, numbers = [], dict[str | int, int]()
+    with path.open("rb") as file:
+        for number, line in enumerate(track(file, None, "samples"), 1):
+            where = f"{path}: line {number}"
+            try:
+                sample = Sample.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
+            except ValidationError as error:
+                # The last one is of the object where a text or an object is expected.
+                fault = error.errors()[-1]
+                raise UserError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+            except UserError as error:
+                raise UserError(f"{where}: {error}") from None
+            if sample.id is not None:
+                before = numbers.setdefault(sample.id, number)
+                require(before == number, where, f"duplicate id {sample.id!r}, also in line {before}", "remove one")
+            lines.append(sample)
+    return lines

@@ -1,0 +1,214 @@
+"""Find the compounds of dependency trees (Keysers et al. 2020, section 2.1 and appendix L.4).
+
+A compound is a connected part of a tree, identified by its words and relations regardless of the order of children: 2
+to ``nodes`` words of which none has more than ``branching`` children inside it, and downward paths of any length.
+
+The weight of a compound G in a sample R is W(G,R) = max over its occurrences g in R of 1 - max over G' around g of
+P(G'|G). A compound's name determines its structure, so P(G'|G) = samples(G') / samples(G). This falls as G' grows, and
+between two nested compounds there is one of every size in between; so those one node larger suffice.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numba import njit
+
+from compclip.core.log import log
+from compclip.core.progress import Progress
+from compclip.divergence.chernoff import Totals
+from compclip.divergence.enumeration import Parts, list_parts
+from compclip.divergence.samples import Bags, Weighing
+from compclip.pairs.tree import Tree
+
+# Most compounds of a text; captions have hundreds.
+LIMIT = 65_535
+# A label that needs no quotes in a name.
+PLAIN = re.compile(r"[^\s():\"]+")
+
+
+@njit(cache=True)
+def _count(sample_begins, texts, begins, compounds, n):
+    """Return the number of samples with each of ``n`` compounds."""
+    latest, number = np.full(n, -1, np.int32), np.zeros(n, np.int32)
+    for r in range(len(sample_begins) - 1):
+        for t in texts[sample_begins[r] : sample_begins[r + 1]]:
+            for c in compounds[begins[t] : begins[t + 1]]:
+                if latest[c] != r:
+                    latest[c] = r
+                    number[c] += 1
+    return number
+
+
+@njit(cache=True)
+def _around(values, inner, inner_counts):
+    """Return for each occurrence the largest of ``values`` among those one node larger that contain it, or 0."""
+    largest, at = np.zeros_like(values), 0
+    for o in range(len(values)):
+        for inside in inner[at : at + inner_counts[o]]:
+            largest[inside] = max(largest[inside], values[o])
+        at += inner_counts[o]
+    return largest
+
+
+@njit(cache=True)
+def _sum(sample_begins, texts, begins, compounds, excess, n):
+    """Return the sums over samples R of samples(G) W(G,R), the maximum over the occurrences in R, of ``n`` compounds.
+
+    ``latest`` holds the last sample of each compound and the maximum in it, in one number that is read at once.
+    """
+    latest, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for r in range(len(sample_begins) - 1):
+        sample = (r + 1) << 32
+        for t in texts[sample_begins[r] : sample_begins[r + 1]]:
+            for o in range(begins[t], begins[t + 1]):
+                before, now = max(sample, latest[compounds[o]]), sample + excess[o]
+                if now > before:
+                    latest[compounds[o]] = now
+                    total[compounds[o]] += now - before
+    return total
+
+
+class Forest:
+    """The dependency trees of texts as flat arrays; a text without words has an empty tree."""
+
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        self.offsets = np.cumsum([0, *(len(tree.heads) for tree in trees)])
+        self.heads = np.array([head for tree in trees for head in tree.heads], np.int32)
+        self.label_names, self.labels, self._label_hashes = _encode([tree.labels for tree in trees])
+        self.relation_names, self.relations, self._relation_hashes = _encode([tree.relations for tree in trees])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def nodes(self, text: int) -> slice:
+        return slice(self.offsets[text], self.offsets[text + 1])
+
+    def parts(self, text: int, branching: int, room: np.ndarray) -> tuple[Parts, bool]:
+        nodes = self.nodes(text)
+        labels, relations = self._label_hashes[self.labels[nodes]], self._relation_hashes[self.relations[nodes]]
+        return list_parts(self.heads[nodes], labels, relations, branching, room)
+
+
+def _encode(words: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the distinct words, sorted; the position there of each; and the words' 64-bit hashes."""
+    names = sorted({word for of_text in words for word in of_text})
+    position = {name: k for k, name in enumerate(names)}
+    hashes = [int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") for name in names]
+    codes = np.array([position[word] for of_text in words for word in of_text], np.int32)
+    return names, codes, np.array(hashes, np.uint64)
+
+
+@dataclass(frozen=True)
+class Subgraphs:
+    """The occurrences of compounds in a forest: all texts are searched once, then any samples can be weighed."""
+
+    forest: Forest
+    branching: int
+    room: np.ndarray
+    begins: np.ndarray  # where each text's occurrences begin, and the end
+    compounds: np.ndarray  # of each occurrence, its compound's number
+    first: np.ndarray  # the first occurrence of each compound
+    inner: np.ndarray  # of each occurrence, those inside it that are one node smaller
+    inner_counts: np.ndarray  # how many these are
+    skipped: int  # number of texts that have more than ``LIMIT``
+    _names: dict[int, str] = field(default_factory=dict, repr=False)
+
+    def names(self, compounds: np.ndarray) -> list[str]:
+        """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted; words with signs are quoted."""
+        unnamed = np.array(sorted({int(c) for c in compounds} - self._names.keys()), dtype=np.int64)
+        texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
+        by_text = np.argsort(texts, kind="stable")
+        for rows in np.split(by_text, np.flatnonzero(np.diff(texts[by_text])) + 1) if len(unnamed) else []:
+            self._name(int(texts[rows[0]]), unnamed[rows].tolist())
+        return [self._names[int(c)] for c in compounds]
+
+    def _name(self, text: int, compounds: Sequence[int]) -> None:
+        parts, _ = self.forest.parts(text, self.branching, self.room)
+        nodes = self.forest.nodes(text)
+        labels, relations = self.forest.labels[nodes][parts.order], self.forest.relations[nodes][parts.order]
+        for compound in compounds:
+            o = self.first[compound] - self.begins[text]
+            if o < len(parts.sets):
+                members = [v for v in parts.sets[o].tolist() if v >= 0]
+            else:
+                v, _, size = parts.paths[o - len(parts.sets)].tolist()
+                members = [v]
+                while len(members) < size:
+                    members.insert(0, int(parts.parents[members[0]]))
+            children: dict[int, list[str]] = {v: [] for v in members}
+            for v in reversed(members):
+                name = self.forest.label_names[labels[v]]
+                if not PLAIN.fullmatch(name):
+                    name = json.dumps(name, ensure_ascii=False)
+                if children[v]:
+                    name += f"({' '.join(sorted(children[v]))})"
+                if v == members[0]:
+                    self._names[compound] = name
+                else:
+                    children[parts.parents[v]].append(f"{self.forest.relation_names[relations[v]]}:{name}")
+
+    def weigh(self, pool: Bags, keep: int) -> Weighing:
+        """Determine P(G'|G) and the ``keep`` heaviest compounds from ``pool``, samples of texts of the forest."""
+        number = _count(*pool, self.begins, self.compounds, len(self.first))
+        having = number[self.compounds]
+        excess = having - _around(having, self.inner, self.inner_counts)
+        total = _sum(*pool, self.begins, self.compounds, excess, len(self.first))
+        kept = self._heaviest(np.divide(total, number, out=np.zeros(len(total)), where=number > 0), keep)
+        names = self.names(kept)
+        order = sorted(range(len(kept)), key=names.__getitem__)
+        kept = kept[order]
+        column = np.full(len(self.first), -1, np.int32)
+        column[kept] = np.arange(len(kept))
+        columns = column[self.compounds]
+        counts = (columns >= 0) & (excess > 0)
+        begins = np.concatenate(([0], np.cumsum(counts)))[self.begins]
+        columns, excess = columns[counts], excess[counts]
+
+        def totals(samples: Bags) -> Totals:
+            times = np.bincount(samples.items, minlength=len(self.forest))
+            words = np.repeat(times, np.diff(self.forest.offsets))
+            labels = np.bincount(self.forest.labels, words, len(self.forest.label_names))
+            return Totals(labels, _sum(*samples, begins, columns, excess, len(kept)) / number[kept])
+
+        return Weighing(self.forest.label_names, [names[k] for k in order], totals)
+
+    def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
+        """Return the ``keep`` compounds of largest weights above zero, ties by name."""
+        heavy = np.flatnonzero(weights)
+        least = np.partition(weights[heavy], -keep)[-keep] if len(heavy) > keep else 0
+        tied = np.flatnonzero(weights == least) if least else heavy[:0]
+        names = self.names(tied)
+        order = sorted(range(len(tied)), key=names.__getitem__)
+        above = heavy[weights[heavy] > least]
+        return np.concatenate((above, tied[order[: keep - len(above)]]))
+
+
+def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgraphs:
+    """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all downward paths.
+
+    Compounds are identified by 64-bit hashes of words and relations: among ten million, two share one with probability
+    3e-6. Texts with more than ``LIMIT`` occurrences are skipped, and counted.
+    """
+    room, skipped, begin = np.empty((LIMIT + 1, nodes), np.int64), 0, 0
+    codes, inner, inner_counts = [np.empty(0, np.uint64)], [np.empty(0, np.int32)], [np.empty(0, np.uint8)]
+    with Progress(len(forest), "texts") as progress:
+        for text in range(len(forest)):
+            parts, too_many = forest.parts(text, branching, room)
+            codes.append(parts.codes)
+            inner.append(parts.inner + np.int32(begin))
+            inner_counts.append(parts.inner_counts)
+            begin += len(parts.codes)
+            skipped += too_many
+            progress.add(1)
+    begins = np.cumsum([len(of_text) for of_text in codes])
+    compounds = pd.factorize(np.concatenate(codes))[0].astype(np.int32)
+    # Compounds are numbered in the order of their first occurrences.
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(compounds), prepend=-1))
+    log.info("%d occurrences of %d compounds in %d texts", begin, len(first), len(forest))
+    within = np.concatenate(inner), np.concatenate(inner_counts)
+    return Subgraphs(forest, branching, room, begins, compounds, first, *within, skipped)

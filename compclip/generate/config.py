@@ -1,0 +1,68 @@
+"""The config's ``generate``."""
+
+import json
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from compclip.core import plugins
+from compclip.core.section import COMPOSITION_FIELD, NAME, Section
+
+KINDS = "compclip.generate.generators"
+
+
+class Generator(Section):
+    """A name, or ``{name, kind, ...}`` with the settings of its kind beside them."""
+
+    name: str = Field(pattern=NAME)
+    kind: str = Field(description="a file in compclip/generate/generators; default: the name")
+    options: dict[str, Any] = Field(default_factory=dict, description="the settings of the kind")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value, "kind": value}
+        if isinstance(value, dict):
+            own = {key: value[key] for key in ("name", "kind", "options") if key in value}
+            own = {"kind": own.get("name"), "options": {}, **own}
+            if isinstance(own["options"], dict):
+                own["options"] = own["options"] | {key: value[key] for key in value if key not in own}
+            return own
+        return value
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        if self.kind not in plugins.available(KINDS):
+            raise ValueError(f"unknown generator {self.kind!r}; allowed: {', '.join(plugins.available(KINDS))}")
+        settings = plugins.load(KINDS, self.kind).Settings
+        try:
+            settings.model_validate(self.options)
+        except ValidationError as error:
+            key, message = ".".join(map(str, error.errors()[0]["loc"])), error.errors()[0]["msg"]
+            allowed = ", ".join(["name", "kind", *settings.model_fields])
+            raise ValueError(f"generator {self.name!r}: {key}: {message}; allowed keys: {allowed}") from error
+        return self
+
+    def settings(self, composition: str) -> Any:
+        """Return the checked settings of the kind for a composition, whose name replaces {composition} in texts."""
+        name = json.dumps(composition)[1:-1]
+        options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
+        return plugins.load(KINDS, self.kind).Settings.model_validate(options)
+
+
+class GenerateConfig(Section):
+    """The images to be judged."""
+
+    generators: list[Generator] = Field(
+        default_factory=lambda: [Generator(name="photographs", kind="photographs")],
+        description="none: only the captions are split",
+    )
+
+    @field_validator("generators")
+    @classmethod
+    def _distinct(cls, generators: list[Generator]) -> list[Generator]:
+        names = [generator.name for generator in generators]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"duplicate generator {repeated[0]!r}; give each a different name")
+        return generators

@@ -1,0 +1,56 @@
+"""Run one generator over the prompts: an image for each. Missing and unreadable images are counted and named."""
+
+from typing import Any
+
+import pandas as pd
+
+from compclip.core import plugins
+from compclip.core.errors import require
+from compclip.core.fingerprint import check_unchanged
+from compclip.core.log import log
+from compclip.generate.config import KINDS, Generator
+from compclip.generate.generator import KEYS, Context, Generated, serves
+
+NAMES_LISTED = 20
+
+
+def summarize(manifest: pd.DataFrame) -> dict[str, Any]:
+    """Count images by split and status, and name the first that are missing or unreadable."""
+    result: dict[str, Any] = {"prompts": len(manifest), "splits": {}}
+    for split, rows in manifest.groupby("split", sort=False):
+        counts = rows["status"].value_counts()
+        result["splits"][split] = {name: int(counts.get(name, 0)) for name in ("ok", "missing", "unreadable")}
+    for status in ("missing", "unreadable"):
+        rows = manifest[manifest["status"] == status]
+        names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(NAMES_LISTED).itertuples()]
+        result[status] = {"count": len(rows), "names": names}
+        if names:
+            log.warning("%d of %d images are %s, first: %s", len(rows), len(manifest), status, names[0])
+    return result
+
+
+def generate_images(generator: Generator, prompts: pd.DataFrame, context: Context, contents: str = "") -> Generated:
+    """Run one generator over the prompts.
+
+    Args:
+        generator: its name, kind and settings.
+        prompts: columns of ``tables.PROMPTS``; those of splits that the kind does not serve are skipped.
+        context: what the kind reads, and the folder of the images.
+        contents: fingerprint of the user's files that the kind reads, which must not change meanwhile.
+
+    Returns:
+        The manifest, in the order of the prompts; the scenes of a kind that knows what it drew; the summary.
+    """
+    kind, settings = plugins.load(KINDS, generator.kind), generator.settings(context.composition)
+    prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)
+    where, served = f"generator {generator.name}", ", ".join(serves(kind))
+    require(len(prompts), where, f"no prompt of the splits that it serves ({served})", "remove it")
+    log.info("%s: %d prompts of %s", where, len(prompts), served)
+    generated = kind.generate(settings, prompts, context)
+    if contents:
+        check_unchanged(contents, kind.fingerprint(settings, context.cache), where)
+    manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
+    made = int((manifest["status"] == "ok").sum())
+    require(made, where, f"no image for any of {len(prompts)} prompts", "check its source of images")
+    log.info("%s: %d images", where, made)
+    return Generated(manifest, generated.scenes, {"kind": generator.kind, **summarize(manifest), **generated.summary})

@@ -1,0 +1,48 @@
+"""Sketches of known skill: draw the pairs of train, and something known instead of any other pair."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pandas as pd
+
+from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
+from compclip.generate import sketching
+from compclip.generate.generator import Context, Generated, Settings
+
+ABOUT = "draws the pairs of train, and something known instead of any other pair"
+TABLES = (*sketching.TABLES, "pairs")
+SCENES = True
+
+
+def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
+    """Return for each attribute its most frequent value in ``known`` (adjective, noun); ties by name."""
+    best: dict[str, str] = {}
+    for attribute, values in ATTRIBUTES.items():
+        noun = attribute.partition(":")[0]
+        counts = {value: known.get((value, noun), 0) for value in values}
+        if any(counts.values()):
+            best[attribute] = min(counts, key=lambda value: (-counts[value], value))
+    return best
+
+
+def paint(
+    stated: Sequence[sketching.Statement],
+    start: Scene,
+    dice: Dice,
+    *,
+    known: Mapping[tuple[str, str], int],
+    favorite: Mapping[str, str],
+) -> Scene:
+    """Return ``start`` with what is stated, and the attribute's favorite instead of an unknown pair."""
+    scene = dict(start)
+    for s in stated:
+        if known.get((s.value, s.part), 0):
+            scene[s.attribute] = s.value
+        elif s.attribute in favorite:
+            scene[s.attribute] = favorite[s.attribute]
+    return scene
+
+
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+    known = sketching.train_pairs(context)
+    return sketching.draw_prompts(prompts, context, partial(paint, known=known, favorite=favorites(known)))

@@ -1,0 +1,14 @@
+"""The real images of test_seen and test_unseen: an upper bound for generators."""
+
+import pandas as pd
+
+from compclip.generate.generator import Context, Generated, Settings, manifest
+
+ABOUT = "the real images of the captions"
+SPLITS = ("test_seen", "test_unseen")
+
+
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+    """Give each prompt the path of its own image; nothing is copied."""
+    paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
+    return Generated(manifest(prompts, prompts["image_id"].map(paths)))

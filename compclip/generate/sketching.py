@@ -1,0 +1,120 @@
+"""Shared by the generators of sketches: the statements of a prompt, the bird to start from, the drawing.
+
+For one image_id, caption_id and draw, all generators start from the same bird of train in the same pose. They differ
+only in what they make of the prompt, so that their scores can be compared in pairs.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from compclip.core import seeds
+from compclip.core.log import log
+from compclip.core.progress import track
+from compclip.dataset.sketch.draw import draw_pose, paint, png
+from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
+from compclip.generate.generator import KEYS, Context, Generated, manifest
+
+TABLES = ("images", "splits", "swapped", "scenes", "facts")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a prompt says of a part."""
+
+    part: str
+    kind: str
+    value: str
+
+    @property
+    def attribute(self) -> str:
+        return f"{self.part}:{self.kind}"
+
+    @property
+    def drawable(self) -> bool:
+        return can_have(self.attribute, self.value)
+
+
+# Takes the drawable statements of a prompt, the bird to start from and random numbers; returns the bird to draw.
+Painter = Callable[[Sequence[Statement], Scene, Dice], Scene]
+
+
+def can_have(attribute: str, value: str) -> bool:
+    """Return whether the value can be drawn: a curved eye cannot."""
+    return value in ATTRIBUTES.get(attribute, ())
+
+
+def prompt_statements(
+    prompts: pd.DataFrame, facts: pd.DataFrame, swapped: pd.DataFrame, composition: str
+) -> list[list[Statement]]:
+    """Return the statements of each prompt, in the order of its text.
+
+    A swapped prompt states the facts of its caption, with the adjective at each change's ``start`` replaced.
+    """
+    stated: dict[tuple[str, int], list[tuple[str, str, str, int]]] = defaultdict(list)
+    columns = ["image_id", "caption_id", "part", "kind", "value", "start"]
+    asked = facts.loc[facts["image_id"].isin(prompts["image_id"]), columns]
+    for image_id, caption_id, *fact in asked.astype(object).itertuples(index=False, name=None):
+        stated[image_id, caption_id].append(tuple(fact))
+    changes = {
+        (image_id, caption_id): {int(c["start"]): c["new_adj"] for c in changed}
+        for image_id, caption_id, changed in zip(swapped.image_id, swapped.caption_id, swapped.changes, strict=True)
+    }
+    result = []
+    for image_id, caption_id, split in zip(prompts.image_id, prompts.caption_id, prompts.split, strict=True):
+        new = changes.get((image_id, caption_id), {}) if split == "test_swapped" else {}
+        row = [
+            Statement(part, composition, new[start]) if start in new else Statement(part, kind, value)
+            for part, kind, value, start in stated[image_id, caption_id]
+        ]
+        result.append(row)
+    return result
+
+
+def _train(context: Context) -> pd.Series:
+    splits = context.tables["splits"]
+    return splits.image_id[splits.split == "train"]
+
+
+def train_birds(context: Context) -> list[Scene]:
+    """Return the scenes of the images of train, in the order of their ids."""
+    scenes = context.tables["scenes"]
+    rows = scenes[scenes.image_id.isin(_train(context))].sort_values("image_id")[list(ATTRIBUTES)]
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+
+
+def train_pairs(context: Context) -> Counter[tuple[str, str]]:
+    """Count each (adjective, noun) in the captions of train, none of which is held out."""
+    pairs = context.tables["pairs"]
+    pairs = pairs[pairs.image_id.isin(_train(context))]
+    return Counter(zip(pairs.adjective, pairs.noun, strict=True))
+
+
+def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> Generated:
+    """Draw each prompt with ``painter`` into ``context.folder``, in the size of the data set's images."""
+    tables, size = context.tables, int(context.tables["images"].width.max())
+    statements = prompt_statements(prompts, tables["facts"], tables["swapped"], context.composition)
+    birds = train_birds(context)
+    undrawable: Counter[str] = Counter()
+    scenes = []
+    for stated, row in zip(statements, track(prompts.itertuples(), len(prompts), "drawings"), strict=True):
+        keys = (row.image_id, int(row.caption_id), int(row.draw))
+        dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
+        start, pose = dice.pick(birds), draw_pose(dice)
+        undrawable.update(f"{s.value}_{s.part}" for s in stated if not s.drawable)
+        chance = Dice(seeds.rng(context.seed, "sketch", "painter", *keys))
+        scene = painter([s for s in stated if s.drawable], start, chance)
+        file = context.folder / row.file_name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(png(paint(scene, pose, size)))
+        scenes.append(scene)
+    if undrawable:
+        log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())
+    drawn = pd.DataFrame(scenes, columns=list(ATTRIBUTES))
+    return Generated(
+        manifest(prompts, [f"{context.place}/{name}" for name in prompts.file_name]),
+        pd.concat([prompts[KEYS].reset_index(drop=True), drawn], axis=1),
+        {"undrawable": dict(undrawable.most_common())},
+    )

@@ -1,0 +1,89 @@
+"""Summarize the answers, the agreement of the workers, and the correlation of the scores with the answers.
+
+The answers of workers who miss too many tasks with a known answer are excluded and counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.log import log
+from compclip.core.seeds import rng
+from compclip.human.correlation import Scores, correlations
+from compclip.human.opinions import TIE, majorities, preferences, screen, worker_counts
+from compclip.human.tasks import KINDS, PROMPT
+from compclip.stats.agreement import agreement
+
+
+def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
+    """Return counts, majorities, agreement and times of one kind.
+
+    ``rows`` are as from ``majorities``; ``opinions`` are those of kept workers, checks included.
+    """
+    majority_counts = rows["majority"].value_counts()
+    ones = np.round(rows["share"].fillna(0) * rows["answers"]).to_numpy(int)
+    answers = np.stack([ones, rows["answers"].to_numpy(int) - ones], axis=1)
+    return {
+        "tasks": len(rows),
+        "answered": int((rows["answers"] > 0).sum()),
+        "answers": int(rows["answers"].sum()),
+        "majorities": {str(name): int(n) for name, n in sorted(majority_counts.items()) if name != TIE},
+        "ties": int(majority_counts.get(TIE, 0)),
+        "agreement": agreement(answers, rows["image_id"].to_numpy(), resamples, rng(seed, "agreement", kind)),
+        "seconds_mean": opinions["seconds"].mean(),
+        "seconds_median": opinions["seconds"].median(),
+    }
+
+
+def analyze(
+    tasks: pd.DataFrame,
+    answers: Sequence[Path],
+    scores: Mapping[str, Scores],
+    *,
+    keep: float = 0.75,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Summarize the answers to a study.
+
+    Args:
+        tasks: as from ``read_tasks``.
+        answers: CSV files, as in ``answers``.
+        scores: scores of the images by name, such as from ``run_scores`` and ``other_scores``.
+        keep: fraction of a worker's gold tasks that must be right for the answers to count.
+        resamples: resamples of the 95 % intervals, over images.
+        seed: seed of every random choice.
+
+    Returns:
+        Counts, agreement, preferences and correlations; and the tables tasks, workers, preferences and correlations.
+    """
+    kept, workers, records = screen(tasks, answers, keep)
+    given = int(workers["answers"].sum())
+    counted = majorities(kept, tasks)
+    preferred = preferences(kept, resamples, seed)
+    correlated = correlations(counted, scores, resamples, seed)
+    kinds = {
+        kind: kind_summary(kind, counted[counted["kind"] == kind], kept[kept["kind"] == kind], resamples, seed)
+        for kind in KINDS
+        if (counted["kind"] == kind).any()
+    }
+    for kind, of_kind in kinds.items():
+        alpha, counts = of_kind["agreement"]["alpha"], (of_kind["answers"], of_kind["answered"], of_kind["tasks"])
+        agreed = "undefined" if alpha is None else f"{alpha:.2f}"
+        log.info("%s: %d answers to %d of %d tasks, %d ties, alpha %s", kind, *counts, of_kind["ties"], agreed)
+    summary = {
+        "seed": seed, "records": records, "answers": given,
+        "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": given - len(kept)},
+        "kinds": kinds,
+        "preferences": preferred.to_dict("records"),
+        "correlations": correlated.to_dict("records"),
+    }  # fmt: skip
+    return summary, {
+        "tasks": counted[["task_id", "kind", *PROMPT, "a", "b", "answers", "share", "majority"]],
+        "workers": workers,
+        "preferences": preferred,
+        "correlations": correlated,
+    }

@@ -1,0 +1,76 @@
+"""People's answers: CSV files with a row for each answer, as Label Studio exports them and as any tool can write them.
+
+The columns are ``task_id``; ``annotator``, any name of the worker; ``choice``, the answer; and optionally
+``lead_time``, in seconds. Other columns are ignored.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import UserError, one_line, require
+from compclip.human.tasks import ALL_KINDS
+
+WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")
+COLUMNS = {"task_id": "task_id", "annotator": "worker", "choice": "answer", "lead_time": "seconds"}
+MAX_SECONDS = 86_400  # beyond a day the task was left open
+
+
+def read_answers(path: Path) -> pd.DataFrame:
+    """Return texts in the columns task_id, worker, answer and seconds (NaN if unknown), and where each row is."""
+    try:
+        table = pd.read_csv(path, usecols=lambda name: name in COLUMNS, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not a readable CSV file ({one_line(error)}); export the answers as CSV") from error
+    missing = [name for name in COLUMNS if name not in table and name != "lead_time"]
+    require(not missing, path, f"no column {', '.join(missing)}", "export the answers of one project as CSV")
+    table = table.rename(columns=COLUMNS).assign(where=[f"{path}: row {row}" for row in range(1, len(table) + 1)])
+    return table.assign(seconds=[_seconds(text) for text in table.get("seconds", [""] * len(table))])
+
+
+def _seconds(text: str) -> float:
+    """Return NaN for an empty cell, and -1, which ``fault`` refuses, for what is not a number."""
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return -1.0
+
+
+def fault(answer: str, worker: str, seconds: float, kind: str) -> str | None:
+    """Return what is wrong with an answer to a task of this kind, or None."""
+    allowed = ALL_KINDS[kind].answers
+    if not WORKER.fullmatch(worker):
+        return "annotator: expected 1 to 64 letters, digits, _ . @ + or -"
+    if answer not in allowed:
+        return f"choice: expected {' or '.join(allowed)}"
+    if seconds < 0 or seconds > MAX_SECONDS:
+        return f"lead_time: expected a number from 0 to {MAX_SECONDS}"
+    return None
+
+
+def collect(files: Sequence[Path], kinds: Mapping[str, str]) -> tuple[pd.DataFrame, Counter[str], list[str]]:
+    """Read files of answers and keep the first answer of each worker to each task.
+
+    ``kinds`` has the kind of each task_id; answers to other tasks are skipped.
+
+    Returns:
+        The answers (task_id, worker, answer, seconds), sorted by worker and task; counts of all records and of those
+        that were skipped, by reason; and what is wrong with each record that has a fault.
+    """
+    table = pd.concat([read_answers(path) for path in files], ignore_index=True)
+    counts = Counter({"records": len(table), "of other tasks": int((~table["task_id"].isin(kinds)).sum())})
+    table = table[table["task_id"].isin(kinds)]
+    faults = [fault(row.answer, row.worker, row.seconds, kinds[row.task_id]) for row in table.itertuples()]
+    problems = [f"{where}: {reason}" for where, reason in zip(table["where"], faults, strict=True) if reason]
+    table = table[np.array([reason is None for reason in faults], bool)]
+    first = table.groupby(["worker", "task_id"])["answer"].transform("first")
+    again = table.duplicated(["worker", "task_id"])
+    counts["wrong"] = len(problems)
+    counts["twice"] = int((again & (table["answer"] == first)).sum())
+    counts["contradicts another"] = int((table["answer"] != first).sum())
+    answers = table[~again].sort_values(["worker", "task_id"], ignore_index=True)
+    return answers[list(COLUMNS.values())], +counts, problems

@@ -1,0 +1,50 @@
+"""The config's ``human``."""
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from compclip.core.section import NAME, NAME_RULE, Section
+
+
+class Sampling(Section):
+    """Which tasks are sampled from a scored run, and how many of each kind, without checks."""
+
+    splits: list[Literal["test_seen", "test_unseen", "test_swapped"]] = Field(
+        ["test_seen", "test_unseen", "test_swapped"], min_length=1, description="published: test_seen, test_swapped"
+    )
+    perceptual: int = Field(120, ge=0, description="number of tasks: which of two images of a prompt looks more real?")
+    match: int = Field(120, ge=0, description="number of tasks: does the image show what its caption says?")
+    caption: int = Field(120, ge=0, description="number of tasks: which of two captions fits the image?")
+
+
+class Study(Section):
+    """What participants are told, and whose answers count."""
+
+    consent: str | None = Field(
+        None, min_length=1, description="text above each task: the study, withdrawal, whom to ask; null: none"
+    )
+    keep: float = Field(
+        0.75, ge=0, le=1, description="fraction of a worker's gold tasks that must be right for the answers to count"
+    )
+    answers: list[str] = Field([], description="CSV files of answers, such as Label Studio's exports")
+
+
+class HumanConfig(Sampling, Study):
+    """What do people say? Without this section, no study is run."""
+
+    generators: list[str] | None = Field(None, min_length=1, description="whose images are shown; null: all")
+    scores: dict[str, str] = Field(
+        {},
+        description="other scores to compare with people's answers, by name: a CSV, JSON lines or Parquet file with "
+        "generator, split, image_id, caption_id, score and, if an image has several draws, draw",
+    )
+
+    @field_validator("scores")
+    @classmethod
+    def _named(cls, scores: dict[str, str]) -> dict[str, str]:
+        for name in scores:
+            if not re.fullmatch(NAME, name):
+                raise ValueError(f"score {name!r}: a name has {NAME_RULE}; rename it")
+        return scores

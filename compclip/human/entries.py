@@ -1,0 +1,87 @@
+"""The scored images that people can be asked about, each with the caption that it is compared with."""
+
+from collections import Counter
+
+import pandas as pd
+
+from compclip.core.seeds import rng
+from compclip.human.tasks import PROMPT
+from compclip.split.swap_adjectives import Candidate, apply
+from compclip.split.wording import Mention
+
+# A held-out pair in a caption, and the same caption with one wrong adjective.
+TRIAL = ["image_id", "caption_id", "adjective", "noun", "wrong", "text", "wrong_text"]
+Others = dict[tuple[str, str, int], str]  # other captions by split, image_id and caption_id
+
+
+def make_trials(
+    captions: pd.DataFrame, pairs: pd.DataFrame, heldout: set[str], adjectives: list[str], seed: int
+) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return a trial (``TRIAL``) for each caption and held-out pair in it, and the number of skipped pairs by reason.
+
+    ``captions`` and ``pairs`` are of the images to ask about; ``adjectives`` (canonical) may be the wrong one.
+    """
+    texts = captions.set_index(["image_id", "caption_id"])["text"]
+    adjectives_of = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
+    # An adjective that several nouns share cannot be replaced for one of them alone.
+    nouns = pairs.groupby(["image_id", "caption_id", "adjective_start"])["noun_start"].transform("nunique")
+    pairs = pairs.assign(plain=~pairs["relation"].isin(["shared", "disputed"]) & (nouns == 1))
+    held = pairs[(pairs["adjective"] + "_" + pairs["noun"]).isin(heldout)]
+    rows, skipped = [], Counter[str]()
+    for (image, caption, adjective, noun), mentions in held.groupby(["image_id", "caption_id", "adjective", "noun"]):
+        candidates = [other for other in adjectives if other not in adjectives_of[image, noun]]
+        if not mentions["plain"].all():
+            skipped["shared or disputed"] += 1
+        elif not candidates:
+            skipped["no wrong adjective is left"] += 1
+        else:
+            wrong = str(rng(seed, "adjective_choice", image, int(caption), adjective, noun).choice(candidates))
+            columns = ["adjective_start", "adjective_end", "noun_start", "noun_end", "relation"]
+            places = [
+                Mention(adjective, noun, int(start), int(end), int(noun_start), int(noun_end), relation)
+                for start, end, noun_start, noun_end, relation in mentions.drop_duplicates(columns[0])[columns].values
+            ]
+            text = texts[image, caption]
+            changed, _ = apply(text, [Candidate(noun, wrong, tuple(places))])
+            rows.append((image, caption, adjective, noun, wrong, text, changed))
+    return pd.DataFrame(rows, columns=TRIAL), skipped
+
+
+def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame) -> Others:
+    """Return the caption that each prompt is compared with, which differs in adjectives only.
+
+    For a seen caption it is its swap, for a swapped caption its original, and for an unseen caption that of ``trials``.
+    """
+    others: Others = {}
+    for row in swapped.itertuples():
+        others["test_seen", row.image_id, row.caption_id] = row.swapped_text
+        others["test_swapped", row.image_id, row.caption_id] = row.text
+    unseen = prompts.loc[prompts["split"] == "test_unseen", ["image_id", "caption_id", "pair"]].drop_duplicates()
+    of_pairs = trials.assign(pair=trials["adjective"] + "_" + trials["noun"])
+    for row in unseen.merge(of_pairs, on=["image_id", "caption_id", "pair"]).itertuples():
+        others["test_unseen", row.image_id, row.caption_id] = row.wrong_text
+    return others
+
+
+def entries_of(
+    prompts: pd.DataFrame, manifests: pd.DataFrame, scores: pd.DataFrame, others: Others
+) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return a row for each scored image, and counts of the others by reason.
+
+    ``manifests`` and ``scores`` also have generator, and ``scores`` split. Columns are generator, ``PROMPT``, text,
+    pair, other (None without another caption) and path.
+    """
+    made = manifests[manifests["status"] == "ok"]
+    entries = made.merge(scores[["generator", *PROMPT]], on=["generator", *PROMPT])
+    skipped = Counter({"no image": len(manifests) - len(made), "not scored": len(made) - len(entries)})
+    entries = entries.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT)
+    entries["other"] = [
+        others.get((s, i, int(c))) for s, i, c in entries[["split", "image_id", "caption_id"]].itertuples(index=False)
+    ]
+    seen = entries["split"] == "test_seen"
+    unswapped = seen & entries["other"].isna()
+    if seen.sum() > unswapped.sum():
+        skipped["seen caption that was not swapped"] += int(unswapped.sum())
+        entries = entries[~unswapped]
+    entries = entries.sort_values(["generator", *PROMPT], ignore_index=True)
+    return entries.astype(object).where(entries.notna(), None), skipped

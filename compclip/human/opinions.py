@@ -1,0 +1,170 @@
+"""What the answers say: their values, who answered with care, majorities, and preferences with intervals.
+
+The value of an answer is 1 for: the generator whose name sorts first (perceptual), yes (match, confusing), the
+prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.core.rounding import DECIMALS
+from compclip.core.seeds import rng
+from compclip.core.tables import TESTS
+from compclip.human.answers import collect
+from compclip.human.tasks import ALL_KINDS, KINDS
+from compclip.stats import interval
+
+TIE, ALL = "tie", "all"
+MAX_WARNINGS = 5  # about faulty records on the screen; the log has all of them
+
+
+def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns a and b: the two generators sorted by name, or the only one and None."""
+    pairs = [
+        sorted((x, y)) if pd.notna(y) else [x, None]
+        for x, y in tasks[["generator_1", "generator_2"]].itertuples(index=False)
+    ]
+    return tasks.assign(a=[p[0] for p in pairs], b=[p[1] for p in pairs])
+
+
+def value(kind: str, answer: str, task: Mapping[str, Any]) -> float:
+    """Return the answer as 1 or 0, as defined above; ``task`` is a row of ``with_first``."""
+    if kind == "perceptual":
+        return float(task[f"generator_{answer}"] == task["a"])
+    return float(answer == ("yes" if "yes" in ALL_KINDS[kind].answers else task["right"]))
+
+
+def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each answer: worker, seconds, answer, value (None for gold tasks), and the task's columns."""
+    merged = answers.merge(with_first(tasks), on="task_id")
+    merged["value"] = [
+        None if row["check"] == "gold" else value(row["kind"], row["answer"], row) for row in merged.to_dict("records")
+    ]
+    return merged
+
+
+def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
+    """Return a row for each worker, sorted: counts, mean and median seconds, checks met and passed, and kept.
+
+    A worker is kept who answered at least ``keep`` of the gold tasks correctly, or met none. repeats_same counts the
+    repeated tasks with the worker's first answer; it decides nothing, because a task can be a toss-up.
+    """
+    gold = opinions[opinions["check"] == "gold"]
+    right = (gold["answer"] == gold["right"]).groupby(gold["worker"]).agg(["size", "sum"])
+    first = opinions[["worker", "task_id", "value"]].rename(columns={"task_id": "of"})
+    repeated = opinions.loc[opinions["check"] == "repeat", ["worker", "of", "value"]].merge(first, on=["worker", "of"])
+    same = (repeated["value_x"] == repeated["value_y"]).groupby(repeated["worker"]).agg(["size", "sum"])
+    table = opinions.groupby("worker")["seconds"].agg(answers="size", seconds_mean="mean", seconds_median="median")
+    for met, passed, checks in (("gold", "gold_right", right), ("repeats", "repeats_same", same)):
+        counts = checks.reindex(table.index, fill_value=0).astype(int)
+        table[met], table[passed] = counts["size"], counts["sum"]
+    table["kept"] = (table["gold"] == 0) | (table["gold_right"] >= keep * table["gold"])
+    return table.reset_index()
+
+
+def worker_counts(workers: pd.DataFrame) -> dict[str, int]:
+    excluded, unchecked = (~workers["kept"]).sum(), (workers["gold"] == 0).sum()
+    return {"answered": len(workers), "excluded": int(excluded), "met_no_gold_task": int(unchecked)}
+
+
+def screen(
+    tasks: pd.DataFrame, files: Sequence[Path], keep: float
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, int]]:
+    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks.
+
+    Returns:
+        The answers that count, as from ``opinions_of``; the workers, as from ``workers_of``, with numbers in the order
+        of their names instead of these; and counts of the records, as from ``collect``.
+    """
+    answers, records, problems = collect(files, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
+    for problem in problems[:MAX_WARNINGS]:
+        log.warning("warning: %s", problem)
+    for problem in problems[MAX_WARNINGS:]:
+        log.debug("skipped: %s", problem)
+    if problems:
+        log.warning("warning: %d faulty records skipped; the log lists them", len(problems))
+    require(len(answers), files[0], "no answer to the tasks", "give the answers to these tasks")
+    if contradictions := records["contradicts another"]:
+        log.warning("warning: %d answers contradict another answer of the same worker; skipped", contradictions)
+    opinions = opinions_of(answers, tasks)
+    workers = workers_of(opinions, keep)
+    excluded = workers.loc[~workers["kept"], "worker"].tolist()
+    if excluded:
+        log.warning("warning: excluded for too many wrong gold tasks: %s", ", ".join(excluded))
+    kept = opinions[~opinions["worker"].isin(excluded)]
+    fault = f"no answer to the study is left: {len(excluded)} of {len(workers)} workers missed too many gold tasks"
+    require((kept["check"] == "none").any(), files[0], fault, f"ask more people, or lower keep ({keep:g})")
+    numbered = workers.assign(worker=np.arange(1, len(workers) + 1)).round(DECIMALS)
+    return kept, numbered, dict(sorted(records.items()))
+
+
+def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each task of the study: answers, share (the mean value; NaN without answers) and majority.
+
+    majority is a generator, yes or no, prompt or other, or TIE; None without answers. Repeats do not count.
+    ``opinions`` are those of kept workers.
+    """
+    table = with_first(tasks[tasks["check"] == "none"])
+    counted = opinions.loc[opinions["check"] == "none"].groupby("task_id")["value"]
+    means = counted.agg([("answers", "size"), ("share", lambda values: float(np.mean(values.astype(float))))])
+    table = table.merge(means, left_on="task_id", right_index=True, how="left")
+    table["answers"] = table["answers"].fillna(0).astype(int)
+    table["share"] = table["share"].astype(float)
+    names = {"match": ("yes", "no"), "caption": ("prompt", "other")}
+    table["majority"] = [
+        None
+        if np.isnan(row["share"])
+        else TIE
+        if row["share"] == 0.5
+        else names.get(row["kind"], (row["a"], row["b"]))[int(row["share"] < 0.5)]
+        for row in table.to_dict("records")
+    ]
+    return table
+
+
+def splits_of(rows: pd.DataFrame) -> list[str]:
+    return [split for split in TESTS if (rows["split"] == split).any()]
+
+
+def of_split(rows: pd.DataFrame, split: str) -> pd.DataFrame:
+    return rows if split == ALL else rows[rows["split"] == split]
+
+
+def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
+    """Return the fraction of answers for each generator, by kind and split, with an interval over images.
+
+    A perceptual answer is for the generator whose image was preferred, to each other generator's (against) and to
+    all; a match answer if it is yes; a caption answer if it is the prompt's own caption. Split ALL has all splits.
+    ``opinions`` are those of kept workers.
+    """
+    study = opinions[opinions["check"] == "none"]
+    second = study[study["b"].notna()]
+    reverse = second.assign(generator=second["b"], against=second["a"], value=1 - second["value"])
+    sides = pd.concat([study.assign(generator=study["a"], against=study["b"]), reverse])
+    rows = []
+    for kind in (k for k in KINDS if (study["kind"] == k).any()):
+        of_kind = sides[sides["kind"] == kind]
+        generators = sorted(of_kind["generator"].unique())
+        splits = splits_of(of_kind)
+        for name in generators:
+            rivals = [None] if kind != "perceptual" else [ALL, *(other for other in generators if other != name)]
+            for rival, split in product(rivals, [*splits, ALL]):
+                answers = of_split(of_kind[of_kind["generator"] == name], split)
+                if rival not in (None, ALL):
+                    answers = answers[answers["against"] == rival]
+                if answers.empty:
+                    continue
+                images, values = answers["image_id"].to_numpy(str), answers["value"].to_numpy(float)
+                generator = rng(seed, "analyze", kind, name, rival or "", split)
+                estimate = interval.share(images, values, np.ones(len(values)), resamples, generator)
+                counts = (len(answers), answers["task_id"].nunique(), answers["image_id"].nunique())
+                rows.append((kind, name, rival, split, estimate.value, estimate.low, estimate.high, *counts))
+    columns = ["kind", "generator", "against", "split", "share", "low", "high", "answers", "tasks", "images"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,177 @@
+"""Sample tasks for people from a scored run, balanced over splits and generators.
+
+Perceptual tasks show two generators' images of one prompt side by side. Tasks of correctness show one image, with its
+caption to agree with (match), or with its caption and another one (caption). Seen captions are those that were swapped,
+if there are any, so that seen and swapped tasks are about the same captions. Each page gets tasks with a known answer,
+and repeats some of its own. Interface: appendix 1.2, figures 1 to 3.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.core.seeds import rng
+from compclip.human.config import Sampling
+from compclip.human.pictures import drawn_text, random_drawings
+from compclip.human.study import GOLD, Page, Picture, Task, with_checks
+from compclip.human.tasks import KINDS, PROMPT
+
+# Prompts of a cell that are compared for each task wanted, because two generators may make the same image.
+COMPARED_PER_TASK = 4
+PAGE = 20  # tasks between checks
+
+
+def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
+    """Shuffle rows so that each image occurs once before any occurs twice, and each pair likewise."""
+    mixed = rows.iloc[generator.permutation(len(rows))]
+    image = mixed.groupby("image_id").cumcount()
+    pair = mixed.groupby([image, mixed["pair"].fillna("")]).cumcount()
+    return mixed.iloc[np.lexsort((np.arange(len(mixed)), pair, image))]
+
+
+def allot(sizes: Sequence[int], total: int, generator: np.random.Generator) -> list[int]:
+    """Return how many of ``total`` each cell gives: equally many, up to its size; the remainder is drawn."""
+    given = np.zeros(len(sizes), int)
+    while (left := min(total, sum(sizes)) - int(given.sum())) > 0:
+        open_cells = np.flatnonzero(given < sizes)
+        given[open_cells if len(open_cells) <= left else generator.choice(open_cells, left, replace=False)] += 1
+    return given.tolist()
+
+
+class Cell(NamedTuple):
+    """The possible tasks of a kind, a split and one or two generators, in the order in which they are used."""
+
+    split: str
+    generators: tuple[str, ...]
+    tasks: list[Task]
+
+
+def _prompt(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in PROMPT}
+
+
+def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list[Cell], Counter[str]]:
+    """Return a cell for each split and generator, and counts of what was skipped; ``entries`` as in ``entries_of``."""
+    cells, skipped = [], Counter[str]()
+    if kind == "caption":
+        skipped["no other caption"] += int(entries["other"].isna().sum())
+        entries = entries[entries["other"].notna()]
+    for (split, name), rows in entries.groupby(["split", "generator"]):
+        tasks = [
+            Task(
+                kind, (Picture(row.path),), (row.text,) if kind == "match" else (row.text, row.other),
+                prompt=_prompt(row), generators=(name,), right=None if kind == "match" else "1",
+            )
+            for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).itertuples()
+        ]  # fmt: skip
+        cells.append(Cell(split, (name,), tasks))
+    return cells, skipped
+
+
+def perceptual_cells(
+    entries: pd.DataFrame, wanted: int, content: Callable[[str], str], seed: int
+) -> tuple[list[Cell], Counter[str]]:
+    """Return a cell for each split and two generators that both have images of its prompts, and counts of skips.
+
+    ``content`` hashes a file's bytes; two equal images are no task.
+    """
+    cells, skipped = [], Counter[str]()
+    for split, of_split in entries.groupby("split"):
+        by_generator = dict(tuple(of_split.groupby("generator")))
+        for a, b in combinations(sorted(by_generator), 2):
+            both = by_generator[a].merge(by_generator[b][[*PROMPT, "path"]], on=PROMPT, suffixes=("", "_b"))
+            # Enough for the cell even if it must replace all others.
+            rows = in_turns(both, rng(seed, "sample_tasks", "perceptual", split, a, b)).head(COMPARED_PER_TASK * wanted)
+            tasks = []
+            for row in rows.itertuples():
+                if content(row.path) == content(row.path_b):
+                    skipped["two generators' images are the same"] += 1
+                else:
+                    pictures = (Picture(row.path), Picture(row.path_b))
+                    tasks.append(Task("perceptual", pictures, prompt=_prompt(row), generators=(a, b)))
+            cells.append(Cell(split, (a, b), tasks))
+    return cells, skipped
+
+
+def choose(cells: Sequence[Cell], wanted: int, generator: np.random.Generator) -> list[list[Task]]:
+    """Return the tasks that each cell gives; the sides of every other task are reversed."""
+    chosen = []
+    for cell, n in zip(cells, allot([len(c.tasks) for c in cells], wanted, generator), strict=True):
+        reverse = generator.permutation(np.arange(n) % 2).astype(bool)
+        chosen.append([task.reversed() if r else task for task, r in zip(cell.tasks[:n], reverse, strict=True)])
+    return chosen
+
+
+def gold_task(kind: str, source: str | None, generator: np.random.Generator, stream: str) -> Task:
+    """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape with a wrong text.
+
+    ``source`` is the file of a perceptual task's image; ``stream`` names the random stream that shuffles its tiles.
+    """
+    first = bool(generator.integers(2))
+    right = "1" if first else "2"
+    if kind == "perceptual":
+        whole, mixed = Picture(source), Picture(source, broken_by=stream)
+        return Task(kind, (whole, mixed) if first else (mixed, whole), check="gold", right=right)
+    drawings = random_drawings(generator)
+    true, false = (drawn_text(*drawing) for drawing in drawings[:2])
+    picture = (Picture(drawing=drawings[0]),)
+    if kind == "match":
+        return Task(kind, picture, (true if first else false,), check="gold", right="yes" if first else "no")
+    return Task(kind, picture, (true, false) if first else (false, true), check="gold", right=right)
+
+
+def sample_tasks(
+    entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], str], sampling: Sampling, seed: int = 0
+) -> tuple[dict[str, list[Page]], list[dict[str, Any]], Counter[str]]:
+    """Sample the tasks of each kind and deal them to pages; raises UserError if there are none.
+
+    Args:
+        entries: as from ``entries_of``.
+        real: each image_id's real image, for gold tasks.
+        content: hashes a file's bytes.
+        sampling: splits, and the number of tasks of each kind.
+        seed: seed of every random choice.
+
+    Returns:
+        The pages of each kind; how many tasks each cell gave, of how many; and why images were skipped.
+    """
+    pages_of, given, all_skipped = dict[str, list[Page]](), list[dict[str, Any]](), Counter[str]()
+    for kind in KINDS:
+        wanted = getattr(sampling, kind)
+        if not wanted:
+            continue
+        if kind == "perceptual":
+            cells, skipped = perceptual_cells(entries, wanted, content, seed)
+        else:
+            cells, skipped = correctness_cells(kind, entries, seed)
+        all_skipped.update(skipped)
+        generator = rng(seed, "sample_tasks", kind)
+        chosen = choose(cells, wanted, generator)
+        for cell, tasks in zip(cells, chosen, strict=True):
+            about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
+            given.append({**about, "tasks": len(tasks), "of": len(cell.tasks)})
+        pages_of[kind] = []
+        # As few pages as possible, with each cell spread over all of them.
+        turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
+        order = [turns[i] for i in generator.permutation(len(turns))]
+        dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
+        pages = -(-len(dealt) // PAGE)
+        for batch, page in enumerate((dealt[first::pages] for first in range(pages)), 1):
+            sources = [real.get(task.prompt["image_id"], task.pictures[0].path) for task in page]
+            gold = [
+                gold_task(kind, sources[int(generator.integers(len(sources)))], generator, f"{kind} {batch} {n}")
+                for n in range(GOLD)
+            ]
+            pages_of[kind].append(with_checks(page, gold, generator))
+        number = sum(map(len, chosen))
+        if number < wanted:
+            log.warning("warning: %s: %d tasks of %d", kind, number, wanted)
+    remedy = "see human.generators, human.splits and each kind's number of tasks"
+    require(any(map(any, pages_of.values())), "human", f"no tasks ({dict(all_skipped)})", remedy)
+    return pages_of, given, all_skipped

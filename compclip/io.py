@@ -1,0 +1,218 @@
+"""Read and write files: completely or not at all, with equal bytes for equal content."""
+
+import errno
+import glob
+import json
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as arrow
+
+from compclip.core.documents import parse_json
+from compclip.core.errors import UserError
+from compclip.core.tables import Schema
+
+# A full disk, a full quota, a file-size limit.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+# What a spreadsheet executes, also in full-width characters, after apostrophes that it may drop.
+_FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"
+ROWS_PER_GROUP = 1 << 15
+
+
+@contextmanager
+def room_for(path: Path) -> Iterator[None]:
+    """Turn a full disk inside the block into a UserError that names ``path``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        number = _no_room(error)
+        if number is None:
+            raise
+        reason = os.strerror(number).lower()
+        raise UserError(f"{path}: not written ({reason}); free some disk space and run again") from error
+
+
+def _no_room(error: BaseException) -> int | None:
+    """Return which of ``_NO_ROOM`` caused an error: torch wraps it, safetensors only has its text."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
+            return cause.errno
+        cause = cause.__cause__ or cause.__context__
+    return next((number for number in _NO_ROOM if f"(os error {number})" in str(error)), None)
+
+
+def _beside(path: Path, kind: str) -> Path:
+    """Return a hidden name beside ``path`` for this process; delete files left behind by processes that have ended."""
+    start = f".{path.name}.{platform.node()}-"
+    for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
+        number = left.name.removeprefix(start).removesuffix(f".{kind}")
+        if number.isdecimal() and not _alive(int(number)):
+            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
+    return path.with_name(f"{start}{os.getpid()}.{kind}")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's process
+        pass
+    return True
+
+
+@contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary file beside ``path``; move it into place when the block ends, remove it when it fails.
+
+    Two runs may write the same artifact at the same time: each has its own temporary name.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path, "tmp")
+    try:
+        with room_for(path):
+            yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Do the same as ``atomic`` for a folder; an existing one is replaced."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path, "tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    replaced = _beside(path, "old")
+    shutil.rmtree(replaced, ignore_errors=True)
+    try:
+        with room_for(path):
+            yield temporary
+        while True:
+            with suppress(FileNotFoundError):
+                os.rename(path, replaced)
+            try:
+                os.rename(temporary, path)
+                break
+            except OSError as error:
+                # Another run has written the folder in between.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                shutil.rmtree(replaced, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def write_text(text: str | Iterable[str], path: str | Path) -> None:
+    with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines([text] if isinstance(text, str) else text)
+
+
+def write_json(value: Any, path: str | Path) -> None:
+    """Write JSON, indented, keys in the given order, with a final newline; NaN raises ValueError."""
+    write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+
+
+def json_lines(table: pd.DataFrame) -> Iterator[str]:
+    """Yield a JSON object for each row, keys in the order of columns, null where a value is missing."""
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return parse_json(Path(path).read_bytes().decode("utf-8-sig"))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}); correct it, or delete it and run again") from error
+
+
+def spreadsheet_safe(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table for CSV whose texts a spreadsheet does not execute.
+
+    A text that begins like a formula gets an apostrophe before it, as OWASP recommends against CSV injection;
+    ``spreadsheet_texts`` removes it.
+    """
+    return _replace_starts(table, rf"(?={_FORMULA})", "'")
+
+
+def spreadsheet_texts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what ``spreadsheet_safe`` was given."""
+    return _replace_starts(table, rf"'(?={_FORMULA})", "")
+
+
+def _replace_starts(table: pd.DataFrame, pattern: str, replacement: str) -> pd.DataFrame:
+    start = re.compile(rf"\A{pattern}")
+    texts = table[[name for name in table if not pd.api.types.is_numeric_dtype(table[name])]]
+    return table.assign(**texts.map(lambda value: start.sub(replacement, value) if isinstance(value, str) else value))
+
+
+def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.DataFrame:
+    """Return ``table`` with the schema's columns in its order; raise UserError with the first fault."""
+    if fault := schema.fault(table):
+        raise UserError(f"{where}: {fault}")
+    return table[list(schema.columns)]
+
+
+def write_table(table: pd.DataFrame, path: str | Path, schema: Schema) -> None:
+    """Check ``table`` against ``schema`` and write it as Parquet, rows in the given order."""
+    checked = check_table(table, schema, path)
+    if schema.version is not None:
+        checked.attrs["schema_version"] = schema.version
+    write_frame(checked, path)
+
+
+def write_frame(table: pd.DataFrame, path: str | Path) -> None:
+    """Write Parquet without a check: for tables that only their source knows (``scenes``)."""
+    with atomic(path) as temporary:
+        table.reset_index(drop=True).to_parquet(temporary, index=False, row_group_size=ROWS_PER_GROUP, **PARQUET)
+
+
+def read_table(path: str | Path, schema: Schema, columns: list[str] | None = None) -> pd.DataFrame:
+    """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
+    table = read_frame(path, columns)
+    if schema.version != (version := table.attrs.get("schema_version")):
+        raise UserError(f"{path}: version {version} of its schema, expected {schema.version}; make it again")
+    return check_table(table, schema.select(columns) if columns else schema, path)
+
+
+def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
+    """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
+    try:
+        return pd.read_parquet(path, columns=columns, page_checksum_verification=True)
+    except FileNotFoundError as error:  # pandas gives only the name
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: not a readable Parquet file ({reason}); delete it and run again") from error
+
+
+def empty_table(schema: Schema) -> pd.DataFrame:
+    """Return a table without rows, with the schema's columns and dtypes."""
+    return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in schema.columns.items()})
+
+
+def safe_id(image_id: str) -> str:
+    """Return ``image_id`` if it is a path that stays in its folder, maybe with ``/``; else raise UserError."""
+    parts = image_id.split("/")
+    bad = not image_id or any(p in ("", ".", "..") for p in parts) or "\\" in image_id or ":" in parts[0]
+    if bad or any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in image_id):
+        raise UserError(f"image_id {image_id!r}: not usable as a path inside a folder; rename it")
+    return image_id

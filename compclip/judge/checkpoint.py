@@ -1,0 +1,86 @@
+"""The checkpoints of a training, from which a killed one resumes."""
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.core.sealed import is_whole, sealed
+
+EVERY = 20.0  # seconds between two checkpoints: the work that a kill may cost
+
+
+def moving(model: nn.Module) -> set[str]:
+    """Return the names of the tensors that training changes: trained parameters, buffers of parts in training mode."""
+    buffers = {
+        f"{prefix}.{name}" if prefix else name
+        for prefix, module in model.named_modules()
+        if module.training
+        for name, _ in module.named_buffers(recurse=False)
+    }
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    return (trained | buffers) & set(model.state_dict())
+
+
+class Checkpoint:
+    """The state of a training in ``file``. The last one stays, so that a finished training is not repeated.
+
+    Until then the one before is kept, in case the disk damages ``file``.
+
+    ``unit`` is what a row of the log stands for. At most ``fraction`` of the time is for writing checkpoints.
+    """
+
+    def __init__(
+        self, file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler, unit: str,
+        fraction: float = math.inf,
+    ) -> None:  # fmt: skip
+        self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
+        self.previous = file.with_stem(f"{file.stem}_previous")
+        self.names, self.fraction = moving(model), fraction
+        self.written, self.cost = time.monotonic(), 0.0
+
+    def keep(self, rows: list[dict[str, Any]], last: bool) -> None:
+        """Write the state after the last of ``rows`` if ``EVERY`` seconds have passed, or if it is the ``last``."""
+        begun = time.monotonic()
+        if not last and begun - self.written < max(EVERY, self.cost / self.fraction):
+            return
+        state = {
+            "model": self._state(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scale.state_dict(),
+            "rows": rows,
+        }
+        with sealed(self.file) as file:
+            torch.save(state, file)
+            if self.file.is_file():
+                self.file.replace(self.previous)
+        if last:
+            self.previous.unlink(missing_ok=True)
+        self.written = time.monotonic()
+        self.cost = self.written - begun
+
+    def resume(self) -> list[dict[str, Any]]:
+        """Load the last undamaged state, if there is one, and return the rows of the finished units."""
+        if is_whole(self.file, "resuming from the checkpoint before it, if there is one"):
+            file = self.file
+        elif is_whole(self.previous, "the training starts again"):
+            file = self.previous
+        else:
+            return []
+        state = torch.load(file, map_location="cpu", weights_only=True)
+        shapes = {name: tensor.shape for name, tensor in self._state().items()}
+        same = shapes == {name: tensor.shape for name, tensor in state["model"].items()}
+        require(same, file, "checkpoint of another model", "delete it, then run again")
+        self.model.load_state_dict(state["model"], strict=False)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scale.load_state_dict(state["scaler"])
+        log.info("resumed after %s %d", self.unit, len(state["rows"]))
+        return state["rows"]
+
+    def _state(self) -> dict[str, torch.Tensor]:
+        return {name: tensor for name, tensor in self.model.state_dict().items() if name in self.names}

@@ -1,0 +1,83 @@
+"""The config's ``judge``."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from compclip.clip.config import ModelConfig
+from compclip.split.config import TrainOn
+
+
+class Training(ModelConfig):
+    """A CLIP fine-tuned on these captions. The defaults suit photographs and an OpenAI ResNet."""
+
+    trainable: list[str] = Field(
+        ["visual.layer4.*", "visual.attnpool.*", "text_projection", "logit_scale"],
+        min_length=1,
+        description="patterns of the parameters that train; ['*'] for all. What precedes them is computed only once",
+    )
+    train_on: TrainOn
+    epochs: int = Field(10, ge=0, description="0 uses the pretrained model as it is")
+    batch: int = Field(256, ge=2, description="images per step")
+    captions: int = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")
+    lr: float = Field(1e-4, gt=0, description="highest learning rate")
+    weight_decay: float = Field(0.1, ge=0, description="of AdamW; norms, biases and the logit scale have none")
+    warmup: float = Field(0.05, ge=0, lt=1, description="fraction of the steps in which the learning rate rises")
+    schedule: Literal["cosine", "constant"] = Field(
+        "cosine", description="learning rate after the warm-up; cosine falls to 0"
+    )
+    flip: bool = Field(False, description="mirror half of the images; not if captions tell left from right")
+    precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field("fp32", description="amp_fp16 needs a GPU")
+    crop: float | None = Field(
+        0.75, gt=0, description="half side of the crop around a bounding box, in its longer sides; null for no crop"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
+    gpus: int = Field(
+        1,
+        ge=1,
+        description="GPUs that train together; each takes its part of a batch (several machines: docs/cluster.md)",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.random and not self.epochs:
+            raise ValueError(
+                "epochs: 0 with pretrained: null is a judge with random weights; give pretrained, a model with its own"
+                " weights (hf-hub:, local-dir:), or epochs"
+            )
+        if self.batch % self.gpus:
+            raise ValueError(f"batch {self.batch} must be divisible by gpus {self.gpus}")
+        return self
+
+
+class JudgeConfig(Training):
+    """Judges that differ in their seed."""
+
+    seeds: list[Annotated[int, Field(ge=0)]] | None = Field(
+        None,
+        min_length=1,
+        description="seeds of the judges, whose scores are averaged; null: one, with `seed`; each costs a training",
+    )
+    hard_negatives: int = Field(
+        0,
+        ge=0,
+        description="wrong copies of each caption to learn from, with one adjective replaced, drawn by how often the"
+        " noun has each adjective; 0 for none",
+    )
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if self.seeds and len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"duplicate seed in {self.seeds}; remove one")
+        if self.seeds and len(self.seeds) > 1 and self.epochs == 0:
+            raise ValueError("without training (epochs: 0) all judges are equal; remove seeds")
+        return self
+
+
+class SmallJudgeConfig(Training):
+    """A small CLIP trained from scratch."""
+
+    model: str = Field("sketch", description=Training.model_fields["model"].description)
+    pretrained: str | None = Field(None, description=Training.model_fields["pretrained"].description)
+    trainable: list[str] = Field(["*"], min_length=1, description=Training.model_fields["trainable"].description)
+    lr: float = Field(1e-3, gt=0, description=Training.model_fields["lr"].description)

@@ -1,0 +1,124 @@
+"""Several processes, one for each GPU and started by torchrun, that train as one process would on their batches.
+
+Each encodes its part of a batch, all compute the loss of the whole batch, and the gradients are averaged. The first
+process writes the files, and the others read them.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from compclip.clip.device import is_gpu
+from compclip.core.errors import UserError, require
+from compclip.core.log import log
+
+# How long the other processes wait while the first one evaluates or reads; torchrun ends them if it dies.
+PATIENCE = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Group:
+    """This process, ``rank`` of ``count``; only the first writes."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def share(self, n: int) -> slice:
+        """Return this process's part of a batch of ``n``, which is divisible by ``count``."""
+        each = n // self.count
+        return slice(self.rank * each, (self.rank + 1) * each)
+
+    def gather(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return (count * n, d) of all processes, in order of rank, for (n, d) of this one; gradients flow back."""
+        return rows if self.count == 1 else _Gather.apply(rows, self)
+
+    def average(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Replace each gradient by its mean over the processes."""
+        if self.count > 1:
+            for gradient in (p.grad for p in parameters if p.grad is not None):
+                dist.all_reduce(gradient)
+                gradient /= self.count
+
+    def wait(self) -> None:
+        """Wait until all processes have come here."""
+        if self.count > 1:
+            dist.barrier()
+
+
+ALONE = Group()
+
+
+class _Gather(torch.autograd.Function):
+    """Concatenates the processes' rows.
+
+    Every process computes the same loss from them, so the gradient of its own rows, times ``count``, is the sum over
+    the processes; ``Group.average`` takes the mean of it.
+    """
+
+    @staticmethod
+    def forward(context: Any, rows: torch.Tensor, group: Group) -> torch.Tensor:
+        context.group, context.n = group, len(rows)
+        parts = [torch.empty_like(rows) for _ in range(group.count)]
+        dist.all_gather(parts, rows.contiguous())
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        group = context.group
+        return gradient[group.share(context.n * group.count)] * group.count, None
+
+
+def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:
+    """Return the device, of the kind of ``device``, of this process, one of ``gpus`` on this host.
+
+    ``asked`` is the device in the config: several processes share the CPU only if it is cpu.
+    """
+    if asked == "cpu" or max(gpus, int(os.environ.get("WORLD_SIZE", 1))) == 1:
+        return device
+    available = torch.cuda.device_count() if is_gpu(device) else 0
+    if gpus > available:
+        raise UserError(f"{setting}: {gpus}, but torch sees {available or 'no'} GPU{'s' if available > 1 else ''}")
+    own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    torch.cuda.set_device(own)
+    return own
+
+
+@contextmanager
+def joined(gpus: int, device: torch.device, setting: str) -> Iterator[Group]:
+    """Join the processes that torchrun started, ``gpus`` on each host; a single process is alone."""
+    started = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    remedy = f"start it by torchrun --nproc-per-node={gpus} (docs/cluster.md)"
+    require(started == gpus, setting, f"{gpus}, but started as {started} processes", remedy)
+    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+        yield ALONE
+        return
+    dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=PATIENCE)
+    group = Group(dist.get_rank(), dist.get_world_size())
+    if not group.first:
+        # The others log only errors, with their tracebacks.
+        log.addFilter(lambda record: record.levelno >= logging.ERROR or record.exc_info is not None)
+    yield group
+    # Not after a failure: it would wait for lost processes.
+    group.wait()
+    dist.destroy_process_group()
+
+
+def synchronise_norms(model: nn.Module, group: Group, device: torch.device, setting: str) -> None:
+    """Let the batch norms in training mode see the batch of all processes; names stay."""
+    norms = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+    if group.count > 1 and any(isinstance(m, norms) and m.training for m in model.modules()):
+        fault = "batch norms that train can be synchronised only on GPUs"
+        require(is_gpu(device), setting, fault, "set it to 1")
+        nn.SyncBatchNorm.convert_sync_batchnorm(model)

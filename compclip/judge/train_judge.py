@@ -1,0 +1,258 @@
+"""Train a judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss.
+
+A killed training resumes from the cache to the same weights, and a finished one is not repeated while the code and
+settings that decide its weights stay.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+
+from compclip.clip.device import autocast, check_precision, find_device, settle
+from compclip.clip.embed import Item, check_embeddings, items_of
+from compclip.clip.model import Built, Judge, build
+from compclip.clip.pixels import Preprocess
+from compclip.clip.sources import find_source, model_name
+from compclip.clip.tokens import cut_texts, find_cut, say_cut, tokenize
+from compclip.clip.weights import find_weights
+from compclip.core.cache import key
+from compclip.core.code import code_hash
+from compclip.core.errors import UserError
+from compclip.core.log import log
+from compclip.core.seeds import derive_seed
+from compclip.judge.config import Training
+from compclip.judge.feed import Captions, Feed, Images
+from compclip.judge.parallel import ALONE, Group, synchronise_norms
+from compclip.judge.training import Evaluate, Examples, choose_trainable, in_batch_accuracy, train, training_mode
+from compclip.split.judged import judge_images, judged_images
+
+GPUS = "judge.gpus"  # the setting that errors of several processes name
+WATCHED = 1000  # test images that show whether a training goes wrong; stage score computes the scores
+# What decides a training's weights and log, apart from its inputs and settings.
+TRAINING = ("compclip.judge.train_judge:learn", "compclip.clip.model:build")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a judge learns from."""
+
+    items: list[Item]  # images with their boxes
+    texts: list[str]  # their captions, grouped by image
+    first: np.ndarray  # of each image the first caption
+    count: np.ndarray  # and how many
+    watched: dict[str, tuple[list[Item], list[str]]]  # by split, test images and a caption of each
+    wrong: list[str] = field(default_factory=list)  # hard negatives
+    negatives: np.ndarray | None = None  # of each caption its places in texts and, after them, wrong; -1 for none
+
+
+def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
+    """Return, by test split, up to ``WATCHED`` judged images that have captions, drawn by seed, and a caption each."""
+    result = {}
+    for split, of_split in judged.groupby("split", sort=True):
+        drawn = captions[captions["image_id"].isin(of_split["image_id"])]
+        drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
+        drawn = drawn.drop_duplicates("image_id").head(WATCHED)
+        if len(drawn):
+            result[str(split)] = (drawn["image_id"].tolist(), drawn["text"].tolist())
+    return result
+
+
+def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each image in ``order``, its first caption and how many; owners: each caption's image, grouped."""
+    counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
+    first = counts.cumsum() - counts
+    return first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy()
+
+
+def find_material(
+    captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, settings: Training, folder: Path, *,
+    pretraining: pd.DataFrame | None = None, negatives: pd.DataFrame | None = None, halves: int = 0,
+) -> Material:  # fmt: skip
+    """Return what the judge learns from by ``settings.train_on``.
+
+    Args:
+        captions: all captions (``tables.CAPTIONS``).
+        images: all images (``tables.IMAGES``).
+        splits: the split of each image (``tables.SPLIT``).
+        folder: folder that the paths of images are relative to.
+        pretraining: path and text of further images, whose captions are consecutive.
+        negatives: hard negatives (``tables.NEGATIVES``), which no image may retrieve.
+        halves: seed of the half of the test images that judges see, if they train on half.
+    """
+    path_of = images.dropna(subset="path").set_index("image_id")["path"]
+    captions = captions[captions["image_id"].isin(path_of.index)]
+    usable, chosen = set(captions["image_id"]), (splits, images, settings.train_on, halves)
+    trained = [image for image in judge_images(*chosen) if image in usable]
+    if settings.epochs and len(trained) < max(2, settings.gpus):
+        raise UserError(f"judge.train_on: {len(trained)} images to train on; the judge needs at least two")
+    own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
+    texts, owners = own["text"].tolist(), own["image_id"].tolist()
+    watched = {
+        split: (items_of(list(path_of.loc[ids]), images, folder), shown)
+        for split, (ids, shown) in watched_images(captions, judged_images(*chosen), halves).items()
+    }
+    if not settings.epochs:
+        return Material([], texts, *first_and_count(owners, trained), watched)
+    items = items_of(list(path_of.loc[trained]), images, folder)
+    if pretraining is not None:
+        more = pretraining.sort_values("path", kind="stable")
+        names = more["path"].drop_duplicates().tolist()
+        items += [(folder / name, None) for name in names]
+        texts, owners, trained = texts + more["text"].tolist(), owners + more["path"].tolist(), trained + names
+    material = Material(items, texts, *first_and_count(owners, trained), watched)
+    return material if negatives is None else with_negatives(material, own, negatives)
+
+
+def with_negatives(material: Material, captions: pd.DataFrame, negatives: pd.DataFrame) -> Material:
+    """Return the material with hard negatives of ``captions``, which are the first of its texts."""
+    key = ["image_id", "caption_id"]
+    row = captions[key].assign(row=np.arange(len(captions)))
+    wrong = negatives.merge(row, on=key).sort_values("row", kind="stable")
+    place = wrong.groupby("row").cumcount().to_numpy()
+    rows = np.full((len(material.texts), int(place.max(initial=-1)) + 1), -1)
+    rows[wrong["row"], place] = len(material.texts) + np.arange(len(wrong))
+    return replace(material, wrong=wrong["text"].tolist(), negatives=rows if rows.size else None)
+
+
+def training_key(
+    material: Material, config: Training, seed: int, threads: int, device: torch.device, processes: int
+) -> str:
+    """Return 32 hex digits over all that a training depends on: code, settings, kind of machine, data, weights."""
+    digest = hashlib.blake2b(digest_size=16)
+    files = [*config.files(), *find_source(config).files]
+    files += [find_weights(config.tower.weights)] if config.tower else []
+    watched = [item for items, _ in material.watched.values() for item in items]
+    for path, box in [*((Path(file), None) for file in dict.fromkeys(map(str, files))), *material.items, *watched]:
+        digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
+    return key(
+        code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus"}), seed, threads,
+        torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
+        *material.wrong, b"" if material.negatives is None else material.negatives.tobytes(),
+        *(text for _, texts in material.watched.values() for text in texts),
+    ).hex()  # fmt: skip
+
+
+def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
+    """Return the function that measures how often images retrieve their captions; ``watched``: n of each, by split."""
+
+    def unit(encode: Images | Captions, n: int, what: str) -> np.ndarray:
+        with torch.inference_mode(), autocast(precision, judge.device):
+            features = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
+            vectors = F.normalize(torch.cat(features), dim=-1).float().cpu().numpy()
+        # In half precision lengths are not exact.
+        check_embeddings(vectors, "in training", lambda row: f"{what} {row + 1} of {n}", unit=False)
+        return vectors
+
+    def evaluate() -> dict[str, float]:
+        judge.model.eval()
+        return {
+            f"retrieval_{split.removeprefix('test_')}": round(
+                in_batch_accuracy(unit(images, n, f"{split}: image"), unit(captions, n, f"{split}: caption")), 6
+            )
+            for split, (images, captions, n) in watched.items()
+        }
+
+    return evaluate
+
+
+def learn(
+    built: Built, material: Material, config: Training, seed: int, threads: int, device: torch.device,
+    work: Path, group: Group,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Train a model in place, or only evaluate it if there are no epochs; return the rows of its log.
+
+    Folder ``work`` gets the checkpoint, which stays, and files that are removed at the end.
+    """
+    tokenizer = built.tokenizer()
+    judge = Judge(built.model, tokenizer, Preprocess(built.preprocess_cfg, config.crop), device, threads)
+    if config.epochs:
+        choose_trainable(judge.model, config.trainable)
+    training_mode(judge.model)
+    synchronise_norms(judge.model, group, device, GPUS)
+    feed = Feed(judge, config, work, group)
+
+    def watch() -> Evaluate:
+        watched = {}
+        for split, (items, texts) in material.watched.items():
+            captions = feed.captions(tokenize(tokenizer, texts), f"{split}_captions")
+            watched[split] = (feed.images(items, split), captions, len(items))
+        return evaluator(judge, watched, config.precision)
+
+    def prepare() -> tuple[Examples, Evaluate]:
+        evaluate = watch()
+        captions = feed.captions(tokenize(tokenizer, [*material.texts, *material.wrong]), "captions")
+        n, parameters = len(material.items), list(judge.model.parameters())
+        log.info(
+            "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
+            config.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
+            sum(p.numel() for p in parameters), config.epochs, n // min(config.batch, n), device,
+        )  # fmt: skip
+        images = feed.images(material.items, "images")
+        return Examples(images, captions, material.first, material.count, material.negatives), evaluate
+
+    if config.epochs:
+        rows = train(judge.model, prepare, config, seed, work / "checkpoint.pt", group)
+    else:
+        rows = [{"epoch": 0, "step": 0, **watch()()}]
+    feed.clear()
+    return rows
+
+
+def summarize(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the model, what it learned from, and how often images retrieve their captions in the end."""
+    tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []
+    truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
+    say_cut(truncated, len(texts))
+    shown = [text for _, of_split in material.watched.values() for text in of_split]
+    cut = cut_texts(tokenizer, shown)
+    say_cut(sum(text in cut for text in shown), len(shown), "captions of watched images")
+    return {
+        "model": model_name(config.model),
+        "pretrained": config.pretrained and Path(config.pretrained).name,
+        "tower": config.tower and Path(config.tower.weights).name,
+        "tower_unused": built.unused,
+        "trainable": config.trainable,
+        "trained_weights": sum(p.numel() for p in built.model.parameters() if p.requires_grad) if texts else 0,
+        "train_on": config.train_on,
+        "epochs": config.epochs,
+        "images": len(material.items),
+        "captions": len(texts),
+        "hard_negatives": len(material.wrong),
+        "truncated_captions": truncated,
+        "watched": {split: len(items) for split, (items, _) in material.watched.items()},
+        **{name: value for name, value in rows[-1].items() if name.startswith("retrieval")},
+    }
+
+
+def train_judge(
+    material: Material, settings: Training, *, seed: int = 0, threads: int = 2, cache: Path = Path(".cache"),
+    device: torch.device | None = None, group: Group = ALONE,
+) -> tuple[Built, list[dict[str, Any]]]:  # fmt: skip
+    """Train a judge, or take a pretrained one as it is if there are no epochs.
+
+    Args:
+        material: from ``find_material``.
+        threads: of torch; another number changes floating-point rounding.
+        cache: folder of checkpoints and of what the frozen parts make of the images.
+        device: None: that of the settings.
+        group: the processes that train together (``judge.parallel.joined``).
+
+    Returns:
+        The trained model; the log of its training, a row for each epoch.
+    """
+    settle(threads)
+    device = device or find_device(settings.device)
+    check_precision(settings.precision, device, "judge.precision")
+    find_source(settings)  # before anything that takes time
+    built = build(settings, material.texts, derive_seed(seed, "train_judge"))
+    for name in built.unused:
+        log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
+    work = cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
+    return built, learn(built, material, settings, seed, threads, device, work, group)

@@ -1,0 +1,228 @@
+"""The training: loss, learning rate, the parameters that train, the epochs, and how a killed training resumes."""
+
+import fnmatch
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from compclip.clip.device import autocast, scaler
+from compclip.core.errors import UserError
+from compclip.core.log import log
+from compclip.core.progress import Progress
+from compclip.core.seeds import derive_seed, rng
+from compclip.judge.checkpoint import Checkpoint
+from compclip.judge.config import Training
+from compclip.judge.feed import Captions, Images
+from compclip.judge.parallel import ALONE, Group
+
+MAX_SCALE = math.log(100)
+
+Evaluate = Callable[[], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """n images and their captions, as the features that ``images`` and ``captions`` make of rows by number.
+
+    The captions of image i are rows first[i] to first[i] + count[i]. The hard negatives of caption c are the rows
+    negatives[c] of the captions, -1 for none.
+    """
+
+    images: Images
+    captions: Captions
+    first: np.ndarray
+    count: np.ndarray
+    negatives: np.ndarray | None = None
+
+
+def clip_loss(
+    images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor, negatives: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the mean of two cross-entropies: each image among all texts of the batch, each text among all images.
+
+    Equal captions in a batch count as wrong for each other, as in the paper. ``images`` and ``texts`` are (n, d), of
+    unit length; ``scale`` is the inverse temperature; ``negatives`` (m, d) are wrong for every image (NegCLIP,
+    Yuksekgonul et al. 2023). Source: Radford et al. 2021, figure 3.
+    """
+    logits = scale * images @ texts.T
+    of_images = logits if negatives is None else torch.cat([logits, scale * images @ negatives.T], dim=1)
+    target = torch.arange(len(images), device=images.device)
+    return (F.cross_entropy(of_images, target) + F.cross_entropy(logits.T, target)) / 2
+
+
+def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cosine") -> float:
+    """Return the learning rate of ``step`` (from 0) of ``steps``.
+
+    In the fraction ``warmup`` of the steps it rises linearly to ``peak``; then it falls along half a cosine to 0, or is
+    constant.
+    """
+    climb = round(warmup * steps)
+    if step < climb:
+        return peak * (step + 1) / climb
+    if schedule == "constant":
+        return peak
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - climb) / max(1, steps - climb)))
+
+
+def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
+    """Freeze every parameter whose name matches no pattern, and return the names of the others."""
+    names = [name for name, _ in model.named_parameters()]
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            raise UserError(f"judge.trainable: {pattern!r} matches no parameter; there are {', '.join(groups(names))}")
+    trained = {name for pattern in patterns for name in fnmatch.filter(names, pattern)}
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name in trained)
+    return [name for name in names if name in trained]
+
+
+def groups(names: Sequence[str]) -> list[str]:
+    """Return the distinct first two parts of dotted names, as a hint at what patterns could match."""
+    return list(dict.fromkeys(".".join(name.split(".")[:2]) + (".*" if name.count(".") > 1 else "") for name in names))
+
+
+def training_mode(module: nn.Module) -> None:
+    """Set training mode, but evaluation mode for every part whose parameters are all frozen, batch norms included."""
+    module.train()
+    for child in module.children():
+        parameters = list(child.parameters())
+        if parameters and not any(p.requires_grad for p in parameters):
+            child.eval()
+        else:
+            training_mode(child)
+
+
+def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.optim.AdamW:
+    """Return AdamW without decay on norms, biases and the logit scale (parameters of fewer than two dimensions)."""
+    trained = [p for p in model.parameters() if p.requires_grad]
+    parameters = [
+        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(parameters, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True)
+
+
+def train(
+    model: Any, prepare: Callable[[], tuple[Examples, Evaluate]], config: Training, seed: int, checkpoint: Path,
+    group: Group = ALONE,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Train ``model`` in place; return a row for each epoch: epoch, step, loss, lr, and the results of evaluation.
+
+    An epoch draws its randomness from the seed and its number, so a killed training resumes from the last checkpoint
+    to the same weights. All processes of ``group`` have the same examples, and each takes its part of every batch; the
+    first evaluates and writes the checkpoints.
+
+    Args:
+        prepare: makes the examples and the evaluation; not called if the checkpoint is that of the last epoch.
+    """
+    device = next(model.parameters()).device
+    training_mode(model)
+    optimizer = make_optimizer(model, config.lr, config.weight_decay)
+    scale = scaler(config.precision, device)
+    kept = Checkpoint(checkpoint, model, optimizer, scale, "epoch")
+    rows = kept.resume()
+    if len(rows) == config.epochs:
+        return rows
+    examples, evaluate = prepare()
+    n = len(examples.first)
+    batch = min(config.batch, n) // group.count * group.count
+    per_epoch = n // batch
+    steps = per_epoch * config.epochs
+    own = group.share(batch)
+    with Progress(steps, "steps") as progress:
+        progress.add(len(rows) * per_epoch)
+        for epoch in range(len(rows), config.epochs):
+            training_mode(model)
+            torch.manual_seed(derive_seed(seed, "train_judge", epoch))
+            draw = rng(seed, "train_judge", epoch)
+            order = draw.permutation(n)
+            captions = _draw_captions(draw, examples, config.captions)
+            losses = []
+            for step in range(epoch * per_epoch, (epoch + 1) * per_epoch):
+                for options in optimizer.param_groups:
+                    options["lr"] = rate(step, steps, config.lr, config.warmup, config.schedule)
+                first = step % per_epoch * batch
+                chosen = np.sort(order[first : first + batch])[own]
+                mirrored = (draw.random(batch) < 0.5)[own] if config.flip else None
+                with autocast(config.precision, device):
+                    images = F.normalize(examples.images(chosen, mirrored), dim=-1)
+                    drawn = captions[:, chosen].ravel()
+                    wrong = drawn[:0] if examples.negatives is None else examples.negatives[drawn].ravel()
+                    # Where there is no negative, the first caption keeps its place.
+                    texts = F.normalize(examples.captions(np.concatenate([drawn, np.maximum(wrong, 0)])), dim=-1)
+                loss = _loss(group, images, texts, torch.from_numpy(wrong >= 0), model.logit_scale, config.captions)
+                optimizer.zero_grad()
+                scale.scale(loss).backward()
+                group.average(p for p in model.parameters() if p.requires_grad)
+                scale.step(optimizer)
+                scale.update()
+                with torch.no_grad():
+                    model.logit_scale.clamp_(0, MAX_SCALE)
+                losses.append(loss.item())
+                progress.add(1, f"loss {losses[-1]:.3f}")
+            if not np.isfinite(losses).all():
+                raise UserError(f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it ({config.lr})")
+            row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses))}
+            rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **(evaluate() if group.first else {})})
+            shown = (f"{key} {value:.3g}" for key, value in rows[-1].items() if key not in ("epoch", "step"))
+            log.info("epoch %d of %d: %s", epoch + 1, config.epochs, ", ".join(shown))
+            if group.first:
+                kept.keep(rows, last=epoch + 1 == config.epochs)
+            group.wait()
+    return rows
+
+
+def _loss(
+    group: Group, images: torch.Tensor, texts: torch.Tensor, known: torch.Tensor, log_scale: nn.Parameter, k: int
+) -> torch.Tensor:
+    """Return the loss of all processes' images (n, d), averaged over k captions of each.
+
+    Args:
+        texts: (k * n + m, d) captions and, after them, their hard negatives, of each caption equally many.
+        known: (m,) whether there is such a negative.
+    """
+    n, everyones = len(images), group.gather(images.float())
+    own, wrong = texts.float().split([k * n, len(known)])
+    negatives = [
+        group.gather(part)[group.gather(kept.float()[:, None].to(part.device))[:, 0] > 0]
+        for part, kept in zip(wrong.chunk(k), known.chunk(k), strict=True)
+    ] if len(known) else [None] * k  # fmt: skip
+    losses = [
+        clip_loss(everyones, group.gather(part), log_scale.exp(), hard) / k
+        for part, hard in zip(own.split(n), negatives, strict=True)
+    ]
+    return sum(losses[1:], losses[0])
+
+
+def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.ndarray:
+    """Return (k, n) rows of captions of each image, distinct unless it has fewer than k."""
+    places = np.arange(examples.count.max())
+    order = np.where(places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2).argsort(1)
+    rounds = np.arange(k)[:, None] % examples.count
+    return examples.first + np.take_along_axis(order, rounds.T, 1).T
+
+
+def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -> float:
+    """Return how often an image's caption is nearest to it among those of its group of ``group`` images.
+
+    Ties count by their fraction. Rows after the last full group are ignored; fewer than ``group`` rows are one group.
+    NaN without rows. Rows of ``images`` and ``texts``, (n, d) each, belong together.
+    """
+    n = len(images)
+    size = min(group, n)
+    if n == 0:
+        return math.nan
+    hits = []
+    for start in range(0, n - size + 1, size):
+        similarity = images[start : start + size] @ texts[start : start + size].T
+        own = np.diag(similarity)[:, None]
+        best = ~(similarity > own).any(axis=1)
+        hits.append(best / (similarity == own).sum(axis=1))
+    return float(np.concatenate(hits).mean())

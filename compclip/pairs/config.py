@@ -1,0 +1,29 @@
+"""The config's ``pairs``."""
+
+from pydantic import Field
+
+from compclip.core.section import Section
+
+
+class Selection(Section):
+    """Which pairs are ranked."""
+
+    adjectives: int = Field(60, ge=1, description="most frequent adjectives, of which those of the lexicon are kept")
+    pairs: int = Field(100, ge=1, description="most frequent pairs with those; their nouns are selected")
+    min_count: int = Field(
+        10, ge=1, description="rank a pair only if it occurs this often: rarer ones test nothing; 1 as published"
+    )
+
+
+class Parsing(Section):
+    """How captions are parsed."""
+
+    model: str = Field("en_core_web_sm", description="spaCy pipeline; if it is not installed, its copy on PyPI is used")
+
+
+class PairsConfig(Parsing):
+    """Which adjective goes with which noun."""
+
+    nouns: str | None = Field(None, description="name in lexicons/nouns: only its nouns are ranked; null for any noun")
+    shards: int = Field(1, ge=1, description="jobs that share the parsing of the captions; pairs are equal")
+    selection: Selection = Field(default_factory=Selection)

@@ -1,0 +1,91 @@
+"""Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import yaml
+from pydantic import Field
+
+from compclip.core.cli import Command
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.io import read_table, write_text
+from compclip.text.grammar import WORDS
+from compclip.text.lexicon import plural
+
+HEAD = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
+
+# A compound is drafted if it is at least so often and this fraction of its second noun.
+MIN_COMPOUND, COMPOUND_FRACTION = 3, 0.2
+
+
+class DraftNouns(Command):
+    """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms.
+
+    Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing. A form that
+    two nouns share goes to the noun that has it more often.
+    """
+
+    captions: Path = Field(description="captions.parquet")
+    pairs: Path = Field(description="pairs.parquet")
+    most: int = Field(60, ge=1, description="nouns to draft")
+    people: bool = Field(False, description="also draft words for people (black man)")
+    output: Path = Field(description="lexicons/nouns/<name>.yaml; must not exist yet")
+
+
+def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of pairs with the noun ``water slide`` in place of ``slide`` where that compound is frequent.
+
+    ``rows`` have the columns of pairs and text. A word is the first noun of a compound if it stands alone between an
+    adjective and its noun and is itself no adjective of any pair.
+    """
+    if rows.empty:
+        return rows
+    spans = rows[["text", "adjective_end", "noun_start"]].itertuples(index=False)
+    between = pd.Series([text[end:start].strip().lower() for text, end, start in spans], index=rows.index, dtype=str)
+    adjectives = set(rows["adjective"]) | WORDS.transparent
+    is_noun = between.str.fullmatch(r"[^\W\d_]+") & ~between.isin(adjectives) & ~between.str.endswith(("ed", "ly"))
+    compound = between.where(is_noun).str.cat(rows["noun"].astype(str), sep=" ")
+    count = compound.map(compound.value_counts())
+    is_frequent = (count >= MIN_COMPOUND) & (count >= COMPOUND_FRACTION * rows["noun"].map(rows["noun"].value_counts()))
+    start = rows["noun_start"].where(~is_frequent, rows["noun_start"] - between.str.len() - 1)
+    return rows.assign(noun=rows["noun"].where(~is_frequent, compound), noun_start=start)
+
+
+def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool = False) -> dict[str, list[str]]:
+    """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
+    undisputed = pairs[pairs["relation"] != "disputed"]
+    rows = join_compounds(undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one"))
+    unwanted = WORDS.vague_words if people else WORDS.vague_words | WORDS.people
+    rows = rows[~rows["noun"].isin(unwanted) & ~rows["noun"].str.split("[ -]").str[-1].isin(unwanted)]
+    counts = Counter(
+        (noun, text[start:end].lower())
+        for noun, text, start, end in rows[["noun", "text", "noun_start", "noun_end"]].itertuples(index=False)
+    )
+    frequency: Counter[str] = Counter()
+    for (noun, _), n in counts.items():
+        frequency[noun] += n
+    drafted = sorted((noun for noun in frequency if len(noun) > 1), key=lambda noun: (-frequency[noun], noun))[:most]
+    owner = {noun: noun for noun in drafted}
+    for (noun, form), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if noun in drafted:
+            owner.setdefault(form, noun)
+    for noun in drafted:
+        # A form in -s is a plural already; so is `shorts`, unlike `bus`, `glass` and `iris`.
+        has_plural = any(form != noun and form.endswith("s") for form, word in owner.items() if word == noun)
+        if not has_plural and not re.search("[^aisu]s$", noun):
+            owner.setdefault(plural(noun), noun)
+    return {noun: sorted(form for form, word in owner.items() if word == noun != form) for noun in drafted}
+
+
+def main(step: DraftNouns) -> None:
+    require(not step.output.exists(), step.output, "output file already exists", "choose another path")
+    captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
+    lexicon = draft(captions, read_table(step.pairs, PAIRS), step.most, step.people)
+    require(lexicon, step.pairs, "no pairs, so no nouns to draft", "set pairs.nouns to null and run pairs again")
+    body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
+    write_text(HEAD + body, step.output)
+    log.info("%s: %d nouns to edit", step.output, len(lexicon))

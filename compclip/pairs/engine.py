@@ -1,0 +1,101 @@
+"""Find the occurrences and the tree of a caption; ``text.parsing`` does so for many, each distinct text once.
+
+The result depends only on the text, the pipeline, the lexicons and this code, which are all in the cache's key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from compclip.core.cache import key
+from compclip.core.code import code_hash
+from compclip.pairs import parse, surface
+from compclip.pairs.tree import Tree, tree
+from compclip.pairs.words import Vocabulary, Word, spans
+from compclip.text import parsing
+from compclip.text.language import identity, load_language
+from compclip.text.lexicon import COMPOUNDS, Lexicon, load_lexicon
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+# What decides the cached values.
+DECISIVE = ("text.language:load_language", "pairs.engine:occurrences", "pairs.tree:tree", "pairs.words:Vocabulary")
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Occurrence(NamedTuple):
+    """A row of pairs.parquet without its caption: canonical words, character offsets, relation."""
+
+    adjective: str
+    noun: str
+    adjective_start: int
+    adjective_end: int
+    noun_start: int
+    noun_end: int
+    relation: str
+
+
+def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurrence]:
+    """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is ``words.spans``.
+
+    An adjective with a noun by the surface keeps it; another noun by the parse alone is disputed. So is a noun to the
+    left of an attributive adjective: in `a white belly grey back` the parser may choose it, a reader does not.
+    """
+    links, nowhere = surface.find(words)
+    relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
+    settled = nowhere | {adjective for adjective, _ in relations}
+    for link in parse.find(doc, words, at):
+        leftward = link.relation == "attributive" and link.noun < link.adjective
+        relation = "disputed" if leftward or link.adjective in settled else link.relation
+        relations.setdefault((link.adjective, link.noun), relation)
+    result = []
+    for (a, n), relation in sorted(relations.items()):
+        adjective, noun = words[a], words[n]
+        places = (adjective.start, adjective.end, noun.start, noun.end)
+        result.append(Occurrence(adjective.canonical, noun.canonical, *places, relation))
+    return result
+
+
+class Extractor:
+    """Parses texts for ``text.parsing``, with the pipeline ``model``; without a noun lexicon any noun counts."""
+
+    def __init__(
+        self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon | None = None
+    ) -> None:
+        compounds = compounds or load_lexicon(COMPOUNDS)
+        self.nlp = load_language(model, "pairs.model")
+        self.vocabulary = Vocabulary(self.nlp, adjectives, nouns, compounds)
+        lexicons = [
+            [lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns, compounds) if lexicon
+        ]
+        self.context = key(
+            code_hash(*(f"compclip.{name}" for name in DECISIVE)),
+            identity(model),
+            json.dumps([lexicons, nouns is None]),
+        )
+
+    def keys(self, texts: Iterable[str]) -> list[bytes]:
+        return [key(self.context, text) for text in texts]
+
+    def parse(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the cached value of each text: its occurrences and, in a second line, its tree."""
+        return [self._encode(doc) for doc in self.nlp.pipe(texts, batch_size=parsing.CHUNK)]
+
+    def _encode(self, doc: Doc) -> bytes:
+        words = self.vocabulary.words(doc)
+        at = spans(words)
+        lines = occurrences(doc, words, at), tree(doc, words, self.vocabulary, at)
+        return b"\n".join(ENCODE(line).encode() for line in lines)
+
+
+def decode(value: bytes) -> list[Occurrence]:
+    """Return the occurrences that ``Extractor.parse`` encoded."""
+    return [Occurrence(*row) for row in json.loads(value.partition(b"\n")[0])]
+
+
+def decode_tree(value: bytes) -> Tree:
+    """Return the tree that ``Extractor.parse`` encoded."""
+    return Tree(*json.loads(value.partition(b"\n")[2]))

@@ -1,0 +1,59 @@
+"""Select adjectives and nouns, and rank their pairs by frequency."""
+
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.pairs.config import Selection
+from compclip.text.lexicon import Lexicon, find_lexicon
+
+NAMED = ["adjective", "noun"]
+
+
+def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Add the counts of each value of ``by``: most frequent first, ties by name."""
+    added = counts.groupby(by)[["count", "images"]].sum().reset_index()
+    return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
+
+
+def rank_pairs(
+    pairs: pd.DataFrame, adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
+    selection: Selection | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Rank the pairs of a composition by frequency.
+
+    Args:
+        pairs: image_id, adjective, noun and relation of all occurrences, as of ``extract_pairs``; disputed ones do not
+            count.
+        adjectives: the composition's lexicon, or its name in ``lexicons/adjectives``.
+        nouns: lexicon of the nouns that may be ranked, or its name in ``lexicons/nouns``; None: any noun.
+        selection: how many are ranked; None: the defaults.
+
+    Returns:
+        ``tables.RANKING``: a row for each pair, most frequent first.
+
+    Raises:
+        UserError: no pair is left.
+    """
+    adjectives, selection = find_lexicon(adjectives, "adjectives"), selection or Selection()
+    nouns = find_lexicon(nouns, "nouns") if nouns else None
+    sure = pairs[pairs["relation"] != "disputed"]
+    pairs = sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
+    frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)
+    chosen = sorted(set(frequent) & set(adjectives.words))
+    fault = f"none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name}"
+    require(chosen, "pairs", fault, "raise pairs.selection.adjectives or choose another composition")
+    pairs = pairs[pairs["adjective"].isin(chosen)]
+    if nouns is not None:
+        pairs = pairs[pairs["noun"].isin(nouns.words)]
+    ranking = _ranked(pairs, NAMED)
+    ranking = ranking[ranking["noun"].isin(ranking["noun"].head(selection.pairs))]
+    ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
+    where = f" with a noun of lexicon {nouns.name}" if nouns else ""
+    fault = f"no pair of an adjective of lexicon {adjectives.name}{where} occurs {selection.min_count} times"
+    require(len(ranking), "pairs", fault, "lower pairs.selection.min_count or choose other lexicons")
+    ranking["rank"] = range(1, len(ranking) + 1)
+    ranking["percentile"] = (100 * (ranking["rank"] - 0.5) / len(ranking)).round(6)
+    words = ranking["adjective"].nunique(), ranking["noun"].nunique()
+    log.info("%d pairs of %d adjectives and %d nouns are ranked", len(ranking), *words)
+    return ranking

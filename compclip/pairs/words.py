@@ -1,0 +1,273 @@
+"""The words of a parsed caption, each with its part in a pair.
+
+The lexicons override the tagger: that it takes `orange` for a noun or `back` for an adverb does not matter for words
+that a lexicon lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from compclip.text.grammar import WORDS
+from compclip.text.language import ON_REQUEST
+from compclip.text.lexicon import Lexicon, merge, surface_forms
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Token
+
+
+class Part(Enum):
+    """What a word can be in a noun phrase or a predicate."""
+
+    ADJECTIVE = "adjective"
+    NOUN = "noun"
+    AND = "conjunction"  # and, or, but, a comma
+    MODIFIER = "modifier"  # adverbs and `colored`: inside a phrase, without a pair
+    BE = "copula"
+    THAT = "relative pronoun"
+    START = "determiner"  # a, the, its: a phrase begins
+    PLACE = "preposition"  # the nouns before and after are two things
+    OTHER = "other"  # prepositions, verbs: a phrase ends
+
+
+@dataclass(slots=True)  # making a frozen one takes three times as long
+class Word:
+    """One word; a form of several tokens (`eye ring`) is one."""
+
+    part: Part
+    canonical: str
+    group: str  # the lexicon that lists it, or empty
+    start: int  # characters of the text, end exclusive
+    end: int
+    first: int  # tokens of the parsed caption, both inclusive
+    last: int
+    lower: str  # the first token
+    plural: bool  # by its ending
+    possessed: bool  # a noun's form in -ed: `headed` in `red headed bird`
+
+
+class Entry(NamedTuple):
+    """The entry of a form in a lexicon."""
+
+    part: Part
+    canonical: str
+    group: str
+
+
+# The group of compounds that the noun lexicon does not list.
+COMPOUND = "compound"
+
+
+def _is_plural(lower: str) -> bool:
+    return lower in WORDS.plurals_without_s or lower.endswith("s") and not lower.endswith(("ss", "us"))
+
+
+def _token_part(token: Token) -> Part:
+    """Return the part of a word that no lexicon lists, by its tags."""
+    lower, tag = token.lower_, token.tag_
+    if lower in WORDS.transparent or lower in WORDS.pointers or token.text == "-":
+        return Part.MODIFIER
+    if lower in WORDS.conjunctions:
+        return Part.AND
+    if lower in WORDS.relatives_and_typos and tag != "DT":
+        return Part.THAT
+    if lower in WORDS.copulas and tag.startswith("VB"):
+        return Part.BE
+    if lower in WORDS.articles:
+        return Part.START
+    if lower in WORDS.eyebrows or tag.startswith("NN"):
+        return Part.NOUN
+    if tag.startswith("JJ"):
+        return Part.ADJECTIVE
+    if tag.startswith("RB") or tag in ("WRB", "RP") or lower in WORDS.verticals:
+        return Part.MODIFIER
+    if tag in ("DT", "PRP$", "CD", "POS", "PDT", "WP$"):
+        return Part.START
+    return Part.PLACE if lower in WORDS.phrase_places else Part.OTHER
+
+
+class Vocabulary:
+    """The lexicons, ready to be matched against the tokens of pipeline ``nlp``.
+
+    Without a noun lexicon any noun counts, by its lemma. Compounds are nouns with any noun lexicon.
+    """
+
+    def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon) -> None:
+        # A word in two lexicons is a user's error.
+        merge([*adjectives, nouns] if nouns else adjectives)
+        self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
+        self.lemmas: dict[str, str] = {}
+        # A neural lemmatizer needs the whole sentence: without a rule-based one, words are not lemmatized.
+        is_rule_based = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
+        self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST] if is_rule_based else []
+        self.labels: dict[tuple[str, str], str] = {}
+        self.entries: dict[str, Entry] = {}
+        self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
+        listed = nouns or Lexicon("nouns", {})
+        unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
+        lexicons = [(unlisted, Part.NOUN), *((lexicon, Part.ADJECTIVE) for lexicon in adjectives), (listed, Part.NOUN)]
+        entries: dict[tuple[str, ...], Entry] = {}
+        for lexicon, part in lexicons:
+            for form, canonical in lexicon.forms.items():
+                tokens = tuple(token.lower_ for token in nlp.make_doc(form))
+                entries[tokens] = Entry(part, canonical, lexicon.name)
+        for tokens, entry in entries.items():
+            if len(tokens) == 1:
+                self.entries[tokens[0]] = entry
+            else:
+                self.phrases.setdefault(tokens[0], []).append((tokens, entry))
+        for phrases in self.phrases.values():
+            phrases.sort(key=lambda phrase: (-len(phrase[0]), phrase[0]))
+
+    def _match(self, lowers: list[str], i: int) -> tuple[int, Entry] | None:
+        """Return the number of tokens and the entry of the longest form that begins at token ``i``."""
+        for tokens, entry in self.phrases.get(lowers[i], ()):
+            if tuple(lowers[i : i + len(tokens)]) == tokens:
+                return len(tokens), entry
+        word = self.entries.get(lowers[i])
+        return (1, word) if word else None
+
+    def words(self, doc: Doc) -> list[Word]:
+        lowers = [token.lower_ for token in doc]
+        result: list[Word] = []
+        i = 0
+        while i < len(doc):
+            token = doc[i]
+            length, group = 1, ""
+            if match := self._match(lowers, i):
+                length, (part, canonical, group) = match
+                if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
+                    part = Part.MODIFIER
+            else:
+                if lowers[i + 1 : i + 2] == ["-"]:
+                    length = self._hyphenated(doc, i)
+                part = Part.NOUN if length > 1 else self._part(doc, i)
+                canonical = "".join(lowers[i : i + length - 1]) + self._fold(doc[i + length - 1], part)
+            last = doc[i + length - 1]
+            end = last.idx + len(last)
+            possessed = bool(group) and part is Part.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
+            plural = _is_plural(last.lower_)
+            result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], plural, possessed))
+            i += length
+        return result
+
+    def _hyphenated(self, doc: Doc, i: int) -> int:
+        """Return the number of tokens of a noun like `x-ray`, which the pipeline divides; else 1."""
+        tokens = doc[i : i + 3]
+        if len(tokens) < 3 or tokens[1].text != "-" or tokens[0].whitespace_ or tokens[1].whitespace_:
+            return 1
+        is_noun = all(token.tag_.startswith("NN") and not self._listed(token) for token in (tokens[0], tokens[2]))
+        return 3 if is_noun else 1
+
+    def _listed(self, token: Token | None) -> Part | None:
+        """Return the part of a token that a lexicon lists, or None."""
+        return entry.part if token is not None and (entry := self.entries.get(token.lower_)) else None
+
+    def _part(self, doc: Doc, i: int) -> Part:
+        """Return the part of a token that no lexicon lists, by its tags and its neighbours."""
+        token = doc[i]
+        before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
+        part = _token_part(token)
+        if self._is_relative_that(token, before, following):
+            return Part.THAT
+        if part is Part.OTHER and self._is_participle(token, following):
+            return Part.ADJECTIVE
+        if part is Part.NOUN and self._is_modifier(token, following):
+            return Part.MODIFIER
+        if part is Part.NOUN and token.tag_ == "NNS" and any(child.dep_ == "nsubj" for child in token.children):
+            return Part.OTHER  # a verb: `a red kite flies`
+        if part is Part.PLACE and self._is_under(token, before, following):
+            return Part.MODIFIER
+        return part
+
+    def _is_relative_that(self, token: Token, before: Token | None, following: Token | None) -> bool:
+        """Return whether `that` begins a relative clause: `wings that are`."""
+        is_clause = token.lower_ == "that" and following is not None and following.lower_ in WORDS.copulas
+        return is_clause and self._listed(before) is Part.NOUN
+
+    def _is_modifier(self, token: Token, following: Token | None) -> bool:
+        """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow breast`."""
+        if following is None:
+            return False
+        if following.lower_ in WORDS.transparent:
+            return True
+        if self._listed(following) is not Part.ADJECTIVE or token.lower_ in WORDS.birds:
+            return False
+        return token.lower_ in WORDS.shading_nouns or token.head.i == following.i
+
+    def _is_under(self, token: Token, before: Token | None, following: Token | None) -> bool:
+        """Return whether `under` is between an adjective and its noun: `white under tail`."""
+        is_between = self._listed(before) is Part.ADJECTIVE and self._listed(following) is Part.NOUN
+        return token.lower_ == "under" and is_between
+
+    def _is_participle(self, token: Token, following: Token | None) -> bool:
+        """Return whether a verb's form is used as an adjective: `a pointed bill`, `is pointed`."""
+        if token.tag_ not in ("VBN", "VBD", "VBG"):
+            return False
+        if token.dep_ in ("amod", "acomp"):
+            return True
+        if token.tag_ == "VBG":
+            return False
+        if "auxpass" in (dependents := {child.dep_ for child in token.children}):
+            return dependents.isdisjoint(("agent", "prep"))
+        if token.i == 0 or following is None:
+            return False
+        before = token.doc[token.i - 1]
+        is_inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Part.ADJECTIVE
+        return is_inside and (following.tag_.startswith(("NN", "JJ")) or following.lower_ in self.entries)
+
+    def _fold(self, token: Token, part: Part) -> str:
+        """Return the canonical form of a word that no lexicon lists: a noun's lemma, else the word itself.
+
+        `longer` is not folded to `long`, nor `spotted` to `spot`: they mean something else.
+        """
+        if part is not Part.NOUN:
+            return token.lower_
+        lemma = self._lemma(token)
+        entry = self.entries.get(lemma)
+        if entry is None:
+            return lemma
+        return entry.canonical if entry.part is Part.NOUN else token.lower_
+
+    def _lemma(self, token: Token) -> str:
+        """Return a noun's lemma by the pipeline's lemmatizer, which is needed only for plurals."""
+        lower = token.lower_
+        if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS") or lower in WORDS.singulars_in_men:
+            return lower
+        if lower not in self.lemmas:
+            token.pos_ = "NOUN"
+            self.lemmas[lower] = self.lemmatizer.lemmatize(token)[0].lower()
+        return self.lemmas[lower]
+
+    def label(self, word: Word, token: Token) -> str:
+        """Return a word's label in the tree; empty for a word without a letter or a digit.
+
+        Nouns and adjectives have the canonical form that they have in pairs; others their lemma by form and tag.
+        """
+        if not any(map(str.isalnum, word.lower)):
+            return ""
+        if word.group or word.part in (Part.ADJECTIVE, Part.NOUN):
+            return word.canonical
+        form = (word.lower, token.tag_)
+        if form not in self.labels:
+            self.labels[form] = self._lemma_by_tag(token)
+        return self.labels[form]
+
+    def _lemma_by_tag(self, token: Token) -> str:
+        """Return the lemma of a token by its form and tag alone."""
+        from spacy.tokens import Doc
+
+        doc = Doc(token.vocab, words=[token.lower_])
+        doc[0].tag_ = token.tag_
+        for component in self.on_request:
+            doc = component(doc)
+        return doc[0].lemma_.lower() or token.lower_
+
+
+def spans(words: Iterable[Word]) -> dict[int, int]:
+    """Return the index of each token to that of its word."""
+    return {i: n for n, word in enumerate(words) for i in range(word.first, word.last + 1)}

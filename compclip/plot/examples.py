@@ -1,0 +1,200 @@
+"""Examples for the page: captions with their pairs marked, and the pictures made from them."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.tables import TESTS
+from compclip.plot.labels import pair_words, percent
+
+# Swapped examples for each unseen example.
+SWAPPED_TO_UNSEEN = 2
+
+Segment = tuple[str, str]
+Span = tuple[int, int, str]
+# What identifies a caption, and a prompt, whatever its draw.
+CAPTION = ["image_id", "caption_id"]
+PROMPT = ["split", *CAPTION]
+# A generator's pictures by prompt.
+Made = Mapping[tuple[str, str, int], "Picture"]
+
+
+class Generated(NamedTuple):
+    """What a generator made (``tables.MANIFEST``), its scores by split (``tables.SCORES``), and their summary."""
+
+    name: str
+    manifest: pd.DataFrame
+    scores: Mapping[str, pd.DataFrame]
+    summary: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a real image, or of one that a generator made."""
+
+    title: str
+    path: str | None  # below the results folder; None if there is no picture
+    verdict: str = ""  # the exact score; without a picture, the reason
+    hit: bool | None = None  # whether the judge retrieved the caption; None if not scored
+    right: bool | None = None  # whether the judge chose the prompt's adjective for the pair; None if it could not
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A caption in segments, and the pictures that generators made from it."""
+
+    label: str
+    segments: list[Segment]
+    pictures: list[Picture]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A real image with its captions; ``pair`` in words."""
+
+    image_id: str
+    pair: str
+    real: Picture
+    captions: list[Caption]
+
+
+def spread(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generator) -> list[int]:
+    """Return positions of at most ``n`` keys, spread evenly over their values.
+
+    One key with each first element is taken before a second key with any, in random order; ties are decided by the
+    next elements in the same way.
+    """
+    left = [int(i) for i in generator.permutation(len(keys))]
+    taken: list[Counter[str]] = [Counter() for _ in (keys[0] if keys else ())]
+    chosen: list[int] = []
+    while left and len(chosen) < n:
+        best = min(left, key=lambda i: [count[part] for count, part in zip(taken, keys[i], strict=True)])
+        for count, part in zip(taken, keys[best], strict=True):
+            count[part] += 1
+        left.remove(best)
+        chosen.append(best)
+    return chosen
+
+
+def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
+    """Return a text as (words, kind) segments; kind is empty between spans, which are (start, end, kind) in characters.
+
+    Spans of one kind with only spaces between them are one segment.
+    """
+    segments: list[Segment] = []
+    at = 0
+    for start, end, kind in sorted(set(spans)):
+        if start < at:
+            continue
+        if segments and segments[-1][1] == kind and text[at:start].isspace():
+            segments[-1] = (segments[-1][0] + text[at:end], kind)
+        else:
+            segments += [(text[at:start], ""), (text[start:end], kind)]
+        at = end
+    return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
+
+
+def made_of(generated: Generated, images: Collection[str]) -> Made:
+    """Return what a generator made of the captions of ``images``: the first draw of each prompt."""
+    manifest = generated.manifest[generated.manifest["image_id"].isin(images)]
+    manifest = manifest.sort_values("draw").drop_duplicates(PROMPT)
+    scores = [table.assign(split=split) for split, table in generated.scores.items()]
+    columns = [*PROMPT, "draw", "hit", "expected_top1", "adjective_first"]
+    scored = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
+    made = {}
+    for row in manifest.merge(scored, on=[*PROMPT, "draw"], how="left").itertuples():
+        known = not pd.isna(row.hit)
+        made[row.split, row.image_id, row.caption_id] = Picture(
+            generated.name,
+            row.path if row.status == "ok" else None,
+            row.status if row.status != "ok" else f"{percent(row.expected_top1, 0)} %" if known else "not scored",
+            bool(row.hit) if known else None,
+            row.adjective_first > 0.5 if known and not pd.isna(row.adjective_first) else None,
+        )
+    return made
+
+
+def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
+    """Return at most ``n`` rows as named tuples, spread over pairs and then over classes; an image at most once.
+
+    ``rows`` have columns image_id, caption_id, pair and more; ``classes`` are by image_id.
+    """
+    rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id").reset_index(drop=True)
+    keys = list(zip(rows["pair"], rows["image_id"].map(classes), strict=True))
+    return list(rows.loc[spread(keys, n, generator)].itertuples())
+
+
+def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:
+    """Return what to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
+
+    ``row`` is of ``tables.SWAPPED``; ``nouns`` are spans in the seen caption, by the start of their adjective.
+    """
+    seen: list[Span] = []
+    swapped: list[Span] = []
+    for change in row.changes:
+        seen.append((change["start"], change["end"], "seen"))
+        swapped.append((change["new_start"], change["new_end"], "swapped"))
+        for start, end in nouns.get(change["start"], []):
+            # Only adjectives and articles before them change, so a noun moves by as much as the end of the change
+            # before it.
+            shift = ([0] + [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start])[-1]
+            seen.append((start, end, "seen"))
+            swapped.append((start + shift, end + shift, "swapped"))
+    return seen, swapped
+
+
+def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
+    """Return the segments of a seen caption and its swapped one, a row of ``tables.SWAPPED``, changed pairs marked."""
+    nouns: dict[int, list[tuple[int, int]]] = {}
+    for pair in pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)].itertuples():
+        if any((pair.adjective_start, pair.noun) == (c["start"], c["noun"]) for c in row.changes):
+            nouns.setdefault(pair.adjective_start, []).append((pair.noun_start, pair.noun_end))
+    seen, swapped = swapped_spans(row, nouns)
+    return {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
+
+
+def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, int], list[Span]]:
+    """Return where prompts of test_unseen name their held-out pair, by image and caption."""
+    named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
+    spans: dict[tuple[str, int], list[Span]] = {}
+    for row in named.merge(prompts[[*CAPTION, "pair"]].drop_duplicates(), on=[*CAPTION, "pair"]).itertuples():
+        words = (row.adjective_start, row.adjective_end, "unseen"), (row.noun_start, row.noun_end, "unseen")
+        spans.setdefault((row.image_id, row.caption_id), []).extend(words)
+    return spans
+
+
+def choose_examples(
+    generated: Iterable[Generated], n: int, stream: np.random.Generator, *, captions: pd.DataFrame,
+    images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
+) -> tuple[list[Example], list[Example]]:  # fmt: skip
+    """Return at most ``n`` swapped examples, and unseen ones. The tables are those of ``core.tables``."""
+    classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
+    prompts = prompts.drop_duplicates(PROMPT)
+    drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
+    chosen = choose(swapped.merge(drawn["test_swapped"][CAPTION], on=CAPTION), classes, n, stream)
+    unseen = drawn["test_unseen"].dropna(subset="pair")
+    others = choose(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
+    shown = {row.image_id for row in [*chosen, *others]}
+    pairs = pairs[pairs["image_id"].isin(shown)]
+    paths = images.set_index("image_id")["path"].dropna()
+    # Generators of all splits come first, so that each generator's pictures are in one column.
+    made = [made_of(each, shown) for each in generated]
+    made.sort(key=lambda of_generator: -len({split for split, _, _ in of_generator}))
+
+    def example(row: Any, texts: Mapping[str, list[Segment]]) -> Example:
+        path = paths.get(row.image_id)
+        real, written = Picture("real image", path, "" if path else "no file"), list[Caption]()
+        for split, segments in texts.items():
+            prompt = (split, row.image_id, row.caption_id)
+            pictures = [of_generator[prompt] for of_generator in made if prompt in of_generator]
+            written.append(Caption(split.removeprefix("test_"), segments, pictures))
+        return Example(row.image_id, pair_words(row.pair), real, written)
+
+    spans = pair_spans(unseen, pairs)
+    return [example(row, swapped_segments(row, pairs)) for row in chosen], [
+        example(row, {"test_unseen": mark(row.text, spans[row.image_id, row.caption_id])}) for row in others
+    ]

@@ -1,0 +1,60 @@
+"""Words and marks that figures and pages share."""
+
+import math
+
+# The label, color and mark of each split. Okabe and Ito's colors can be told apart with any color vision; none of these
+# is so light or dark that it fades if a page inverts the figure for dark mode.
+SPLIT_LOOKS = {
+    "train": ("train", "#555555", "o"), "test_seen": ("seen", "#009E73", "s"),
+    "test_unseen": ("unseen", "#0072B2", "^"), "test_swapped": ("swapped", "#D55E00", "D"),
+}  # fmt: skip
+# Names of the splits for readers, in order.
+SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()}
+
+# Columns of a pair's words, and their plurals.
+WORD_KINDS = {"adjective": "adjectives", "noun": "nouns"}
+
+# What the atoms and compounds of each definition of divergence are.
+PART_NAMES = {
+    ("pairs", "atoms"): "adjectives and nouns",
+    ("pairs", "compounds"): "pairs",
+    ("subgraphs", "atoms"): "words",
+    ("subgraphs", "compounds"): "subgraphs",
+}
+
+
+def swatch(word: str) -> str | None:
+    """Return the color #rrggbb that a word names in xkcd's survey or in CSS; None if it names none."""
+    from matplotlib.colors import CSS4_COLORS, XKCD_COLORS  # slow to import, and few need it
+
+    color = XKCD_COLORS.get(f"xkcd:{word}") or CSS4_COLORS.get(word)
+    return None if color is None else str(color)
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Return 0.1234 as ``12.3``; a dash without a value."""
+    return "–" if value is None or math.isnan(value) else number(100 * value, digits)
+
+
+def number(value: float, digits: int) -> str:
+    """Return -0.1234 as ``−0.123``; never ``−0.000``."""
+    # Adding 0 turns -0.0 into 0.0.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value as text; a dash without a value."""
+    if value is None or math.isnan(value):
+        return "–"
+    return "<\u202f0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def interval(low: float | None, high: float | None, digits: int = 1) -> str:
+    """Return ``[11.0, 13.9]`` in percent; an empty text without an interval."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return f"[{percent(low, digits)}, {percent(high, digits)}]"
+
+
+def pair_words(pair: str) -> str:
+    return pair.replace("_", " ")

@@ -1,0 +1,113 @@
+"""Pages: HTML beside the artifacts that they show; nothing else is fetched, and every text of the data is escaped.
+
+Figures and pictures are links relative to the results folder, so that a browser loads them when they are looked at.
+
+A stage with something to show has a script ``section`` with one function, ``section(layout)``, which returns a
+``PageSection``, or None if there is nothing to show, and a template ``<stage>/templates/<stage>_section.html.j2``.
+"""
+
+import base64
+import html as html_text
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import jinja2
+from markupsafe import Markup
+
+from compclip.core.code import ROOT
+from compclip.core.log import log
+from compclip.io import write_text
+from compclip.plot.labels import interval, percent
+
+PIXELS = 4 / 3  # in a point
+SVG_SIZE = re.compile(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
+SVG_TITLE = "{http://www.w3.org/2000/svg}title"
+SVG_DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """What a stage shows on a page: a heading, the file name of a template without it, and the template's variables."""
+
+    title: str
+    template: str
+    context: Mapping[str, Any]
+
+    @property
+    def anchor(self) -> str:
+        return self.title.lower().replace(" ", "-")
+
+
+def data_uri(raw: bytes) -> str:
+    """Return a PNG, JPEG or SVG file as a URI that contains it."""
+    kind = "png" if raw.startswith(b"\x89PNG") else "jpeg" if raw.startswith(b"\xff\xd8") else "svg+xml"
+    return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
+
+
+def render(template: str, context: Mapping[str, Any]) -> str:
+    """Return a page or a part of one; ``{{ part | body }}`` renders a ``PageSection``."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(sorted(ROOT.glob("compclip/*/templates"))),
+        autoescape=jinja2.select_autoescape(["html.j2", "xml.j2"]), undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+    def body(section: PageSection) -> Markup:
+        return Markup(environment.get_template(section.template).render(section.context))
+
+    indented = partial(json.dumps, indent=2, ensure_ascii=False)
+    environment.filters.update(percent=percent, data_uri=data_uri, url=quote, body=body, json=indented)
+    environment.globals["interval"] = interval
+    return environment.get_template(template).render(context)
+
+
+def described(svg: bytes) -> tuple[str, str]:
+    """Return the title and the description with which ``drawing.save`` wrote a figure."""
+    root = ElementTree.fromstring(svg)
+    return root.findtext(f".//{SVG_TITLE}", ""), root.findtext(f".//{SVG_DESCRIPTION}", "")
+
+
+def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str, Any]]:
+    """Return each SVG with its ``name``, ``alternative`` text, size, ``file`` to download, and ``source``.
+
+    ``files`` are in folder ``figures`` beside the page, which contains them if they are to ``embed``.
+    """
+    shown = []
+    for file in files:
+        raw = file.read_bytes()
+        title, description = described(raw)
+        size = SVG_SIZE.search(raw)
+        width, height = (round(PIXELS * float(side)) for side in (size.groups() if size else (1, 1)))
+        link = f"figures/{quote(file.name)}"
+        shown.append({
+            "name": file.stem, "alternative": f"{title}: {description}" if description else title, "file": link,
+            "source": data_uri(raw) if embed else link, "width": width, "height": height,
+        })  # fmt: skip
+    return shown
+
+
+def write_page(page: str, file: Path) -> None:
+    write_text(page, file)
+    log.info("%s: %.1f MB", file, len(page.encode()) / 1e6)
+
+
+def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
+    """Return a part as a page of its own: headings of level 3 become level 2 and get ids; and the ids with headings."""
+    headings = []
+    for n, text in enumerate(re.findall("<h3>(.*?)</h3>", html, re.DOTALL), 1):
+        html = html.replace(f"<h3>{text}</h3>", f'<h2 id="part-{n}">{text}</h2>', 1)
+        headings.append((f"part-{n}", html_text.unescape(text)))
+    return Markup(html), headings
+
+
+def write_section_page(file: Path, dataset: str, section: PageSection, settings: Mapping[str, Any]) -> None:
+    body, headings = outlined(render(section.template, section.context))
+    context = {"title": f"{section.title} on {dataset}", "body": body, "headings": headings, "settings": settings}
+    write_page(render("section_page.html.j2", context), file)

@@ -1,0 +1,88 @@
+"""The rows of ``pairs.csv``: a generator's scores of one pair in a split, by the trained judges.
+
+``_fall`` is the score minus that on seen: on swapped of the same captions before the swap; on unseen of all of seen,
+where no caption has the pair. Intervals are over the pair's images and the judges.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from compclip.report.comparisons import HELDOUT, Name, fall
+from compclip.report.measures import COMPARED
+from compclip.report.rows import Row
+from compclip.report.table import Scored
+from compclip.report.values import Values, values_of
+from compclip.stats import crossed
+from compclip.stats.interval import Estimate
+
+COLUMNS = [
+    "dataset", "composition", "generator", "split", "pair", "n", "images",
+    *(f"{name}{end}" for measure in COMPARED for name in (measure, f"{measure}_fall") for end in ("", "_low", "_high")),
+]  # fmt: skip
+
+
+def _mean(values: Values, rows: np.ndarray) -> tuple[np.ndarray, crossed.Variance | None, int]:
+    """Return the mean of some entries by judge, its variance over images, and their number; none of one image."""
+    by_judge = values.by_judge[rows]
+    images, image = np.unique(values.images[rows], return_inverse=True)
+    m, mean = len(images), by_judge.mean(axis=0)
+    if m < 2:
+        return mean, None, m
+    errors = np.bincount(image, weights=by_judge.mean(axis=1) - mean.mean()) / len(rows)
+    return mean, crossed.Variance(float((errors**2).sum() * m / (m - 1)), m - 1), m
+
+
+def _score(values: Values, rows: np.ndarray) -> Estimate:
+    mean, variance, images = _mean(values, rows)
+    value = float(mean.mean())
+    if variance is None:
+        return Estimate(value, None, None)
+    return crossed.fraction(value, variance + crossed.of_judges(mean), images)
+
+
+def _fall(own: Values, rows: np.ndarray, seen: Values | None) -> Estimate:
+    mean, variance, _ = _mean(own, rows)
+    if seen is not None:
+        of_seen, other, _ = _mean(seen, np.arange(len(seen)))
+        mean, variance = mean - of_seen, variance + other if variance and other else None
+    value = float(mean.mean())
+    return crossed.difference(value, variance + crossed.of_judges(mean)) if variance else Estimate(value, None, None)
+
+
+def columns_of(name: str, value: Estimate) -> Row:
+    """Return an estimate as the columns ``name``, ``name_low`` and ``name_high``."""
+    return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+
+
+def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, Row]:
+    values, columns = of[name], dict[str, Row]()
+    for pair, rows in values.entries.groupby("pair").indices.items():
+        columns[pair] = columns_of(measure, _score(values, rows))
+    parts = fall(of, *name) if name[1] in HELDOUT else None
+    if parts and (parts[1] is None or len(parts[1])):
+        for pair, rows in parts[0].entries.groupby("pair").indices.items():
+            columns[pair] |= columns_of(f"{measure}_fall", _fall(parts[0], rows, parts[1]))
+    return columns
+
+
+def by_pair(scores: Sequence[Scored]) -> Iterator[Row]:
+    """Yield the rows of one composition: by generator, by split, by pair."""
+    main: dict[Name, Scored] = {(score.generator, score.split): score for score in scores if score.main}
+    values = {measure: {name: values_of(score, measure) for name, score in main.items()} for measure in COMPARED}
+    for name, score in main.items():
+        about = {key: score.summary[key] for key in ("dataset", "composition", "generator")}
+        columns = [_columns(of, name, measure) for measure, of in values.items()]
+        for pair, entries in score.entries.groupby("pair"):
+            row: Row = {**dict.fromkeys(COLUMNS), **about, "split": name[1], "pair": pair, "n": len(entries)}
+            row["images"] = entries["image_id"].nunique()
+            for of_measure in columns:
+                row |= of_measure.get(pair, {})
+            yield row
+
+
+def ranked_pairs(table: pd.DataFrame, split: str, measure: str) -> list[str]:
+    """Return the pairs of a split that have a fall, the greatest mean fall first. table: rows of ``pairs.csv``."""
+    rows = table[(table["split"] == split) & table[f"{measure}_fall"].notna()]
+    return list(rows.groupby("pair")[f"{measure}_fall"].mean().sort_values(kind="stable").index)

@@ -1,0 +1,16 @@
+"""The config's ``report``."""
+
+from pydantic import Field
+
+from compclip.core.section import Section
+
+
+class ReportConfig(Section):
+    """The table, the figures, the page."""
+
+    examples: int = Field(
+        24,
+        ge=0,
+        description="captions shown beside their swapped ones in report.html for each composition, with images, and"
+        " half as many unseen captions",
+    )

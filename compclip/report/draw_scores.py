@@ -1,0 +1,144 @@
+"""The figures of scores, falls from seen, also by pair, and the judges' training; each states its n and its seed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from compclip.plot.drawing import GRAY, WIDTH, draw_line, draw_rows, empty, finish, in_percent, looks_of
+from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
+from compclip.report.by_pair import ranked_pairs
+from compclip.report.comparisons import HELDOUT
+from compclip.report.measures import COMPARED
+from compclip.report.rows import main_rows, of_measure
+from compclip.report.verdicts import MARGIN
+
+
+def _columns(measure: str) -> tuple[str, str, str]:
+    return measure, f"{measure}_low", f"{measure}_high"
+
+
+def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
+    """Draw a panel for each table; below each group, a generator, is a row for each of its splits, without a name."""
+    figure, (panels,) = draw_rows([[table.assign(row=table["series"]) for table in tables]], SPLIT_LOOKS)
+    panels[0].tick_params(labelleft=False)
+    return figure, panels
+
+
+def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figure:
+    """Draw both scores of each generator and split with 95 % intervals, the reference's beside them, and chance."""
+    main = main_rows(scores)
+    rows = of_measure(main, "r_precision")
+    measures = [measure for name, measure in COMPARED.items() if of_measure(main, name)["value"].notna().any()]
+    if not measures:
+        return empty("Nothing was scored.")
+    tables = [of_measure(main, measure.name) for measure in measures]
+    about = [{"group": of["generator"], "series": of["split"]} for of in tables]
+    figure, panels = _draw_splits([in_percent(of, "value", **names) for of, names in zip(tables, about, strict=True)])
+    candidates = int(rows["candidates"].iloc[0])
+    for axes, measure, of in zip(panels, measures, tables, strict=True):
+        others = of["generator"] != reference
+        # Each generator's heading moves the rows below it down.
+        y = np.arange(len(of)) + (of["generator"] != of["generator"].shift()).cumsum()
+        theirs = of["split"].map(of[~others].set_index("split")["value"])[others].dropna()
+        if len(theirs):
+            axes.plot(
+                100 * theirs, y[theirs.index], "|", color="black", markersize=10, markeredgewidth=1.3, clip_on=False,
+                label=f"reference: {reference}",
+            )  # fmt: skip
+        draw_line(axes, 100 * of_measure(main, f"{measure.name}_chance")["value"].mean(), "chance")
+        axes.set_title(f"{measure.title}, %")
+        axes.set(xlim=(0, 102), xticks=[0, 50, 100])
+    counts = " to ".join(dict.fromkeys(f"{n:,}" for n in (rows["n"].min(), rows["n"].max())))
+    return finish(
+        figure,
+        f"How often a judge ranks an image's caption first: R-precision: among {candidates} captions; adjective "
+        "accuracy: among its copies with other adjectives. Lines: 95 % intervals; "
+        f"n = {counts} images a row; seed {seed}.",
+    )
+
+
+def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int) -> Figure:
+    """Draw unseen and swapped against seen, for each generator, and the same beyond the reference's.
+
+    ``falls`` and ``beyond`` are as ``against_seen`` and ``of_kind`` return them, of one ``measure``.
+    """
+    if falls.empty:
+        return empty("No generator serves seen and another split.")
+    shown = [("minus seen, points", falls, "generator")]
+    shown += [(f"and minus {reference}", beyond, "a") for reference in beyond["b"].head(1)]
+    columns = [
+        {"group": rows[generator], "series": rows["split"], "filled": (rows["low"] > 0) | (rows["high"] < 0)}
+        for _, rows, generator in shown
+    ]
+    tables = [in_percent(rows, "difference", **of) for (_, rows, _), of in zip(shown, columns, strict=True)]
+    figure, panels = _draw_splits(tables)
+    for axes, (title, _, _) in zip(panels, shown, strict=True):
+        draw_line(axes, 0)
+        axes.set_title(title)
+    draw_line(panels[-1], -100 * MARGIN)
+    return finish(
+        figure,
+        f"{COMPARED[measure].title} minus that on seen captions, and, at the right, minus the same of the reference. "
+        f"Lines: 95 % intervals; hollow: the interval holds 0; dotted: {100 * MARGIN:.0f} points below the reference; "
+        f"seed {seed}.",
+    )
+
+
+def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
+    """Draw the falls: a row a pair, a column a score, panels a split. table: rows of ``pairs.csv``."""
+    measures = [measure for name, measure in COMPARED.items() if table[f"{name}_fall"].notna().any()]
+    pairs = {split: ranked_pairs(table, split, measures[-1].name) for split in HELDOUT} if measures else {}
+    pairs = {split: names for split, names in pairs.items() if names}
+    if not pairs:
+        return empty("No generator serves seen and a held-out pair.")
+    generators = table["generator"].unique()
+    lines = []
+    for split, names in pairs.items():
+        rows = table[(table["split"] == split) & table["pair"].isin(names)]
+        rows = rows.sort_values("pair", key=lambda column, names=names: column.map(names.index), kind="stable")
+        n = rows.groupby("pair")["n"].transform("max")
+        row = [f"{pair_words(pair)} ({most})" for pair, most in zip(rows["pair"], n, strict=True)]
+        about = {"row": row, "series": rows["generator"]}
+        lines.append([in_percent(rows, *_columns(f"{measure.name}_fall"), **about) for measure in measures])
+    looks = looks_of(generators)
+    figure, panels = draw_rows(lines, looks)
+    for axes in panels.flat:
+        draw_line(axes, 0)
+    for (first, *_), split in zip(panels, pairs, strict=True):
+        first.set_title(f"{SPLIT_NAMES[split]} − seen")
+    for axes, measure in zip(panels[-1], measures, strict=True):
+        axes.set_xlabel(f"{measure.title}, points".replace(" ", "\n"))
+    more = len(generators) - len(looks)
+    return finish(
+        figure,
+        "a pair's score minus that on seen (swapped: of the same captions; unseen: of all of seen); in brackets: images"
+        f" made; lines: 95 % intervals over the pair's images and the judges; seed {seed}"
+        f"{f'; {more} more generators are in pairs.csv' if more > 0 else ''}",
+    )
+
+
+def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
+    """Draw each judge's loss in each epoch, and how often it retrieves the captions of real test images."""
+    training = trainings[0]
+    watched = [column for column in training if column.startswith("retrieval")]
+    if "loss" not in training:
+        return empty("The judge was not trained: it is used as it came (epochs: 0).")
+    figure = Figure(figsize=(WIDTH, 1.5 + 1.5 * bool(watched)))
+    panels = figure.subplots(1 + bool(watched), 1, sharex=True, squeeze=False)[:, 0]
+    for one in trainings:
+        panels[0].plot(one["epoch"], one["loss"], "o-", color=GRAY, markersize=3)
+        for column in watched:
+            label, color, mark = SPLIT_LOOKS[column.replace("retrieval", "test")]
+            panels[1].plot(one["epoch"], 100 * one[column], f"{mark}-", color=color, markersize=4, label=label)
+    panels[0].set(title="contrastive loss, mean of the epoch")
+    panels[0].set_ylim(bottom=0)
+    if watched:
+        panels[1].set(title="test images whose caption is first of 100, %", ylim=(0, 100))
+    panels[-1].set_xlabel("epoch")
+    panels[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    steps = f"{int(training['step'].max()):,} steps in {len(training)} epochs"
+    return finish(figure, f"n = {steps}; {len(trainings)} judges; seed {seed}")

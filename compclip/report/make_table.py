@@ -1,0 +1,139 @@
+"""The measured values of all scores, their differences, the scores by pair, and the table for papers."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.rounding import DECIMALS
+from compclip.core.tables import MEASUREMENTS, TESTS
+from compclip.divergence import results as divergences
+from compclip.report import by_pair, comparisons
+from compclip.report.measures import COMPARED
+from compclip.report.rows import Row, main_rows, of_measure, pivot
+from compclip.report.table import Scored
+from compclip.report.values import balanced, mean_columns, normalized, values_of
+from compclip.stats.r_precision import sampled
+
+# All scores, ``tables.DIVERGENCE``, and Fréchet distances by generator (``splits`` of ``fid/G.json``).
+Composition = tuple[Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, Any]]]
+
+
+def make_table(
+    compositions: Iterable[Composition], reference: str | None = None, *, chunks: int = 10, bootstrap: int = 2000
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with six decimals.
+
+    Args:
+        compositions: what is measured of each.
+        reference: generator against which falls are read.
+        chunks: parts whose sampled R-precision is averaged.
+        bootstrap: resamples of each interval for fixed pairs and judges.
+    """
+    rows, differences, pairs = list[Row](), list[Row](), list[Row]()
+    for of in compositions:
+        rows += measurements(*of, reference, chunks, bootstrap)
+        differences += comparisons.comparisons(of[0], reference, bootstrap)
+        pairs += by_pair.by_pair(of[0])
+    types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
+    scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
+    others = pd.DataFrame(differences, columns=comparisons.COLUMNS), pd.DataFrame(pairs, columns=by_pair.COLUMNS)
+    return rounded(scores), *map(rounded, others)
+
+
+def measurements(
+    scores: Sequence[Scored], divergence: pd.DataFrame, fids: Mapping[str, Mapping[str, Any]], reference: str | None,
+    chunks: int, resamples: int,
+) -> Iterator[Row]:  # fmt: skip
+    """Yield the rows of one composition: by generator, by split, by measure."""
+    bases = {score.split: score for score in scores if score.main and score.generator == reference}
+    for score in scores:
+        yield from _of_score(score, bases.get(score.split) if score.main else None, chunks, resamples)
+    head = {name: scores[0].summary[name] for name in ("dataset", "composition")}
+    for generator, splits in fids.items():
+        for split, found in splits.items():
+            for measure, key in (("fid", "fid"), ("fid_balanced", "balanced")):
+                if key in found:
+                    about = {"generator": generator, "split": split, "measure": measure, "value": found[key]}
+                    yield head | about | ({"n": found["generated"]} if key == "fid" else {})
+    for split in TESTS:
+        for measure, (definition, column) in divergences.COLUMNS.items():
+            if found := divergences.measured(divergence, definition, split, "prompts"):
+                yield head | {"split": split, "measure": measure, "value": found[column], "n": found["test"]}
+
+
+def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -> Iterator[Row]:
+    """Yield the rows of a score; ``base`` is the reference's, by which it is normalized."""
+    about, summary, entries = score.about, score.summary, score.entries
+    head = {**summary, **about, "judges": len(score.by_judge), "judge_seed": score.judge_seed}
+    head = {name: head[name] for name in MEASUREMENTS.columns if name in head}
+
+    def row(measure: str, of: pd.DataFrame, columns: Row) -> Row:
+        counts = {"n": len(of), "images": of["image_id"].nunique(), "pairs": of["pair"].nunique()}
+        return head | {"measure": measure} | counts | columns
+
+    values = {name: values_of(score, name) for name in COMPARED}
+    for name, own in values.items():
+        yield row(name, own.entries, mean_columns(own, summary, resamples) if len(own) else {})
+        if base and (blind := base.blind(name)) is not None:
+            a, b = own.beside(values_of(base, name))
+            if relative := normalized(a, b, blind):
+                yield row(f"{name}_normalized", a.entries, vars(relative))
+    if score.split == "test_swapped" and len(entries):
+        yield row("r_precision_balanced", entries, vars(balanced(score)))
+    chance, accuracy = about["adjective_chance"], about["adjective"]
+    by_judge = [
+        sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even")) for table in score.by_judge
+    ]
+    known = [means for means in by_judge if means]
+    for name, value in {
+        "r_precision_chance": 1 / summary["candidates"],
+        "blind_control": about.get("blind_control"),
+        "hubness": about.get("hubness"),
+        "r_precision_sampled": float(np.mean([mean for mean, _ in known])) if known else None,
+        "r_precision_sampled_sd": float(np.mean([deviation for _, deviation in known])) if known else None,
+        "adjective_accuracy_chance": chance,
+        "adjective_accuracy_corrected": None if accuracy is None else (accuracy - chance) / (1 - chance),
+    }.items():
+        if value is not None:
+            of = values["adjective_accuracy" if name.startswith("adjective") else "r_precision"].entries
+            yield row(name, of, {"value": value})
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose floats have six decimals; None among them is NaN."""
+    table = table.copy()
+    for name in table:
+        if table[name].map(lambda value: isinstance(value, float) or value is None).all():
+            # Adding 0 turns -0.0 into 0.0.
+            table[name] = table[name].astype(float).round(DECIMALS) + 0.0
+    return table
+
+
+def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return ``table.csv``: a row a generator, both scores of each split with their intervals. scores: all rows."""
+    rows = []
+    for (dataset, composition), of in scores.groupby(["dataset", "composition"], sort=False):
+        for generator, values in pivot(main_rows(of)).items():
+            row = {"dataset": dataset, "composition": composition, "generator": generator}
+            for split, measure, (key, end) in product(
+                TESTS, COMPARED, {"value": "", "low": "_low", "high": "_high"}.items()
+            ):
+                row[f"{split.removeprefix('test_')}_{measure}{end}"] = values.get((split, measure), {}).get(key)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the R-precision that is compared, by generator and split, in percent with two decimals."""
+    values: dict[str, dict[str, float]] = {}
+    for row in of_measure(main_rows(scores), "r_precision").dropna(subset="value").itertuples():
+        values.setdefault(row.generator, {})[row.split.removeprefix("test_")] = round(100 * row.value, 2)
+    return values
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV: floats with six decimals, None as an empty cell."""
+    return table.to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")

@@ -1,0 +1,48 @@
+"""The measures of ``scores.parquet``: their names, units, and what each means."""
+
+from dataclasses import dataclass
+
+from compclip.plot.labels import number, percent
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a value says."""
+
+    name: str  # in all files
+    definition: str
+    unit: str = "%"  # %: a fraction in the file, shown in percent; empty: a number without a unit
+    digits: int = 1  # that are shown
+    entries: str = ""  # the column of ``tables.SCORES`` that it is the mean of
+    blind: str = ""  # the measure of text alone, by which it is normalized
+    title: str = ""  # for readers
+
+    def text(self, value: float) -> str:
+        return percent(value, self.digits) if self.unit == "%" else number(value, self.digits)
+
+
+_RANKED_FIRST = "How often the judge ranks the caption first among the candidates, exact."
+_ADJECTIVE = "How often the judge ranks the prompt above its copies with every other ranked adjective of the noun."
+_CHANCE = "adjective_accuracy_chance"
+_LIST = (
+    Measure("r_precision", _RANKED_FIRST, "%", 1, "expected_top1", "blind_control", "R-precision"),
+    Measure("r_precision_chance", "One divided by the number of candidates."),
+    Measure("blind_control", "R-precision with every image replaced by the mean image embedding."),
+    Measure("r_precision_normalized", "(R-precision − blind control) / (that of the reference − blind control)."),
+    Measure("r_precision_balanced", "R-precision on swapped captions, with the most frequent pairs weighted down."),
+    Measure("r_precision_sampled", "R-precision with one draw of distractors for each image: mean over chunks."),
+    Measure("r_precision_sampled_sd", "The standard deviation of r_precision_sampled over chunks."),
+    Measure("hubness", "The fraction of wrong first ranks that the most frequent 1 % of the captions take."),
+    Measure("adjective_accuracy", _ADJECTIVE, "%", 1, "adjective_first", _CHANCE, "adjective accuracy"),
+    Measure(_CHANCE, "The mean of 1 / k over prompts with k adjectives to choose from."),
+    Measure("adjective_accuracy_corrected", "(adjective accuracy − chance) / (1 − chance)."),
+    Measure("adjective_accuracy_normalized", "(adjective accuracy − chance) / (that of the reference − chance)."),
+    Measure("fid", "The Fréchet distance of the images from the real images of the split.", "", 2),
+    Measure("fid_balanced", "The same, with fewer images of the most frequent swapped pairs.", "", 2),
+    Measure("atom_divergence", "The divergence of train from the prompts in adjectives and nouns.", "", 3),
+    Measure("compound_divergence", "The divergence of train from the prompts in pairs.", "", 3),
+    Measure("subgraph_divergence", "The divergence of train from the prompts in connected parts of the parse.", "", 3),
+)  # fmt: skip
+MEASURES = {measure.name: measure for measure in _LIST}
+# The two scores that are compared, by name.
+COMPARED = {measure.name: measure for measure in _LIST if measure.entries}

@@ -1,0 +1,332 @@
+"""What people read of the scores: tables with notes, rendered for the screen, as Markdown, LaTeX and HTML."""
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from compclip.core.heldout import heldout_note
+from compclip.core.tables import TESTS
+from compclip.divergence.results import divergence_lines, divergence_note
+from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
+from compclip.plot.page import render
+from compclip.report import verdicts
+from compclip.report.comparisons import HELDOUT
+from compclip.report.measures import COMPARED, MEASURES
+from compclip.report.rows import Place, Row, against_seen, main_rows, of_kind, of_measure, pivot
+from compclip.report.values import SOURCES
+from compclip.score.health import Health
+
+NONE = "–"
+DIFFERENCES = "comparisons.csv"
+# By ``judge.train_on``.
+JUDGE_HAS_SEEN = {
+    "train": "has seen train alone",
+    "half": "has seen train and the half of the test images that is not judged",
+    "all": "has seen all images, the judged ones too",
+}
+# What follows a score's definition; ``{chance}`` and ``{blind}`` are replaced by texts in percent.
+NOTES = {
+    "r_precision": "Chance is {chance} %; with every image replaced by the mean image (the blind control) the judge"
+    " reaches {blind} %.",
+    "adjective_accuracy": "It tests the pair itself, where R-precision also counts all else that an image shows."
+    " Chance is {chance} %.",
+}
+# What reduces the error from each source.
+REMEDIES = {
+    "pairs": "held-out pairs: hold out more (split.heldout.fraction)",
+    "images": "images: make more",
+    "judges": "judges: train more (judge.seeds)",
+    "residual": "single captions: ask for more (split.per_image)",
+}
+# What the screen shows fits into 80 columns; its table has at most 12 lines.
+SCREEN, MOST_GENERATORS = 80, 9
+# Marks in table.md what the screen shows.
+HEADLINES = "<!-- headlines -->\n```text\n{}\n```\n<!-- /headlines -->\n"
+LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "_%&#{}$"}
+    | {"\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "<": "$<$", "−": "$-$"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value with its interval, in bold if that excludes 0."""
+
+    value: str
+    interval: str = ""
+    bold: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.interval}".strip()
+
+
+class Line(NamedTuple):
+    name: str
+    cells: Sequence[Cell | None]
+
+
+@dataclass(frozen=True)
+class View:
+    """A table to read; ``csv`` contains its numbers."""
+
+    title: str
+    head: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    note: str = ""
+    csv: str = "scores.csv"
+
+    @property
+    def markdown(self) -> str:
+        cells = [[name, *(str(cell or NONE) for cell in cells)] for name, cells in self.lines]
+        aligned = ["left", *["right"] * len(self.columns)]
+        table = pd.DataFrame(cells, columns=[self.head, *self.columns])
+        return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
+
+
+def _cell(of: Mapping[Place, Row], place: Place, kind: str = "") -> Cell | None:
+    """Return the value at a place with its interval, or with its deviation. kind: fixed_ for these pairs and judges."""
+    row, measure = of.get(place), MEASURES[place[1]]
+    if row is None or pd.isna(row["value"]):
+        return None
+    if deviation := of.get((place[0], f"{measure.name}_sd")):
+        return Cell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
+    low, high = row[f"{kind}low"], row[f"{kind}high"]
+    return Cell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
+
+
+def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], kind: str = "", **more: str) -> View:
+    """Return a view with a line a generator. columns: places in ``rows``, by their heads."""
+    table = pivot(rows).items()
+    lines = [Line(name, [_cell(of, place, kind) for place in columns.values()]) for name, of in table]
+    return View(title, "generator", list(columns), lines, **more)
+
+
+def balances(table: Mapping[str, Mapping[Place, Row]]) -> bool:
+    """Return whether balancing changes a score; a column of balanced scores would else repeat the plain ones."""
+    places = ("test_swapped", "r_precision"), ("test_swapped", "r_precision_balanced")
+    rows = [[of[place]["value"] for place in places] for of in table.values() if places[1] in of]
+    return any(plain != balanced for plain, balanced in rows)
+
+
+def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
+    """Return the views of one composition by kind. scores, comparisons: rows of these files."""
+    trained, oracle = main_rows(scores), main_rows(scores, oracle=True)
+    comparisons = comparisons.assign(value=comparisons["difference"])
+    views: dict[str, list[View]] = {}
+    for name, measure in COMPARED.items():
+        title, heads = measure.title, {SPLIT_NAMES[split]: split for split in TESTS}
+        chance, blind = (span(of_measure(trained, of)["value"], percent) for of in (f"{name}_chance", measure.blind))
+        note = f"{measure.definition} {NOTES[name].format(chance=chance, blind=blind)}"
+        columns = {head: (split, name) for head, split in heads.items()}
+        balanced = name == "r_precision" and balances(pivot(trained))
+        more = {"swapped, balanced": ("test_swapped", f"{name}_balanced")} if balanced else {}
+        normalized = {head: (split, f"{name}_normalized") for head, split in heads.items()}
+        of = of_measure(comparisons, name)
+        beyond, falls = of_kind(of, "beyond").assign(generator=lambda rows: rows["a"]), against_seen(of)
+        held_out = {SPLIT_NAMES[split]: (split, name) for split in HELDOUT}
+        for kind, view in {
+            "scores": _by_split(title, trained, columns | more, note=note),
+            "oracle": _by_split(f"{title} by the oracle", oracle, columns | more),
+            "fixed": _by_split(f"{title} for these pairs and judges", trained, columns, "fixed_"),
+            "normalized": _by_split(f"{title} normalized", trained, normalized),
+            "falls": _by_split(f"{title} minus seen", falls, held_out, csv=DIFFERENCES),
+            "beyond": _by_split(f"{title} minus seen, beyond the reference", beyond, held_out, csv=DIFFERENCES),
+        }.items():
+            views.setdefault(kind, []).extend([view] if view.lines else [])
+    other = pd.concat([trained, main_rows(scores, distractors="swapped").assign(split="other")])
+    columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "r_precision_sampled") for split in TESTS}
+    columns["swapped among swapped captions"] = ("other", "r_precision")
+    views["other"] = [_by_split("R-precision by other protocols", other, columns)]
+    return views | {"fid": [_fid_view(scores, fids)] if fids else [], "between": [_between(comparisons)]}
+
+
+def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
+    """Return the distances of each generator's splits, and of how many images they are."""
+    columns = {SPLIT_NAMES[split]: (split, "fid") for split in TESTS}
+    columns["swapped, balanced"] = ("test_swapped", "fid_balanced")
+    about = [f"{SPLIT_NAMES[split]}: {of[split]['about']}" for split in TESTS for of in fids.values() if split in of]
+    notes = "; ".join(dict.fromkeys(about))
+    note = f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
+    rows = scores[scores["measure"].isin(("fid", "fid_balanced"))]
+    return _by_split("Fréchet distance", rows, columns, note=note)
+
+
+def _between(comparisons: pd.DataFrame) -> View:
+    """Return each difference between generators, and between their falls and that of the reference."""
+    lines = [
+        Line(
+            f"{row['a']} − {row['b']}{', falls' if row['kind'] == 'beyond' else ''}",
+            [
+                Cell(MEASURES[row["measure"]].title), Cell(SPLIT_NAMES[row["split"]]),
+                _cell({(row["split"], row["measure"]): row}, (row["split"], row["measure"])),
+                Cell(p_value(row["p_holm"]) if row["family"] == "primary" else row["family"]), Cell(f"{row['n']:,}"),
+            ],
+        )
+        for rows in (of_kind(comparisons, "beyond"), of_kind(comparisons, "generators"))
+        for row in rows.to_dict("records")
+    ]  # fmt: skip
+    return View("differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", DIFFERENCES)
+
+
+def span(values: pd.Series, text: Callable[[Any], str]) -> str:
+    """Return the least and the greatest value; a dash if there is none."""
+    known = values.dropna()
+    return " to ".join(dict.fromkeys(map(text, (known.min(), known.max())))) if len(known) else NONE
+
+
+def error_note(trained: pd.DataFrame) -> str:
+    """Return what contributes most to the error of the scores, and what to add; empty without scores."""
+    rows = of_measure(trained, "r_precision")
+    variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in SOURCES}
+    if not (total := sum(variances.values())):
+        return ""
+    largest = max(variances, key=variances.__getitem__)
+    percentage = 100 * variances[largest] / total
+    line = f"Over these scores, {percentage:.0f} % of the variance of R-precision is from {REMEDIES[largest]}."
+    return line if trained["judges"].max() > 1 else f"{line} One judge cannot show what judges add; list judge.seeds."
+
+
+def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
+    """Yield what concerns one score alone. score: an entry of ``scores`` in ``scores/J/G/summary.json``."""
+    balance = score.get("balance")
+    if balance and score["judged"]:
+        cut = {pair: n for pair, n in balance["cut"].items() if n["kept"] < n["of"]}
+        what = ", ".join(f"{pair_words(pair)} from {n['of']:,} to {n['kept']:,}" for pair, n in cut.items())
+        unchanged = "balanced already: no pair is above the cut" if balance["cut"] else "not balanced"
+        yield f"balancing reduces {what} ({balance['rule']})." if what else f"{unchanged} ({balance['rule']})."
+    for kind in ("missing", "unreadable"):
+        if names := score[kind]:
+            yield f"{len(names):,} images are {kind} and not scored: they are named in summary.json."
+    few, least = (score["pool"][name] for name in ("entries_with_fewer_than_candidates", "eligible_least"))
+    # The score of all captions of test_seen covers its swapped captions.
+    if few and (score["split"], score["prompts"]) != ("test_seen", "swapped"):
+        yield f"{few:,} entries have fewer than {candidates - 1} eligible captions (at least {least:,})."
+
+
+def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a reader of one composition's scores must know, a line each; the first is about the judge.
+
+    Args:
+        trained: the rows of ``scores.parquet`` that are compared, by trained judges.
+        summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
+    """
+    about, judges = summaries[0], int(trained["judges"].max())
+    seen = JUDGE_HAS_SEEN[about["train_on"]]
+    if about.get("judge_epochs") == 0:
+        seen = "was taken as it was given (judge.epochs: 0)"
+    judge = f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}."
+    if judges > 1:
+        judge = f"Scores are means over {judges} judges, {about['judge']} with different seeds, each of which {seen}."
+    over = "images, pairs and judges" if judges > 1 else "images and pairs, for one judge"
+    ties = "are broken at random" if about["ties"] == "random" else "count as won, as published"
+    n = span(of_measure(trained, "r_precision")["n"], "{:,}".format)
+    lines = [
+        f"{judge} Scores are in percent, with 95 % intervals over {over}; n = {n} images a score;"
+        f" {about['candidates']} candidates; ties {ties}."
+    ]
+    if about.get("chunking") == "published":
+        lines.append("The sampled scores use equal chunks, as published, without the remainder.")
+    if without := about["images_without_class"]:
+        lines.append(f"{without:,} judged images have no class: each is its own, and distractors may be true of it.")
+    if truncated := about.get("truncated_captions"):
+        lines.append(f"{truncated:,} captions are longer than the judge reads, and truncated.")
+    generators: dict[str, list[str]] = {}
+    for summary in summaries:
+        for score in summary["scores"]:
+            other = f", {score['distractors']} distractors" if score["distractors"] != "original" else ""
+            for remark in _remarks(score, summary["candidates"]):
+                concerned = generators.setdefault(f"{SPLIT_NAMES[score['split']]}{other}: {remark}", [])
+                concerned += [summary["generator"]] * (summary["generator"] not in concerned)
+    return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
+
+
+@dataclass(frozen=True)
+class Readable:
+    """One composition to read."""
+
+    title: str
+    verdicts: Sequence[verdicts.Verdict]
+    lines: Sequence[str]  # the verdicts as text, or why there are none
+    few_pairs: Sequence[str]  # a warning if held-out splits have few pairs
+    views: Mapping[str, Sequence[View]]  # by kind
+    notes: Sequence[str]  # what a reader must know; the first is about the judge
+    error_note: str  # what contributes most to the error
+
+
+def to_read(
+    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, *, fids: Mapping[str, Any],
+    summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
+) -> Readable:  # fmt: skip
+    """Return one composition to read.
+
+    Args:
+        scores: rows of ``scores.parquet``; ``comparisons``, of that CSV file.
+        reference: generator against which falls are read.
+        fids: Fréchet distances by split of the generators that have them (``splits`` of ``fid/G.json``).
+        summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
+        divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
+    """
+    trained = main_rows(scores)
+    divergences = [
+        Line(name, [Cell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
+        for name, cells in divergence_lines(divergence, "prompts")
+    ]
+    heads = [SPLIT_NAMES[split] for split in TESTS]
+    view = View("divergence from train", "part", heads, divergences, divergence_note(divergence), "")
+    given = verdicts.verdicts(scores, comparisons, reference, health.healthy)
+    return Readable(
+        title=title,
+        verdicts=given,
+        lines=[verdict.line for verdict in given] or [verdicts.none_line(reference)],
+        few_pairs=list(verdicts.few_pairs(scores)),
+        views=score_views(scores, comparisons, fids) | {"divergence": [view] if divergences else []},
+        notes=[*notes(trained, summaries), health.line, *filter(None, [heldout_note(heldout)])],
+        error_note=error_note(trained),
+    )
+
+
+def shortened(name: str, ends: int) -> str:
+    """Return a name without its middle if that is shorter than the mark in its place and ``ends`` letters beside it."""
+    return name if len(name) <= 2 * ends else f"{name[:ends]}…{name[1 - ends :]}"
+
+
+def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
+    """Return what the screen shows: a table with a row a generator, both scores by split, and the verdicts."""
+    scores = {name: of.views["scores"] for name, of in compositions.items()}
+    names = list(dict.fromkeys(line.name for views in scores.values() for view in views for line in view.lines))
+    cells: dict[str, list[str]] = {"\ngenerator": [shortened(name, 7) for name in names[:MOST_GENERATORS]]}
+    for composition, views in scores.items():
+        for measure, view in zip(COMPARED.values(), views, strict=True):
+            lines = {line.name: line.cells[: len(TESTS)] for line in view.lines}
+            values = [[cell.value if cell else NONE for cell in lines.get(name, [None] * 3)] for name in names]
+            rows = [" ".join(f"{value:>4}" for value in of_name) for of_name in values[:MOST_GENERATORS]]
+            cells[f"{composition}\n{measure.title.replace('adjective', 'adj.')}"] = rows
+    aligned = ["left", *["right"] * (len(cells) - 1)]
+    table = pd.DataFrame(cells).to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True)
+    about = f"{dataset}, in percent, on seen, unseen and swapped captions"
+    if len(names) > MOST_GENERATORS:
+        about += f"; {len(names) - MOST_GENERATORS} more generators in table.md"
+    lines_of_verdicts = []
+    for composition, of in compositions.items():
+        kinds = dict.fromkeys(verdict.word for verdict in of.verdicts)
+        by_word = [f"{word}: {', '.join(v.generator for v in of.verdicts if v.word == word)}" for word in kinds]
+        line = f"- {composition}: {'; '.join(by_word) or 'no verdict'}."
+        lines_of_verdicts.append(textwrap.fill(line, SCREEN, subsequent_indent="  ", break_on_hyphens=False))
+    return HEADLINES.format("\n\n".join([textwrap.fill(f"{about}:", SCREEN), table, "\n".join(lines_of_verdicts)]))
+
+
+def markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
+    """Return ``table.md``: what the screen shows, then verdicts, tables and notes of each composition."""
+    return headlines(dataset, compositions) + render("table.md.j2", {"compositions": compositions.values()})
+
+
+def latex(compositions: Iterable[Readable]) -> str:
+    """Return ``table.tex``: a table for booktabs for each composition, both scores with their intervals."""
+    labels = {of.title: "tab:" + re.sub("[^a-z0-9]+", "-", of.title.lower()) for of in compositions}
+    return render("table.tex.j2", {"compositions": compositions, "labels": labels, "tex": lambda t: t.translate(LATEX)})

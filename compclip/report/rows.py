@@ -1,0 +1,45 @@
+"""Selections of rows of scores.parquet and comparisons.csv, for figures, verdicts and pages."""
+
+from typing import Any
+
+import pandas as pd
+
+from compclip.core.tables import ORACLE
+
+Row = dict[str, Any]
+Place = tuple[str, str]  # split and measure
+
+
+def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = "original") -> pd.DataFrame:
+    """Return the rows of scores.parquet that represent a split: all trained judges or the oracle, all prompts."""
+    subset = (scores["split"] == "test_seen") & (scores["prompts"] == "swapped")
+    by_oracle = scores["judge"] == ORACLE
+    whole = by_oracle if oracle else ~by_oracle & (scores["judges"] == scores["judges"].max())
+    return scores[~subset & whole & (scores["distractors"] == distractors)]
+
+
+def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
+    """Return the rows by generator and place. This order of generators, the config's, is that of all tables."""
+    table: dict[str, dict[Place, Row]] = {}
+    for row in rows.to_dict("records"):
+        table.setdefault(row["generator"], {})[row["split"], row["measure"]] = {str(key): row[key] for key in row}
+    return table
+
+
+def of_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
+    return rows[rows["measure"] == measure]
+
+
+def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of comparisons.csv that compare a split with seen, with a column ``generator``."""
+    own = of_kind(comparisons, "fall")
+    return own.assign(generator=own["a"].str.split(" ").str[0])
+
+
+def of_kind(comparisons: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the rows of comparisons.csv of one kind that have a difference: generators, fall or beyond."""
+    return comparisons[(comparisons["kind"] == kind) & comparisons["difference"].notna()]
+
+
+def of_composition(rows: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:
+    return rows[(rows["dataset"] == dataset) & (rows["composition"] == composition)]

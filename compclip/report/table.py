@@ -1,0 +1,98 @@
+"""A generator's scores of one split by one judge or several."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import UserError
+from compclip.core.tables import ORACLE, TESTS
+
+# The columns that identify an entry.
+ENTRY = ["image_id", "caption_id", "draw"]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One score: what the generator's summary says of it, the whole summary, and its entries (``tables.SCORES``).
+
+    Of several judges the entries are those of the first, and ``by_judge`` has each judge's own.
+    """
+
+    about: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    entries: pd.DataFrame
+    by_judge: tuple[pd.DataFrame, ...]
+    judge_seed: str | None = None  # None: several judges, or the oracle
+    part: bool = False  # whether it is one judge's score, beside the mean of several
+
+    @property
+    def generator(self) -> str:
+        return self.summary["generator"]
+
+    @property
+    def split(self) -> str:
+        return self.about["split"]
+
+    @property
+    def main(self) -> bool:
+        """Return whether it is compared with others: all trained judges, all prompts, original distractors."""
+        all_prompts = self.split == "test_swapped" or self.about["prompts"] != "swapped"
+        whole = self.summary["judge"] != ORACLE and not self.part
+        return whole and all_prompts and self.about["distractors"] == "original"
+
+    def blind(self, measure: str) -> float | None:
+        """Return the score of text alone, if it is known."""
+        return self.about.get("blind_control" if measure == "r_precision" else "adjective_chance")
+
+    @property
+    def order(self) -> tuple[int, bool, str]:
+        """Return the place among the rows of a generator."""
+        return TESTS.index(self.split), self.about["prompts"] == "swapped", self.about["distractors"]
+
+
+def scores_of(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame) -> list[Scored]:
+    """Return a generator's scores by one judge.
+
+    Args:
+        summary: ``scores/J/G/summary.json``.
+        tables: the entries (``tables.SCORES``) of each set that ``summary`` names.
+        swapped: image_id and caption_id of the swapped captions.
+    """
+    scores = []
+    for about in summary["scores"]:
+        entries = tables[about["set"]]
+        if about["split"] == "test_seen" and about["prompts"] == "swapped":
+            names = pd.MultiIndex.from_frame(swapped)
+            entries = entries[pd.MultiIndex.from_frame(entries[["image_id", "caption_id"]]).isin(names)]
+        if len(entries) != about["judged"]:
+            where = f"{summary['generator']}, {about['set']}"
+            raise UserError(f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
+        entries = entries.reset_index(drop=True)
+        scores.append(Scored(about, summary, entries, (entries,)))
+    return scores
+
+
+def averaged(scores: Sequence[Scored]) -> Scored:
+    """Return the mean of the scores of the same entries by several judges."""
+    first = scores[0]
+    for score in scores[1:]:
+        if not score.entries[ENTRY].equals(first.entries[ENTRY]):
+            raise UserError(f"{first.generator}: judges scored different images of {first.split}; score again")
+    names = ("blind_control", "hubness", "adjective")
+    known = {name: [score.about.get(name) for score in scores] for name in names}
+    about = {name: None if None in values else float(np.mean(np.array(values))) for name, values in known.items()}
+    summary = {**first.summary, "judge_hash": None}
+    return Scored({**first.about, **about}, summary, first.entries, tuple(score.entries for score in scores))
+
+
+def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] = ()) -> list[Scored]:
+    """Return a generator's scores by split: of all judges, of each, of the oracle. judges: scores by each, by name."""
+    by_judge = [[replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()]
+    scores = by_judge[0]
+    if len(judges) > 1:
+        scores = [averaged(group) for group in zip(*by_judge, strict=True)]
+        scores += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
+    return sorted([*scores, *oracle], key=lambda score: score.order)

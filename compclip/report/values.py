@@ -1,0 +1,119 @@
+"""Scores of entries by judge, their differences, their means with intervals, and fractions of the reference's.
+
+A normalized score is (score - blind) / (score of the reference - blind). ``blind`` is the score of text alone: the
+reference's blind control for R-precision, chance for adjective accuracy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.report.measures import COMPARED
+from compclip.report.rows import Row
+from compclip.report.table import ENTRY, Scored
+from compclip.stats import crossed
+from compclip.stats.estimates import estimate_score, score_stream
+from compclip.stats.interval import Estimate
+
+SOURCES = ("pairs", "images", "judges", "residual")
+
+
+@dataclass(frozen=True)
+class Values:
+    """A score of entries, or a difference of scores.
+
+    Args:
+        entries: (n rows) what identifies them, and ``pair``.
+        by_judge: (n, J).
+    """
+
+    entries: pd.DataFrame
+    by_judge: np.ndarray
+
+    def __sub__(self, other: "Values") -> "Values":
+        """Return the difference on the entries that both have; the pairs are those of the first."""
+        a, b = self.beside(other)
+        return Values(a.entries, a.by_judge - b.by_judge)
+
+    def beside(self, other: "Values") -> "tuple[Values, Values]":
+        """Return both on the entries that both have; the pairs are those of the first."""
+        rows = self.entries.reset_index(names="a").merge(other.entries[ENTRY].reset_index(names="b"), on=ENTRY)
+        entries = rows[[*ENTRY, "pair"]]
+        return Values(entries, self.by_judge[rows["a"]]), Values(entries, other.by_judge[rows["b"]])
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def images(self) -> np.ndarray:
+        return self.entries["image_id"].to_numpy()
+
+    @property
+    def pairs(self) -> np.ndarray:
+        return self.entries["pair"].to_numpy()
+
+    @property
+    def mean(self) -> float:
+        return float(self.by_judge.mean())
+
+    @property
+    def of_judges(self) -> np.ndarray:
+        """Return the mean by each judge, (J,)."""
+        return self.by_judge.mean(axis=0)
+
+    @property
+    def means(self) -> np.ndarray:
+        """Return the mean over judges of each entry, (n,)."""
+        return self.by_judge.mean(axis=1)
+
+    def cells(self) -> crossed.Cells:
+        return crossed.cells(self.images, self.pairs, self.means, np.ones(len(self)))
+
+
+def values_of(score: Scored, measure: str) -> Values:
+    """Return the values of the entries that have the score."""
+    column = COMPARED[measure].entries
+    known = score.entries[column].notna().to_numpy()
+    values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
+    return Values(score.entries.loc[known, [*ENTRY, "pair"]].reset_index(drop=True), values[known])
+
+
+def mean_columns(values: Values, about: Mapping[str, Any], resamples: int) -> Row:
+    """Return a score, its intervals, and what each source adds to its error. about: the generator's summary."""
+    stream = score_stream(about["seed"], about["dataset"], about["composition"])
+    score = estimate_score(values.by_judge, values.images, values.pairs, resamples=resamples, seed=stream)
+    sources = [source for source in SOURCES if source != "judges" or values.by_judge.shape[1] > 1]
+    errors = {f"se_{source}": getattr(score.components, source) ** 0.5 for source in sources}
+    return {name: getattr(score, name) for name in ("value", "low", "high", "fixed_low", "fixed_high")} | errors
+
+
+def balanced(score: Scored) -> Estimate:
+    """Return R-precision with the weights of the entries."""
+    values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
+    cells = crossed.cells(values.images, values.pairs, values.means, weights)
+    return crossed.estimate(cells, np.average(values.by_judge, axis=0, weights=weights))
+
+
+def normalized(a: Values, b: Values, blind: float) -> Estimate | None:
+    """Return (a - blind) / (b - blind) with its interval; b is the reference's score of the same entries.
+
+    The interval is that of a ratio by the delta method. None if the reference is not above ``blind``, beyond its own
+    interval, by all judges; ``blind`` is the score of text alone.
+    """
+    cells = b.cells() if len(b) else None
+    if cells is None or cells.clusters < 2:
+        return None
+    above = b.of_judges - blind
+    error = crossed.variance(cells) + crossed.of_judges(above)
+    low = crossed.difference(b.mean - blind, error).low
+    if min(above) <= 0 or low is None or low <= 0:
+        return None
+    ratio = (a.mean - blind) / (b.mean - blind)
+    # What each entry adds to the ratio's error.
+    errors = Values(a.entries, (a.by_judge - ratio * b.by_judge - (1 - ratio) * blind) / (b.mean - blind))
+    error = crossed.variance(errors.cells()) + crossed.of_judges((a.of_judges - blind) / above)
+    found = crossed.difference(ratio, error, np.inf)
+    return Estimate(found.value, found.low, found.high)

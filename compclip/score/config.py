@@ -1,0 +1,86 @@
+"""The config's ``score``."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from compclip.core.section import Section
+from compclip.stats.config import Resampling
+
+# The weights of TensorFlow's network of 2015-12-05, with which FID was first computed, as torch-fidelity serves them.
+INCEPTION = (
+    "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/weights-inception-2015-12-05-6726825d.pth"
+)
+# The pools that one value of `distractors` stands for: it adds rows to the table, it does not replace them.
+POOLS = {"original": ["original"], "swapped": ["original", "swapped"], "published": ["original", "published"]}
+Pairs = Annotated[int, Field(ge=1, le=2)]
+
+
+class Balance(Section):
+    """How dominant swapped pairs are balanced."""
+
+    dominant: Pairs | dict[str, Pairs] = Field(
+        1,
+        description="number of dominant pairs, or a mapping from composition to number (1 where it names none);"
+        " published: 2 for C-CUB color",
+    )
+    ratio: float = Field(1.25, ge=1, description="reduce dominant pairs to this multiple of the next most frequent")
+
+    def dominant_of(self, composition: str) -> int:
+        """Return the number of dominant pairs of a composition."""
+        return self.dominant.get(composition, 1) if isinstance(self.dominant, dict) else self.dominant
+
+
+class Scoring(Section):
+    """How the entries of a split are scored."""
+
+    candidates: int | None = Field(
+        None,
+        ge=2,
+        description="candidates of an image: its own caption and the distractors; null: 100, or as many as the smallest"
+        " split allows",
+    )
+    ties: Literal["random", "own_first"] = Field(
+        "random", description="which of tied captions is ranked first; own_first as published"
+    )
+    distractors: list[Literal["original", "swapped", "published"]] = Field(
+        ["original", "swapped"],
+        min_length=1,
+        description="distractors of swapped captions: original captions, swapped captions, or (published) the originals"
+        " of swapped captions",
+    )
+    chunking: Literal["even", "published"] = Field(
+        "even", description="chunks of the sampled score; published: equal chunks without the remainder"
+    )
+    chunks: int = Field(10, ge=1, description="number of chunks of the sampled score")
+    balance: Balance = Field(default_factory=Balance)
+
+    @field_validator("distractors", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return POOLS.get(value, value) if isinstance(value, str) else value
+
+
+class Fid(Section):
+    """The Fréchet inception distance from the real images of each split; the defaults are as published."""
+
+    weights: str = Field(INCEPTION, min_length=1, description="URL or path of the Inception network's weights")
+
+
+class ScoreConfig(Scoring, Resampling):
+    """Does the judge retrieve the caption?"""
+
+    reference: str | None = Field(
+        None,
+        description="generator against which falls are read; null: faithful for drawn birds, otherwise photographs, if"
+        " it is among the generators",
+    )
+    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    health: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="least health of the judges for a verdict: their adjective accuracy above chance on held-out pairs,"
+        " as a fraction of that on seen pairs (docs/measurement.md)",
+    )
+    fid: Fid | None = Field(None, description="null: no Fréchet inception distance; {}: as published")

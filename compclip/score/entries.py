@@ -1,0 +1,113 @@
+"""Entries and pools from the tables: which images are judged against which captions.
+
+A score covers one set of entries and one pool. The name of a set is also that of its file: ``test_seen``,
+``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a second pool.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.split.pools import pool_captions
+from compclip.stats.r_precision import Entries, Pool, make_pool
+
+# The columns that identify an entry within a split.
+ENTRY = ["image_id", "caption_id", "draw"]
+
+
+@dataclass(frozen=True)
+class EntrySet:
+    """Entries of one split and their pool."""
+
+    name: str
+    split: str
+    distractors: str
+    entries: pd.DataFrame  # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
+    pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
+    failed: dict[str, list[str]] = field(default_factory=dict)  # file names of prompts without an image, by status
+
+
+def judged_entries(
+    prompts: pd.DataFrame, manifest: pd.DataFrame, split: str
+) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Return the prompts of ``split`` that have an image, with its path, and the file names of the others by status."""
+    asked = prompts[prompts["split"] == split]
+    made = manifest[manifest["split"] == split].drop(columns="split")
+    entries = asked.merge(made, on=ENTRY, how="left", validate="one_to_one").sort_values(ENTRY, ignore_index=True)
+    status = entries["status"].fillna("missing")
+    failed = {kind: list(entries.loc[status == kind, "file_name"]) for kind in ("missing", "unreadable")}
+    kept = entries.loc[status == "ok", [*ENTRY, "pair", "text", "path"]]
+    return kept.reset_index(drop=True), failed
+
+
+def entry_sets(
+    splits: Sequence[str],
+    distractors: Sequence[str],
+    *,
+    prompts: pd.DataFrame,
+    manifest: pd.DataFrame,
+    captions: pd.DataFrame,
+    judged: pd.DataFrame,
+    swapped: pd.DataFrame,
+) -> list[EntrySet]:
+    """Return the sets of a generator that serves ``splits``, in their order."""
+    result = []
+    for split in splits:
+        entries, failed = judged_entries(prompts, manifest, split)
+        for kind in distractors if split == "test_swapped" else ["original"]:
+            pool = pool_captions(captions, judged, swapped, split, kind)
+            name = split if kind == "original" else f"{split}.distractors-{kind}"
+            result.append(EntrySet(name, split, kind, entries, pool, failed))
+    return result
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A set as integers, as ``stats.r_precision`` takes it; ``texts`` are its distinct captions."""
+
+    entries: Entries
+    pool: Pool
+    texts: list[str]
+
+
+def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
+    """Number the images, classes and distinct texts of a set, in sorted order; UserError if its pool is empty."""
+    has_pool = len(entry_set.pool) or not len(entry_set.entries)
+    require(has_pool, entry_set.name, "no captions to draw distractors from", "add images to the split")
+    entries, pool = entry_set.entries, entry_set.pool
+    text_index, texts = pd.concat([entries["text"], pool["text"]]).factorize(sort=True)
+    class_index, _ = pd.concat([entries["image_id"], pool["image_id"]]).map(classes).factorize(sort=True)
+    image_index, _ = pool["image_id"].factorize(sort=True)
+    n = len(entries)
+    keys = list(zip(*(entries[name].tolist() for name in ENTRY), strict=True))
+    return Numbered(
+        Entries(text_index[:n], class_index[:n], keys),
+        make_pool(image_index, class_index[n:], text_index[n:]),
+        list(texts),
+    )
+
+
+def renumber(numbered: Numbered, index: np.ndarray) -> Numbered:
+    """Replace text i by ``index[i]``, so that texts with equal embeddings share a number."""
+    entries, pool = numbered.entries, numbered.pool
+    return replace(
+        numbered, entries=replace(entries, own=index[entries.own]), pool=replace(pool, texts=index[pool.texts])
+    )
+
+
+def pool_summary(numbered: Numbered, candidates: int) -> dict[str, Any]:
+    """Summarize the size of the pool, and for how many entries it has too few captions."""
+    pool, classes = numbered.pool, numbered.entries.classes
+    kinds, counts = np.unique(classes, return_counts=True)
+    eligible = np.array([pool.eligible(int(of))[1] for of in kinds], dtype=int)
+    return {
+        "images": pool.images,
+        "captions": len(pool.texts),
+        "distinct": len(np.unique(pool.texts)),
+        "eligible_least": int(eligible.min()) if len(eligible) else 0,
+        "entries_with_fewer_than_candidates": int(counts[eligible < candidates - 1].sum()),
+    }

@@ -1,0 +1,98 @@
+"""Measure the Fréchet inception distance of a generator's images from the real images of each split.
+
+As published: the real images of the split (of test_seen for swapped captions), whole, at 256 by 256 pixels; up to
+10,000 generated images, drawn by seed. Features are the 2048 of the original FID's Inception network, computed by
+torchmetrics. With fewer images than features the covariance is singular: the distance is biased upwards and comparable
+only with one of equally many images. Swapped entries are also balanced.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from compclip.clip.pixels import PREPROCESS, Preprocess
+from compclip.clip.vision import import_torchvision
+from compclip.core.digests import sha256
+from compclip.core.errors import UserError, one_line, require
+from compclip.core.log import log
+from compclip.core.rounding import DECIMALS
+from compclip.core.seeds import rng
+from compclip.core.tables import TESTS
+from compclip.dataset.download import fetch
+from compclip.score.config import Balance
+from compclip.stats import balance
+
+import_torchvision()
+from torchmetrics.image import fid  # noqa: E402
+
+# Images are stretched to the size that the paper's models draw, as in the released code.
+PIXELS = Preprocess({**PREPROCESS, "size": 256, "resize_mode": "squash", "interpolation": "bilinear"}, None)
+MOST = 10_000  # generated images of a split that are compared, as published
+BATCH, FEATURES, KEYS = 32, 2048, ["split", "image_id", "caption_id", "draw"]
+
+
+def load_inception(weights: str, cache: Path) -> torch.nn.Module:
+    """Load the network of the original FID; UserError if the file (URL or path) does not hold its weights."""
+    path = fetch(weights, cache)
+    # By torch's convention the name ends with the first digits of the file's sha256.
+    beginning = "".join(re.findall(r"-([0-9a-f]{8,64})\.\w+$", path.name))
+    require(sha256(path).startswith(beginning), path, f"its sha256 does not start with {beginning}", "delete the file")
+    try:  # antialias=False: resized as by TensorFlow, whose network this is
+        return fid.NoTrainInceptionV3("inception-v3-compat", [str(FEATURES)], str(path), antialias=False)
+    except Exception as error:  # of many kinds; no code from the file runs
+        raise UserError(f"{path}: not the Inception network's weights ({one_line(error)[:150]})") from error
+
+
+def score_fid(
+    images: pd.DataFrame, splits: pd.DataFrame, prompts: pd.DataFrame, manifest: pd.DataFrame, network: Any, *,
+    results: str | Path, serves: Sequence[str] = TESTS, composition: str = "", balancing: Balance | None = None,
+    seed: int = 0, device: str | torch.device = "cpu",
+) -> dict[str, dict[str, Any]]:  # fmt: skip
+    """Return the distance of each split that the generator ``serves``, and of how many images; None for fewer than two.
+
+    Args:
+        images, splits, prompts, manifest: columns of ``IMAGES``, ``SPLIT``, ``PROMPTS`` and ``MANIFEST`` in ``tables``.
+        network: of ``load_inception``; from pixels (n, 3, 256, 256), uint8, to features.
+        results: folder that paths in ``images`` and ``manifest`` are relative to.
+    """
+    balancing = balancing or Balance()
+    images = images.dropna(subset="path").merge(splits, on="image_id")
+    made = manifest.query("status == 'ok'").sort_values(KEYS).merge(prompts[[*KEYS, "pair"]], on=KEYS)
+    metric = fid.FrechetInceptionDistance(feature=network.eval()).to(device)
+
+    def distance(name: str, real: np.ndarray, paths: np.ndarray) -> float | None:
+        """Return the distance of two sets of images (Heusel et al. 2017, equation 6); None for fewer than two."""
+        if len(paths) > MOST:
+            paths = paths[np.sort(rng(seed, "score_fid", name).choice(len(paths), MOST, replace=False))]
+        if min(len(real), len(paths)) < 2:
+            return None
+        metric.reset()
+        for files, is_real in ((real, True), (paths, False)):
+            for start in range(0, len(files), BATCH):
+                pixels = PIXELS.read([(Path(results) / file, None) for file in files[start : start + BATCH]])
+                metric.update(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device), real=is_real)
+        value = float(metric.compute())
+        require(np.isfinite(value), "manifest", "features of an image are NaN or infinite", "check the weights")
+        return max(0.0, round(value, DECIMALS))  # of equal sets, rounding may leave a value below 0
+
+    distances: dict[str, dict[str, Any]] = {}
+    for split in serves:
+        origin, of_split = "test_seen" if split == "test_swapped" else split, made[made["split"] == split]
+        real = images.loc[images["split"] == origin].sort_values("image_id")["path"].to_numpy()
+        require(len(real), "images", f"no image of {origin} has a file", "there is nothing to compare with")
+        generated, paths, pairs = min(len(of_split), MOST), of_split["path"].to_numpy(), of_split["pair"].tolist()
+        about = f"{generated:,} generated and {len(real):,} real images"
+        if min(generated, len(real)) <= FEATURES:
+            about += f", too few for {FEATURES:,} features: biased upwards"
+        numbers = {"generated": generated, "real": len(real), "about": about}
+        distances[split] = {"fid": distance(split, real, paths), **numbers}
+        if split == "test_swapped" and pairs:
+            cut = balance.cut_dominant(pairs, balancing.dominant_of(composition), balancing.ratio)
+            distances[split]["balanced"] = distance("balanced", real, paths[balance.subsample(pairs, cut, seed)])
+        log.info("%s: FID %s, %s", split, distances[split]["fid"], about)
+    return distances

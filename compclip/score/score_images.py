@@ -1,0 +1,186 @@
+"""Score a generator's images by a trained judge; find hubs, captions that are near to many images."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
+from compclip.core.cache import Cache
+from compclip.core.rounding import rounded
+from compclip.core.tables import as_captions
+from compclip.score import scores
+from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.config import Scoring
+from compclip.score.entries import ENTRY, EntrySet, Numbered, number, pool_summary, renumber
+from compclip.score.scores import Rules, SetScores
+from compclip.split.pools import bounded, class_names
+from compclip.stats.estimates import ScoreEstimate, estimate_score, score_stream
+from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, expected_of_one
+
+HUBS = 0.01  # fraction of the captions that count as hubs
+# From n texts, or paths in the manifest, to their embeddings, (n, d).
+Embed = Callable[[Sequence[str]], np.ndarray]
+
+
+class Nearest:
+    """The captions that wrongly rank first, collected block by block.
+
+    The candidates of an image are its own caption and all captions of the pool of other classes; texts: their number.
+    """
+
+    def __init__(self, texts: int, numbered: Numbered) -> None:
+        self.texts, self.numbered, self.weights = texts, numbered, Weights(numbered.pool, texts)
+        self.wrong = np.full(len(numbered.entries.own), -1)  # the caption ranked first, -1 for the own one
+
+    def add(self, rows: np.ndarray, values: np.ndarray) -> None:
+        entries = self.numbered.entries
+        for of, part in by_class(entries.classes[rows]):
+            no_candidates = np.flatnonzero(self.weights.of(of)[0] == 0)
+            of_class, each = values[part], np.arange(part.stop - part.start)
+            own, kept = of_class[each, entries.own[rows[part]]], of_class[:, no_candidates]
+            of_class[:, no_candidates] = -np.inf
+            best = of_class.argmax(axis=1)
+            self.wrong[rows[part]] = np.where(of_class[each, best] > own, best, -1)
+            of_class[:, no_candidates] = kept
+
+    def hubness(self, rows: np.ndarray) -> float | None:
+        """Return which fraction of the wrong first ranks of ``rows`` the most frequent 1 % of the captions take."""
+        wins = np.bincount(self.wrong[rows][self.wrong[rows] >= 0], minlength=self.texts)
+        hubs = math.ceil(HUBS * len(np.unique(self.numbered.pool.texts)))
+        return float(np.sort(wins)[-hubs:].sum() / wins.sum()) if wins.any() else None
+
+
+def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
+    """Return the function from some of ``texts`` to their embeddings, (n, d)."""
+    place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    vectors = embedder.texts(list(place))
+    return lambda chosen: vectors[[place[text] for text in chosen]]
+
+
+def adjective_choices(
+    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray
+) -> Choices:
+    """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
+    entry, variant = variants_of_entries(entries, split, variants)
+    # Draws share prompts and variants, so each text has one row.
+    place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
+    n, cosines = len(entries), gathered(images, embed(texts.tolist()))
+    return adjective_accuracy(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
+
+
+def score_set(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices) -> SetScores:
+    """Score one set by the embeddings (n, d) of its images."""
+    numbered = number(entry_set, rules.classes)
+    texts, index = merge_equal(embed(numbered.texts))
+    numbered = renumber(numbered, index)
+    nearest = Nearest(len(texts), numbered)
+
+    def one_pass() -> Blocks:
+        for rows, values in blocks(similarities(images, texts), numbered.entries.classes):
+            nearest.add(rows, values)
+            yield rows, values
+
+    def controls(rows: np.ndarray, _: Judged) -> dict[str, Any]:
+        if not rows.any():
+            return {"blind_control": None, "hubness": None}
+        blind = similarities(mean_embedding(images, rows)[None].repeat(BLOCK, axis=0), texts)(np.arange(BLOCK))[0]
+        rule = numbered.entries, numbered.pool, rules.candidates, rules.scoring.ties
+        return {
+            "blind_control": rounded(expected_of_one(blind, *rule)[rows].mean()),
+            "hubness": rounded(nearest.hubness(rows)),
+        }
+
+    return scores.score_set(rules, entry_set, numbered, one_pass(), len(texts), choices, controls)
+
+
+def score_images(
+    sets: Sequence[EntrySet], rules: Rules, variants: pd.DataFrame, texts: Embed, images: Embed
+) -> dict[str, SetScores]:
+    """Score a generator's images: does the judge retrieve the caption that an image was made from?
+
+    The summaries add the blind control, in which each image has the mean embedding of all, and what hubs take.
+
+    Args:
+        sets: those of a split, which differ in their pools alone, one after the other.
+        variants: columns of ``tables.VARIANTS``.
+        texts: from n captions to their embeddings by the judge, (n, d), of unit length.
+        images: the same from the paths of ``sets``.
+
+    Returns:
+        The scores of each set, by its name.
+    """
+    scored: dict[str, SetScores] = {}
+    for split, of_split in groupby(sets, key=lambda part: part.split):
+        first, *others = of_split
+        shown = images(first.entries["path"].tolist())
+        choices = adjective_choices(first.entries, split, variants, texts, shown)
+        scored |= {part.name: score_set(rules, part, texts, shown, choices) for part in (first, *others)}
+    return scored
+
+
+@dataclass(frozen=True)
+class ImageScores:
+    """The scores of images by one judge."""
+
+    r_precision: ScoreEstimate  # exact
+    adjective_accuracy: ScoreEstimate | None  # None without variants
+    summary: dict[str, Any]  # the sampled R-precision and the controls, as in summary.json
+    table: pd.DataFrame  # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
+
+
+def score_with_judge(
+    entries: pd.DataFrame, judge: Encoder, captions: pd.DataFrame | None = None, variants: pd.DataFrame | None = None,
+    *, scoring: Scoring | None = None, batch: int = 256, resamples: int = 2000, seed: int = 0,
+    dataset: str = "dataset", composition: str = "composition",
+) -> ImageScores:  # fmt: skip
+    """Score images by a judge: R-precision, exact and sampled, and adjective accuracy, with their 95 % intervals.
+
+    Source: Park et al., "Benchmark for Compositional Text-to-Image Synthesis" (NeurIPS 2021), for R-precision;
+    ``docs/measurement.md`` for adjective accuracy; ``estimate_score`` for the intervals.
+
+    Args:
+        entries: a row for each image: path of its file, image_id and text of the caption that it was made from. Also
+            caption_id (default: 0, 1 and so on within an image_id); draw, if a caption has several images; pair
+            (``adjective_noun``), over which the intervals then extend.
+        judge: as of ``clip.model.load_judge``.
+        captions: those that may be distractors: image_id and text; class_id, if images have classes, since captions of
+            an image's class are not its distractors. None: those of ``entries``.
+        variants: image_id, caption_id and text of copies of captions with another adjective, as of ``make_variants``.
+        scoring: by default as in the config.
+        batch: items encoded at once; changes floating-point rounding.
+        resamples: of the bootstrap over images.
+        dataset, composition: names for the random stream.
+
+    Raises:
+        UserError: an image cannot be read, or there are too few distractors.
+    """
+    name, scoring = "images", scoring or Scoring()
+    entries = as_captions(entries)
+    captions = entries.drop_duplicates(CAPTION) if captions is None else as_captions(captions)
+    defaults = {"draw": 0, "pair": None}
+    entries = entries.assign(**{key: value for key, value in defaults.items() if key not in entries})
+    classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION, "class_id"]))
+    entry_set = EntrySet(name, name, "original", entries.sort_values(ENTRY, ignore_index=True), captions)
+    least = {name: pool_summary(number(entry_set, classes), 2)["eligible_least"]}
+    scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, "the captions")})
+    others = pd.DataFrame(columns=[*CAPTION, "text"]) if variants is None else as_captions(variants)
+    with Cache(":memory:") as cache:
+        embedder = Embedder(judge, cache, batch, name)
+        scored = score_images(
+            [entry_set], Rules(scoring, classes, seed), others.assign(split=name), embedder.texts,
+            lambda paths: embedder.images([(Path(path), None) for path in paths]),
+        )[name]  # fmt: skip
+    table = scored.table
+
+    def estimate(column: str) -> ScoreEstimate:
+        stream = score_stream(seed, dataset, composition)
+        return estimate_score(table[column], table["image_id"], table["pair"], resamples=resamples, seed=stream)
+
+    accuracy = None if table["adjective_first"].isna().all() else estimate("adjective_first")
+    return ImageScores(estimate("expected_top1"), accuracy, scored.summaries[0], table)

@@ -1,0 +1,179 @@
+"""Score a generator's drawn scenes by the oracle: a caption's similarity is the fraction of its facts that are true.
+
+It knows what was drawn, and shows the ceiling that the captions set, since distractors may be true of an image too.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.core.rounding import rounded
+from compclip.score import scores
+from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.entries import ENTRY, EntrySet, number
+from compclip.score.scores import Rules, SetScores
+from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
+
+Fact = tuple[str, str, str]
+CaptionKey = tuple[str, int]
+Facts = dict[CaptionKey, frozenset[Fact]]
+
+
+class Oracle:
+    """What the oracle knows, of all generators.
+
+    Args:
+        scenes: of the real images, with columns ``part:kind``.
+        images, swapped, variants: columns of ``IMAGES``, ``SWAPPED`` and ``VARIANTS`` in ``tables``.
+        facts: image_id, caption_id, part, kind, value and start of what captions state.
+    """
+
+    def __init__(
+        self, scenes: pd.DataFrame, images: pd.DataFrame, facts: pd.DataFrame, swapped: pd.DataFrame,
+        variants: pd.DataFrame,
+    ) -> None:  # fmt: skip
+        self.scenes, self.images, self.variants = scenes, images, variants
+        stated: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
+        # As objects, because Python takes values from Arrow's strings one by one, and slowly.
+        rows = facts[[*CAPTION, "start", "part", "kind", "value"]].astype(object)
+        for image, caption, *fact in rows.itertuples(index=False):
+            stated[image, caption].append(tuple(fact))
+        of_swapped, self.of_variants = (
+            [_changed(stated[image, caption], changes) for image, caption, changes in rows.itertuples(index=False)]
+            for rows in (swapped[[*CAPTION, "changes"]], variants[[*CAPTION, "changes"]])
+        )
+        self.original: Facts = {caption: _changed(of_caption, ()) for caption, of_caption in stated.items()}
+        keys = swapped[CAPTION].itertuples(index=False, name=None)
+        self.swapped: Facts = dict(zip(keys, of_swapped, strict=True))
+
+
+def _changed(stated: Sequence[tuple[int, str, str, str]], changes: Iterable[Mapping[str, Any]]) -> frozenset[Fact]:
+    """Return the facts of a changed caption: a change gives a new value to the facts at its start."""
+    new = {int(change["start"]): str(change["new_adj"]) for change in changes}
+    return frozenset((part, kind, new.get(start, value)) for start, part, kind, value in stated)
+
+
+def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame) -> Choices:
+    """Return which adjective the oracle chooses for each entry, from the scenes of their images."""
+    entry, variant = variants_of_entries(entry_set.entries, entry_set.split, oracle.variants)
+    captions = entry_set.entries[CAPTION].itertuples(index=False, name=None)
+    asked = [own.get(caption, frozenset()) for caption in captions]
+    true, stated, size = _counted(scenes, [*asked, *(oracle.of_variants[row] for row in variant)])
+    n, counts = len(asked), gathered(true, stated)
+    of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
+    return adjective_accuracy(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
+
+
+def scenes_of_entries(
+    entry_set: EntrySet, images: pd.DataFrame, scenes: pd.DataFrame, drawn: pd.DataFrame | None
+) -> pd.DataFrame:
+    """Return the scene of each entry's image, in the order of the entries, with columns ``part:kind``.
+
+    ``scenes`` are those of the real images, ``drawn`` those that the generator drew, by ENTRY and split.
+    """
+    entries = entry_set.entries
+    real = images.dropna(subset="path").set_index("path")["image_id"]
+    attributes = [name for name in scenes.columns if ":" in name]
+    shown = entries["path"].map(real)
+    if drawn is None or shown.notna().all():
+        result = scenes.set_index("image_id")[attributes].reindex(shown)
+    else:
+        of_split = drawn[drawn["split"] == entry_set.split].set_index(ENTRY)
+        result = of_split.reindex(pd.MultiIndex.from_frame(entries[ENTRY])).reindex(columns=attributes)
+    unknown = entries["path"][result.isna().all(axis=1).to_numpy()].tolist()
+    require(not unknown, entry_set.name, f"{', '.join(unknown[:1])}: unknown scene", "generate it again")
+    return result.reset_index(drop=True)
+
+
+def _counted(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which of all facts are true of each of the scenes (n, f) and stated by each caption (k, f), and how many.
+
+    Products are counts, whole numbers that are exact in float32; the numbers of facts (k,) are at least 1.
+    """
+    facts = sorted(set().union(*captions))
+    number = {fact: column for column, fact in enumerate(facts)}
+    stated = np.zeros((len(captions), len(facts)), np.float32)
+    for row, caption in enumerate(captions):
+        stated[row, [number[fact] for fact in caption]] = 1
+    true = np.zeros((len(scenes), len(facts)), np.float32)
+    for column, (part, kind, value) in enumerate(facts):
+        if f"{part}:{kind}" in scenes:
+            true[:, column] = (scenes[f"{part}:{kind}"] == value).fillna(False)
+    return true, stated, np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
+
+
+def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function from rows of ``scenes`` (n) to their similarities with ``captions`` (k), shape (rows, k).
+
+    Each fraction is one division in float64, so equal fractions are equal floats; 0 without facts.
+    """
+    true, stated, size = _counted(scenes, captions)
+    return lambda rows: true[rows] @ stated.T / size
+
+
+@cache
+def as_text(stated: frozenset[Fact]) -> str:
+    return "; ".join(" ".join(fact) for fact in sorted(stated))
+
+
+def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
+    """Replace each caption's text in ``table`` by its facts as text, and record in ``known`` what these texts mean."""
+    texts = []
+    for image, caption in table[CAPTION].itertuples(index=False):
+        stated = facts.get((image, caption), frozenset())
+        texts.append(as_text(stated))
+        known[texts[-1]] = stated
+    return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
+
+
+def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
+    """Score one set."""
+    known: dict[str, frozenset[Fact]] = {}
+    own = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
+    other = oracle.swapped if entry_set.distractors == "swapped" else oracle.original
+    entry_set = replace(
+        entry_set, entries=as_facts(entry_set.entries, own, known), pool=as_facts(entry_set.pool, other, known)
+    )
+    numbered = number(entry_set, rules.classes)
+    captions = [known[text] for text in numbered.texts]
+    n = len(captions)
+    shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
+    similarities = fraction_true(shown, captions)
+    choices = oracle_choices(entry_set, oracle, own, shown)
+    # A distractor ties with an own caption that is completely true only if it is completely true as well.
+    perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
+    tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
+
+    def one_pass() -> Blocks:
+        for rows, values in blocks(similarities, numbered.entries.classes):
+            with_perfect = np.column_stack([values, np.ones(len(rows))])
+            tied[rows] = weigh(with_perfect, perfect, rows, weights)[2]
+            yield rows, values
+
+    def truth(rows: np.ndarray, judged: Judged) -> dict[str, Any]:
+        if not rows.any():
+            return {"true_captions": None, "true_distractors": None, "ceiling": None}
+        ceiling = expected_top1(np.zeros(len(tied)), tied, rules.candidates, rules.scoring.ties)
+        return {
+            "true_captions": rounded((judged.similarity[rows] == 1).mean()),
+            "true_distractors": rounded(tied[rows].mean()),
+            "ceiling": rounded(ceiling[rows].mean()),
+        }
+
+    return scores.score_set(rules, entry_set, numbered, one_pass(), n, choices, truth)
+
+
+def score_oracle(
+    sets: Sequence[EntrySet], rules: Rules, oracle: Oracle, drawn: pd.DataFrame | None
+) -> dict[str, SetScores]:
+    """Score a generator's sets, as ``score_images`` does, by the scenes that it drew; None if it shows real images.
+
+    The summaries add what is true of the images, and the ceiling that true distractors leave.
+    """
+    return {part.name: score_set(rules, part, oracle, drawn) for part in sets}

@@ -1,0 +1,60 @@
+"""The config's ``specs``, and the published values that the whole stage uses."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from compclip.core.section import Section
+from compclip.judge.config import SmallJudgeConfig
+
+# Positions of a stretched text tower, and how many of the first ones stay as they are.
+LENGTH, KEEP = 248, 20
+
+TestImages = Annotated[int, Field(1000, ge=1, description="sketches used only for testing")]
+Resamples = Annotated[int, Field(2000, ge=100, description="bootstrap resamples of images for the intervals")]
+
+
+class Training(Section):
+    """How SPECS is trained; the defaults are the published values."""
+
+    epochs: int = Field(6, ge=1)
+    batch: int = Field(100, ge=2, description="images that a GPU encodes at once")
+    accumulation: int = Field(4, ge=1, description="batches whose gradients make one step")
+    lr: float = Field(1e-5, gt=0, allow_inf_nan=False, description="learning rate after warm-up")
+    warmup: float = Field(
+        40, ge=0, allow_inf_nan=False, description="warm-up steps of the learning rate; below 1: fraction of all steps"
+    )
+    precision: Literal["auto", "fp32", "amp_bf16", "amp_fp16"] = Field(
+        "auto", description="auto: amp_fp16, as published, on a GPU, fp32 on a CPU"
+    )
+
+
+class LongCaptions(Section):
+    """The user's long captions, instead of descriptions of the sketches."""
+
+    examples: str = Field(description="training captions: ShareGPT4V's JSON, Parquet or WebDataset files, or a folder")
+    images: str | None = Field(None, description="folder that the training images' paths are relative to")
+    increments: str = Field(description="test captions: a table of growing captions, or sDCI's folder")
+    increment_images: str | None = Field(None, description="folder that the test images' paths are relative to")
+
+
+class SpecsConfig(Section):
+    """Long captions: a CLIP is stretched, trained with the loss of SPECS, and compared with plain training."""
+
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(
+        [0], min_length=1, description="seeds; the whole experiment runs once for each"
+    )
+    data: LongCaptions | None = Field(None, description="long captions; null: descriptions of the sketches")
+    test: TestImages
+    base: SmallJudgeConfig = Field(
+        default_factory=lambda: SmallJudgeConfig.model_validate({"model": "sketch_text"}),
+        description="the CLIP that is stretched; its epochs are on short captions",
+    )
+    training: Training = Field(default_factory=Training)
+    bootstrap: Resamples
+
+    @model_validator(mode="after")
+    def _can_begin(self) -> Self:
+        if self.data and self.base.epochs:
+            raise ValueError("base.epochs must be 0 with data; use a pretrained model")
+        return self

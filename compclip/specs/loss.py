@@ -1,0 +1,65 @@
+"""The loss of SPECS: a caption finds its image, a right detail raises the similarity, a wrong one lowers it.
+
+Source: Chen, Salazar and Kementchedjhieva, EMNLP 2025 (arXiv 2509.03897), and its released code.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+# Of the contrastive term, the details and the negatives: as published, and the contrastive term alone.
+WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
+MARGIN_RANGE = (0.0, 1.5)  # in logits
+
+
+class Losses(NamedTuple):
+    """Scalars; ``total`` is the weighted sum of the other three, which are unweighted."""
+
+    total: torch.Tensor
+    contrastive: torch.Tensor
+    detail: torch.Tensor
+    negative: torch.Tensor
+
+
+class Margin:
+    """The adaptive margin of the hinges, in logits: ``epsilon``.
+
+    It starts at 0, and each hinge, after using it, sets it to its own mean difference. Details use what the negatives
+    of the previous batch achieved, negatives what the details just did.
+    """
+
+    def __init__(self) -> None:
+        self.epsilon: float | torch.Tensor = 0.0
+
+    def hinge(self, better: torch.Tensor, worse: torch.Tensor) -> torch.Tensor:
+        """Return the mean of ReLU(epsilon + worse - better), logits (n,), then adapt epsilon, which has no gradient."""
+        loss = F.relu(self.epsilon + worse - better).mean()
+        self.epsilon = (better.mean() - worse.mean()).detach().clamp(*MARGIN_RANGE)
+        return loss
+
+
+def specs_loss(
+    images: torch.Tensor, full: torch.Tensor, base: torch.Tensor, detail: torch.Tensor, negative: torch.Tensor,
+    scale: torch.Tensor, margin: Margin | None = None, weights: tuple[float, float, float] = WEIGHTS["specs"],
+) -> Losses:  # fmt: skip
+    """Compute the contrastive term, the hinge of details and then, with the adapted margin, that of negatives.
+
+    Args:
+        images: (n, d) embeddings of unit length; row i of each of the texts belongs to image i.
+        full: (n, d) the whole captions. The contrastive term has one direction only, text to image.
+        base: (n, d) the captions' first chunks.
+        detail: (n, d) one chunk more than base.
+        negative: (n, d) base with its last chunk replaced by another image's.
+        scale: the inverse temperature, which turns cosines into logits.
+        margin: the one of the batches before; None: of the first batch.
+        weights: of the contrastive term, the details and the negatives.
+    """
+    margin = margin or Margin()
+    logits = scale * full @ images.T
+    contrastive = F.cross_entropy(logits, torch.arange(len(images), device=images.device))
+    near, nearer, farther = scale * (torch.stack([base, detail, negative]) * images).sum(-1)
+    details = margin.hinge(nearer, near)
+    negatives = margin.hinge(near, farther)
+    total = weights[0] * contrastive + weights[1] * details + weights[2] * negatives
+    return Losses(total, contrastive, details, negatives)

@@ -1,0 +1,38 @@
+"""The SPECS score: how well a long caption fits its image, computed from the embeddings of both.
+
+Source: Chen, Salazar and Kementchedjhieva, "SPECS" (EMNLP 2025), and the README of its release.
+"""
+
+import torch
+import torch.nn.functional as F
+
+
+def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
+    """Return the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d), (n,).
+
+    It is computed in float32, or in float64 if both are; the cosine of a row of zeros is 0.
+    """
+    if images.ndim != 2 or images.shape != texts.shape:
+        raise ValueError(f"expected pairs of rows, got images {tuple(images.shape)} and texts {tuple(texts.shape)}")
+    if not images.dtype == texts.dtype == torch.float64:
+        images, texts = images.float(), texts.float()
+    return F.cosine_similarity(images, texts, dim=-1)
+
+
+def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
+    return ((cosines + 1) / 2).clamp(min=0)
+
+
+def specs_score(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
+    """Return the SPECS score, ``max((cos + 1) / 2, 0)``, of pairs of embeddings by one model.
+
+    Args:
+        images, texts: (n, d), row i of both is a pair; of any length.
+
+    Returns:
+        (n,) from 0 to 1.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    return from_cosine(cosine(images, texts))

@@ -1,0 +1,98 @@
+"""SPECS scores of pairs of an image and a text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from compclip.clip.embed import Embedder, open_embedder
+from compclip.clip.tokens import cut_texts, say_cut
+from compclip.core.cli import Command
+from compclip.core.errors import UserError, one_line, require
+from compclip.core.log import log
+from compclip.core.section import Cache, Threads
+from compclip.io import atomic
+from compclip.specs.evaluation import Device, embed_readable
+
+OK, TRUNCATED = "ok", "cut"
+PAIRS_AT_ONCE = 4096
+FAULTS_LOGGED = 20
+
+
+class Score(Command):
+    """Score pairs of an image and a text by SPECS.
+
+    The table has the columns image (a path relative to the table) and text; other columns are kept. The output has
+    three more columns: specs, cosine (of the two embeddings, from which the score is computed) and status: ok, cut
+    (scored, but the text is longer than the judge reads and was truncated), or why there is no score. Each distinct
+    image and text is encoded once and cached. The exit code is 1 if any pair has no score.
+    """
+
+    pairs: Path = Field(description="CSV with the columns image and text")
+    judge: Path = Field(description="folder of the judge")
+    # The last batch is filled up, so that a large one wastes time on few pairs.
+    batch: int = Field(16, ge=1, description="items encoded at once; changes floating-point rounding")
+    threads: Threads
+    device: Device
+    cache: Cache
+    output: Path | None = Field(None, description="CSV with the scores; default: --pairs with suffix .specs.csv")
+
+
+def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]) -> pd.DataFrame:
+    """Score n texts (captions) with n images (files); a bad image or text costs only its own pairs.
+
+    The columns are specs and cosine, float32, NaN where there is none, and the status of each pair.
+    """
+    # Imported here, because torch is slow to import.
+    import torch
+
+    from compclip.specs.measure import cosine, from_cosine
+
+    status = np.array([OK if text.strip() else "empty text" for text in texts], dtype=object)
+    rows = np.flatnonzero(status == OK)
+    pictures, fault = embed_readable(embedder, [images[row] for row in rows.tolist()])
+    status[rows[fault != ""]] = fault[fault != ""]
+    good, pictures = rows[fault == ""], pictures[fault == ""]
+    cosines = torch.full((len(texts),), torch.nan)
+    captions = [texts[row] for row in good]
+    for start in range(0, len(good), PAIRS_AT_ONCE):
+        block = slice(start, start + PAIRS_AT_ONCE)
+        encoded = torch.from_numpy(embedder.texts(captions[block]))
+        cosines[good[block]] = cosine(torch.from_numpy(pictures[block]), encoded)
+    truncated = cut_texts(embedder.judge.tokenizer, captions)
+    status[[row for row in good if texts[row] in truncated]] = TRUNCATED
+    return pd.DataFrame({"specs": from_cosine(cosines).numpy(), "cosine": cosines.numpy(), "status": status})
+
+
+def read_pairs(path: Path, columns: Sequence[str] = ("image", "text")) -> pd.DataFrame:
+    """Return a CSV file as texts, "" where there is none."""
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").fillna("")
+    except (ValueError, OSError) as error:  # of pandas' parser, or a byte that is not UTF-8
+        raise UserError(f"{path}: not a readable CSV file: {one_line(error)}; correct it") from error
+    header = ", ".join(map(repr, table))[:200]
+    for name in columns:
+        remedy = f"the first line must name the columns {', '.join(columns)}, separated by commas, but names {header}"
+        require(name in table, path, f"no column {name}", remedy)
+    require(len(table), path, "no rows after the header", "add some")
+    return table
+
+
+def main(step: Score) -> None:
+    table = read_pairs(step.pairs)
+    added = {"specs", "cosine", "status"} & {*table}
+    require(not added, step.pairs, f"column {', '.join(added)!r} is a column of the output", "rename it")
+    output = step.output or step.pairs.with_suffix(".specs.csv")
+    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
+        log.info("%d pairs: %d images, %d texts", len(table), table["image"].nunique(), table["text"].nunique())
+        scored = score_pairs(embedder, [step.pairs.parent / name for name in table["image"]], table["text"].tolist())
+    with atomic(output) as temporary:
+        table.join(scored).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+    bad = np.flatnonzero(scored["specs"].isna())
+    for row in bad[:FAULTS_LOGGED]:
+        log.warning("pair %d (%s): %s", row + 1, ", ".join(table.iloc[row])[:80], scored["status"][row])
+    say_cut(int((scored["status"] == TRUNCATED).sum()), len(table), "texts")
+    log.info("%s: %d pairs scored, mean SPECS score %.4f", output, len(table) - len(bad), scored["specs"].mean())
+    require(not len(bad), output, f"{len(bad)} of {len(table)} pairs have no score", "see its column status")

@@ -1,0 +1,80 @@
+"""Stretch a CLIP's text tower from 77 positions to 248, as Long-CLIP does.
+
+Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
+"""
+
+from collections.abc import Container, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from compclip.clip.model import MANIFEST, Built, assemble, save_judge
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.io import atomic_folder, write_json
+from compclip.specs.config import KEEP, LENGTH
+
+# In open_clip's CLIP, and in its CustomTextCLIP and CoCa.
+POSITIONS = ("positional_embedding", "text.positional_embedding")
+CONTEXT_LENGTH = 77  # of an open_clip model whose config has none
+
+
+def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int = KEEP) -> torch.Tensor:
+    """Stretch positional embeddings (n, d) to (length, d), of the same dtype.
+
+    The first ``keep`` stay. Each of the others becomes k = (length - keep) / (n - keep) positions, k a whole number, by
+    linear interpolation towards the next one; the last one is extrapolated by the difference before it.
+    """
+    n = len(positions)
+    factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
+    remedy = f"each of the others must become equally many, for example in {keep + 4 * (n - keep)}"
+    is_possible = n > 1 and factor > 0 and not remainder
+    require(is_possible, f"{n} positions", f"with the first {keep} kept they cannot be stretched to {length}", remedy)
+    rows = positions.double()
+    steps = rows.diff(dim=0)
+    steps = torch.cat([steps, steps[-1:]])[keep:]
+    fractions = torch.arange(factor, dtype=rows.dtype, device=rows.device) / factor
+    stretched = rows[keep:, None] + steps[:, None] * fractions[:, None]
+    return torch.cat([rows[:keep], stretched.flatten(0, 1)]).to(positions.dtype)
+
+
+def stretch(source: Built, length: int = LENGTH, keep: int = KEEP) -> Built:
+    """Return a copy of a CLIP that reads captions of ``length`` tokens; its first ``keep`` positions stay."""
+    cfg, state = stretch_state(source.model_cfg, source.model.state_dict(), length, keep)
+    return assemble(cfg, state, source.preprocess_cfg, source.vocabulary, "stretched", source.tokenizer_files)
+
+
+def stretch_state(
+    model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = LENGTH, keep: int = KEEP
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Return copies of an open_clip model's config and state dict, stretched to captions of ``length`` tokens."""
+    name = position_name(state)
+    cfg, positions, context = deepcopy(model_cfg), state[name], context_length(model_cfg)
+    # CoCa has one more position, for its class token.
+    is_fitting = len(positions) == context + bool(cfg["text_cfg"].get("embed_cls"))
+    require(is_fitting, name, f"{len(positions)} positions, but the model's config says {context}")
+    cfg["text_cfg"]["context_length"] = length
+    stretched = torch.cat([stretch_positions(positions[:context], length, keep), positions[context:]])
+    return cfg, {**state, name: stretched}
+
+
+def context_length(model_cfg: Mapping[str, Any]) -> int:
+    return model_cfg["text_cfg"].get("context_length", CONTEXT_LENGTH)
+
+
+def position_name(names: Container[str]) -> str:
+    """Return the name of a model's positional embeddings."""
+    name = next((name for name in POSITIONS if name in names), "")
+    require(name, "text tower", "no positional_embedding to stretch or freeze", "use an open_clip transformer")
+    return name
+
+
+def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
+    """Write a judge's folder atomically, with a manifest that says what it was made from."""
+    with atomic_folder(folder.resolve()) as temporary:
+        digest = save_judge(built, name, crop, temporary)
+        length = built.model_cfg["text_cfg"]["context_length"]
+        write_json({"judge_hash": digest, "model": name, "context_length": length, **about}, temporary / MANIFEST)
+    log.info("%s: %s, captions of up to %d tokens", folder, name, length)

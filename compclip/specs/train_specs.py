@@ -1,0 +1,258 @@
+"""Train a stretched CLIP by the loss of SPECS or, for comparison, by its contrastive term alone."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice, pairwise, zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from compclip.clip.device import autocast, is_gpu, scaler
+from compclip.clip.model import Judge
+from compclip.clip.text_tower import encode_families
+from compclip.clip.tokens import Tokenizer, find_cut, tokenize
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.core.progress import Progress
+from compclip.core.seeds import derive_seed, rng
+from compclip.judge.checkpoint import Checkpoint
+from compclip.judge.parallel import ALONE, Group, synchronise_norms
+from compclip.judge.training import MAX_SCALE, make_optimizer, rate, training_mode
+from compclip.specs.chunks import triple
+from compclip.specs.config import KEEP, Training
+from compclip.specs.data import Example
+from compclip.specs.loss import WEIGHTS, Losses, Margin, specs_loss
+from compclip.specs.stretch import position_name
+
+# Words that no image shows or contradicts. Not all stop words: `no`, `two`, `above` tell images apart.
+UNSEEN_WORDS = frozenset(
+    "a an the this that these those it its he his she her they their there here who which one you we i is are was were"
+    " be been being has have had having can see sees seen also and".split()
+)
+LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
+WEIGHT_DECAY = 1e-2
+GPUS = "specs.base.gpus"  # the setting that errors of several processes name
+CHECKPOINT_FRACTION = 0.05  # of the training's time, at most
+
+Sample = tuple[Example, list[int]]  # an image with a caption, and the ends of the caption's chunks
+Stream = Callable[[int, int], Iterator[Sample]]  # the samples of an epoch, by its number, after the first so many
+
+
+def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
+    """Number the chunks by their content words (or all, if a chunk has none): (n, c) int, -1 for no chunk.
+
+    `It has a red bill` and `There is a red bill` have equal numbers and are no negatives of each other.
+    """
+    numbers: dict[tuple[str, ...], int] = {}
+
+    def number(chunk: str) -> int:
+        words = re.findall(r"\w+", chunk.lower())
+        content = tuple(word for word in words if word not in UNSEEN_WORDS) or tuple(words)
+        return numbers.setdefault(content, len(numbers))
+
+    captions = [[number(example.text[a:b]) for a, b in pairwise([0, *ends])] for example, ends in samples]
+    return np.array(list(zip_longest(*captions, fillvalue=-1))).T
+
+
+def draw_triples(
+    samples: Sequence[Sample], fitting: Sequence[int], rows: slice, draw: np.random.Generator
+) -> tuple[list[tuple[str, str, str]], int]:
+    """Draw base, detail and negative of each sample in ``rows``; return them and the number without a negative.
+
+    i is uniform among the numbers of chunks for which the caption has a next chunk and another image of the batch has
+    an i-th chunk with other content; that image is uniform among these. Without any such i the negative is the base
+    and teaches nothing. Without a second chunk that fits, all three texts are the caption.
+
+    Args:
+        samples: the batch of all processes, of which ``rows`` are this one's.
+        fitting: for each sample in ``rows``, how many of its chunks the model can read together.
+    """
+    chunks = chunk_numbers(samples)
+    _, images = np.unique([example.name for example, _ in samples], return_inverse=True)
+    # Drawn for the whole batch, so that the triples do not depend on the number of processes.
+    lots = draw.random((len(samples), 2))
+    triples, without = [], 0
+    for row, fit in zip(range(len(samples))[rows], fitting, strict=True):
+        example, ends = samples[row]
+        if fit < 2:
+            triples.append((example.text,) * 3)
+            without += 1
+            continue
+        wrong = (chunks >= 0) & (chunks != chunks[row]) & (images != images[row])[:, None]
+        places = np.flatnonzero(wrong[:, : fit - 1].any(axis=0))
+        if len(places):
+            place = places[int(lots[row, 0] * len(places))]
+            others = np.flatnonzero(wrong[:, place])
+            other, other_ends = samples[others[int(lots[row, 1] * len(others))]]
+            triples.append(triple(example.text, ends, other.text, other_ends, int(place) + 1))
+        else:
+            place = int(lots[row, 0] * (fit - 1))
+            base, detail = (example.text[: ends[k]] for k in (place, place + 1))
+            triples.append((base, detail, base))
+            without += 1
+    return triples, without
+
+
+def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
+    """Return how many chunks of a caption that is too long can be read together."""
+    beginnings = [text[:end] for end in ends]
+    return int((~find_cut(tokenizer, beginnings, tokenize(tokenizer, beginnings))).sum())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one process encodes at once, with the numbers of captions that are truncated or have no negative."""
+
+    pixels: np.ndarray  # (n, height, width, 3) bytes
+    ids: torch.Tensor  # (1, n, length) of the whole captions; with hinges (4, n, length): bases, details, negatives
+    truncated: int
+    without_negative: int
+
+
+def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.random.Generator, hinges: bool) -> Batch:
+    """Return ``rows``, this process's, of the batch of all processes; ``hinges``: with bases, details, negatives."""
+    own = samples[rows]
+    (pixels,) = judge.read_ahead([(example.image, None) for example, _ in own], len(own))
+    texts = [example.text for example, _ in own]
+    ids = tokenize(judge.tokenizer, texts)
+    truncated = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
+    if not hinges:
+        return Batch(pixels, ids[None], len(truncated), 0)
+    fitting = [len(ends) for _, ends in own]
+    for row in truncated:
+        fitting[row] = count_fitting(judge.tokenizer, texts[row], own[row][1])
+    triples, without = draw_triples(samples, fitting, rows, draw)
+    forms = [tokenize(judge.tokenizer, form) for form in zip(*triples, strict=True)]
+    return Batch(pixels, torch.stack([ids, *forms]), len(truncated), without)
+
+
+def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield the batches; the next one is made while this one is used."""
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(next, batches, None)
+        while (batch := pending.result()) is not None:
+            pending = pool.submit(next, batches, None)
+            yield batch
+
+
+def make_batches(
+    judge: Judge, stream: Stream, settings: Training, batch: int, each: int, steps: range, rows: slice, seed: int,
+    hinges: bool,
+) -> Iterator[Batch]:  # fmt: skip
+    """Yield this process's batches of ``steps``, ``each`` an epoch, with randomness by seed and step alone.
+
+    ``batch`` is the number of images of all processes, of which ``rows`` are this one's.
+    """
+    samples: Iterator[Sample] = iter(())
+    for step in steps:
+        epoch, place = divmod(step, each)
+        if step == steps.start or place == 0:
+            samples = stream(epoch, place * batch * settings.accumulation)
+        for number in range(settings.accumulation):
+            draw = rng(seed, "train_specs", step, number)
+            yield make_batch(judge, list(islice(samples, batch)), rows, draw, hinges)
+
+
+class Trainer:
+    def __init__(self, judge: Judge, settings: Training, hinges: bool, group: Group) -> None:
+        self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
+        training_mode(self.model)
+        synchronise_norms(self.model, group, judge.device, GPUS)
+        name = position_name(dict(self.model.named_parameters()))
+        self.positions = self.model.get_parameter(name).detach()[:KEEP]
+        self.optimizer = make_optimizer(self.model, settings.lr, WEIGHT_DECAY)
+        self.scaler = scaler(settings.precision, judge.device)
+        self.margin = Margin()
+
+    def losses(self, batch: Batch) -> Losses:
+        with autocast(self.settings.precision, self.judge.device):
+            images = self.model.encode_image(self.judge.preprocess.floats(batch.pixels, self.judge.device))
+            texts = encode_families(self.model, batch.ids.to(self.judge.device))
+        forms = [F.normalize(form.float(), dim=-1) for form in (images, *texts)]
+        if not self.hinges:
+            forms = [forms[0], *forms[1:] * 4]
+        gathered = self.group.gather(torch.cat(forms, dim=1))
+        images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
+        weights = WEIGHTS["specs" if self.hinges else "contrastive"]
+        return specs_loss(images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights)
+
+    def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
+        """Make one step; returns its row of the log."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.zero_grad()
+        values, counts = [], np.zeros((1, 2), np.int64)
+        for _ in range(self.settings.accumulation):
+            batch = next(batches)
+            losses = self.losses(batch)
+            self.scaler.scale(losses.total / self.settings.accumulation).backward()
+            values.append(torch.stack(losses).detach())
+            counts += [batch.truncated, batch.without_negative]
+        self.group.average(p for p in self.model.parameters() if p.requires_grad)
+        held = self.positions.clone()
+        self.scaler.step(self.optimizer)
+        self.positions.copy_(held)  # frozen; weight decay would change them even without a gradient
+        self.scaler.update()
+        with torch.no_grad():
+            self.model.logit_scale.clamp_(0, MAX_SCALE)
+        truncated, without = self.group.gather(torch.from_numpy(counts).to(self.judge.device)).sum(0).tolist()
+        return {
+            **dict(zip(LOSSES, torch.stack(values).mean(0).tolist(), strict=True)),
+            "margin": float(self.margin.epsilon), "lr": lr, "cut": truncated, "without_negative": without,
+        }  # fmt: skip
+
+
+def train_specs(
+    judge: Judge, stream: Stream, count: int, settings: Training, checkpoint: Path, *, loss: str = "specs",
+    seed: int = 0, group: Group = ALONE,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate and counts.
+
+    A caption has to find its image among those of all processes. As published, the loss of a step is the mean over its
+    batches, and an adaptive margin goes from batch to batch. The randomness of a step depends on the seed and its
+    number alone, so that a killed training resumes from its checkpoint and ends with the same weights.
+
+    Args:
+        judge: the stretched CLIP.
+        stream: the samples, ``count`` in each epoch (``Examples.stream``); those that do not fill a step are skipped.
+        checkpoint: file that a killed training resumes from.
+        loss: a key of WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
+    """
+    batch = settings.batch * group.count
+    each = count // (batch * settings.accumulation)
+    fault = f"{count} captions, but one step takes {batch * settings.accumulation}"
+    require(each, "specs.training", fault, "lower batch or accumulation")
+    steps = each * settings.epochs
+    hinges = loss != "contrastive"
+    trainer = Trainer(judge, settings, hinges, group)
+    kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION)
+    rows = kept.resume()
+    done = len(rows)
+    if done:
+        trainer.margin.epsilon = rows[-1]["margin"]
+    warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
+    own = group.share(batch)
+    batches = make_batches(judge, stream, settings, batch, each, range(done, steps), own, seed, hinges)
+    if is_gpu(judge.device):
+        batches = ahead(batches)
+    with Progress(steps, "steps") as progress:
+        progress.add(done)
+        for step in range(done, steps):
+            torch.manual_seed(derive_seed(seed, "train_specs", step))
+            row = trainer.step(batches, rate(step, steps, settings.lr, warmup))
+            fault = f"the loss is NaN or infinite in step {step + 1}"
+            require(math.isfinite(row["loss"]), "specs.training.lr", fault, f"lower it ({settings.lr})")
+            rows.append({"step": step + 1, "epoch": step // each + 1, **row})
+            progress.add(1, f"loss {row['loss']:.3f}")
+            if group.first:
+                kept.keep(rows, last=step + 1 == steps)
+            if (step + 1) % each == 0:
+                mean = np.mean([row["loss"] for row in rows[-each:]])
+                log.info("epoch %d of %d: loss %.4f", rows[-1]["epoch"], settings.epochs, mean)
+    return rows

@@ -1,0 +1,73 @@
+"""Which class does an image belong to, by CLIP's templates with the classes' names? Top-1 and top-5 accuracy."""
+
+import io
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+from pydantic import Field
+
+from compclip.clip.model import load_judge
+from compclip.clip.pixels import Content
+from compclip.clip.vision import open_clip
+from compclip.core.errors import UserError, one_line, require
+from compclip.core.log import log
+from compclip.core.seeds import rng
+from compclip.io import write_json
+from compclip.specs.evaluation import Evaluation, estimate, head, percent
+from compclip.specs.retrieval import recalls
+
+DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of its texts'
+unit vectors, of unit length. Ties are in random order: an image counts with its chance. Intervals resample images."""
+
+
+class ZeroShot(Evaluation):
+    """Classify images by CLIP's templates with the classes' names: top-1 and top-5 accuracy."""
+
+    data: Path = Field(description="a folder of classes (ImageNet's val), cifar-10-batches-py or cifar-100-python")
+    classes: Path | None = Field(None, description="a name per line and folder; default: CLIP's, or the folders'")
+    templates: Literal["imagenet", "simple"] = Field("imagenet", description="80 or 7 of CLIP's templates")
+
+
+def read_data(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
+    """Return the names of the folders or classes, and the class of each image, (n,), with its file or content."""
+    from torchvision.datasets import CIFAR10, CIFAR100, ImageFolder
+
+    try:
+        for kind in (CIFAR10, CIFAR100):
+            if data.resolve().name == kind.base_folder:
+                cifar = kind(data.resolve().parent, train=False)
+                return cifar.classes, np.array(cifar.targets), [*map(_png, cifar.data)]
+        folder = ImageFolder(data, allow_empty=True)
+    except (OSError, RuntimeError) as error:
+        raise UserError(f"--data {data}: {one_line(error)}; correct the path or download it again") from error
+    require(folder.samples, data, "no images in its folders", "name the folder of the classes")
+    return folder.classes, np.array(folder.targets), [Path(path) for path, _ in folder.samples]
+
+
+def _png(pixels: np.ndarray) -> Content:
+    Image.fromarray(pixels).save(stream := io.BytesIO(), "PNG")
+    return Content(stream.getvalue(), "an image")
+
+
+def main(step: ZeroShot) -> None:
+    library, judge = open_clip(), load_judge(step.judge, step.threads, step.device)
+    folders, labels, images = read_data(step.data)
+    imagenet, default = library.IMAGENET_CLASSNAMES, [name.replace("_", " ") for name in folders]
+    given = step.classes and step.classes.read_text(encoding="utf-8").splitlines()
+    names = given or (imagenet if len(folders) == len(imagenet) else default)
+    require(len(names) == len(folders), step.classes, f"{len(names)} names for {len(folders)} classes")
+    templates = {"imagenet": library.OPENAI_IMAGENET_TEMPLATES, "simple": library.SIMPLE_IMAGENET_TEMPLATES}
+    arguments = judge.model, judge.tokenizer, names, templates[step.templates]
+    classes = library.build_zero_shot_classifier(*arguments, device=judge.device)
+    own = np.stack([np.arange(len(labels)), labels], axis=1)
+    vectors = judge.encode_images([(image, None) for image in images], step.batch)
+    hits = recalls(vectors, classes.T.cpu().numpy(), own, (1, 5), judge.device, "images")
+    about = {"judge": judge.name, "judge_hash": judge.hash, "templates": step.templates, "classes": len(names)}
+    result = head(step.data, DEFINITION, step.bootstrap, step.seed) | about
+    for k, values in zip((1, 5), hits.T, strict=True):
+        generator = rng(step.seed, "zero_shot", k)
+        result[f"top-{k}"] = estimate(values, np.arange(len(values)).astype(str), step.bootstrap, generator)
+        log.info("%s: top-%d %s", step.data, k, percent(result[f"top-{k}"]))
+    write_json(result, step.output)

@@ -1,0 +1,79 @@
+"""Divide the images so that train and test diverge in their pairs, and hardly in their adjectives and nouns.
+
+Follows DBCA (Keysers et al. 2020), with images as samples: an image goes with all its captions. Held-out pairs and
+splits follow from the division.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import UserError
+from compclip.core.log import log
+from compclip.core.seeds import derive_seed
+from compclip.core.tables import SIDES
+from compclip.divergence.divide import RESTARTS, ROUNDING, divide_samples, path
+from compclip.divergence.pair_samples import pair_samples
+from compclip.split.config import Divergence
+
+
+def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
+    """Return the numbers of images in train and in test for two fractions of ``images``; half rounds up."""
+    n_train = int(train * images + 0.5)
+    n_test = min(int(test * images + 0.5), images - n_train)
+    if min(n_train, n_test) < 1:
+        raise UserError(
+            f"split.divergence: {images} images are too few for the fractions {train:g} and {test:g}; add captions or"
+            " raise split.divergence.train and split.divergence.test"
+        )
+    return n_train, n_test
+
+
+def divide_images(
+    image_ids: Collection[str], pairs: pd.DataFrame, ranking: pd.DataFrame, target: Divergence | None = None, *,
+    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Divide images by divergence.
+
+    Args:
+        image_ids: all images.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        target: divergences and sizes of the sides; None: the defaults.
+        dataset, composition: names for the random stream and for messages.
+
+    Returns:
+        The division (``tables.DIVISION``), sorted by image_id, and a summary of target and result.
+    """
+    target = target or Divergence()
+    images = sorted(set(image_ids))
+    n_train, n_test = side_sizes(len(images), target.train, target.test)
+    samples = pair_samples(pairs, ranking, images)
+    step_seed = derive_seed(seed, "divide_images", dataset, composition)
+    best = divide_samples(samples, n_train, n_test, target.atom, target.compound, step_seed)
+    side = np.full(len(images), "unused", dtype=object)
+    side[best.train], side[best.test] = "train", "test"
+    division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
+    # The path of the greedy algorithm, without the exchanges after it.
+    greedy_path = path(best.greedy)
+    exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
+    fault = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
+    summary: dict[str, Any] = {
+        "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
+        "restarts": RESTARTS,
+        "seed": seed,
+        "atom_divergence": round(best.atom, 6),
+        "compound_divergence": round(best.compound, 6),
+        "images": len(images),
+        "images_without_pair": int((samples.compounds.sum(axis=1) == 0).sum()),
+        "sizes": {name: int((side == name).sum()) for name in SIDES},
+        "warnings": [fault] if exceeded else [],
+        "path": {"images": greedy_path.pop("samples"), **greedy_path},
+    }
+    where = f"{dataset}/{composition}"
+    for warning in summary["warnings"]:
+        log.warning("warning: %s: %s", where, warning)
+    sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
+    log.info("%s: %s images; atom divergence %.3f, compound divergence %.3f", where, sizes, best.atom, best.compound)
+    return division, summary

@@ -1,0 +1,143 @@
+"""List the images that every generator is asked to make: a caption, and the file name of its image.
+
+prompts.jsonl is for people with their own model: for each line, draw ``text`` and save the image as ``file_name`` in a
+folder, which the generator kind ``folder`` reads.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.core.heldout import pair_names
+from compclip.core.seeds import rng
+from compclip.core.tables import PROMPTS, SWAPPED, TESTS, as_captions
+from compclip.io import empty_table, safe_id
+
+CAPTION_KEY = ["image_id", "caption_id"]
+
+
+def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
+    """Return image_id, caption_id, pair and shared of the wanted occurrences, in the order of the texts.
+
+    A disputed occurrence is likely no pair at all, so it is not prompted for.
+    """
+    rows = pairs.assign(pair=pair_names(pairs), shared=pairs["relation"] == "shared")
+    rows = rows[(rows["relation"] != "disputed") & rows["pair"].isin(list(wanted))]
+    rows = rows.sort_values([*CAPTION_KEY, "adjective_start", "noun_start", "pair"])
+    return rows[[*CAPTION_KEY, "pair", "shared"]]
+
+
+def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
+    """Return which rows of ``plain_pairs`` have the pair that was changed into the entry's."""
+    originals = [
+        (row.image_id, int(row.caption_id), f"{change['original_adj']}_{change['noun']}")
+        for row in swapped.itertuples(index=False)
+        for change in row.changes
+        if f"{change['new_adj']}_{change['noun']}" == row.pair
+    ]
+    return pd.MultiIndex.from_frame(rows[[*CAPTION_KEY, "pair"]]).isin(originals)
+
+
+def sample_per_image(
+    prompts: pd.DataFrame, most: int | None, seed: int, dataset: str, composition: str
+) -> pd.DataFrame:
+    """Return at most ``most`` captions per image and split (None: all), drawn by seed.
+
+    test_seen prefers the captions that test_swapped took, so that the two are paired caption by caption.
+    """
+    if most is None:
+        return prompts
+    samples = []
+    swapped = pd.MultiIndex.from_arrays([[], []], names=CAPTION_KEY)
+    for split in ("test_swapped", "test_seen", "test_unseen"):
+        rows = prompts[prompts["split"] == split].sort_values(CAPTION_KEY)
+        order = rng(seed, "make_prompts", dataset, composition, split).permutation(len(rows))
+        unpaired = ~pd.MultiIndex.from_frame(rows[CAPTION_KEY]).isin(swapped) if split == "test_seen" else False
+        rows = rows.assign(order=order, unpaired=unpaired).sort_values(["image_id", "unpaired", "order"])
+        rows = rows.groupby("image_id", sort=False).head(most)
+        if split == "test_swapped":
+            swapped = pd.MultiIndex.from_frame(rows[CAPTION_KEY])
+        samples.append(rows[prompts.columns])
+    return pd.concat(samples)
+
+
+def make_prompts(
+    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str] = (),
+    judged: pd.DataFrame | None = None, swapped: pd.DataFrame | None = None, *, every_caption: bool = False,
+    draws: int = 1, per_image: int | None = None, seed: int = 0, dataset: str = "dataset",
+    composition: str = "composition",
+) -> pd.DataFrame:  # fmt: skip
+    """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
+
+    Of a caption that was swapped, test_seen prompts for the pair that was changed, so that both prompts test the same
+    noun; else a ranked pair is drawn, from adjectives that several nouns share only if there is no other. test_unseen
+    prompts for the first held-out pair.
+
+    Args:
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        heldout: the held-out pairs.
+        judged: image_id and split of the images that may be prompted for; None: all, as test_seen.
+        swapped: as of ``swap_adjectives``.
+        every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
+            test_seen, held out in test_unseen).
+        draws: images to be made for each prompt.
+        per_image: most captions per image and split; None for all.
+        dataset, composition: names for the random stream and for the file names.
+    """
+    captions = as_captions(captions)
+    if judged is None:
+        judged = captions[["image_id"]].drop_duplicates().assign(split="test_seen")
+    swapped = empty_table(SWAPPED) if swapped is None else swapped
+    for image in judged["image_id"]:
+        safe_id(image)
+    captions = captions.merge(judged, on="image_id")
+    pairs, swapped = pairs.merge(judged, on="image_id"), swapped[swapped["image_id"].isin(judged["image_id"])]
+    in_seen = pairs["split"] == "test_seen"
+    rows = plain_pairs(pairs[in_seen], pair_names(ranking))
+    order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
+    rows = rows.assign(unchanged=~is_changed(rows, swapped), order=order)
+    candidates = {
+        "test_seen": rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "order"]),
+        "test_unseen": plain_pairs(pairs[~in_seen], heldout),
+    }
+    prompts = [swapped[[*CAPTION_KEY, "swapped_text", "pair"]].rename(columns={"swapped_text": "text"})]
+    prompts[0]["split"] = "test_swapped"
+    for split, of_split in candidates.items():
+        asked = captions.loc[captions["split"] == split, [*CAPTION_KEY, "split", "text"]]
+        first = of_split.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
+        prompts.append(asked.merge(first, on=CAPTION_KEY, how="left" if every_caption else "inner"))
+    table = sample_per_image(pd.concat(prompts, ignore_index=True), per_image, seed, dataset, composition)
+    fault = "no caption of the test images can be prompted"
+    require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
+    table = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))
+    names = table["caption_id"].astype("str")
+    names = names + "_" + table["draw"].astype("str") if draws > 1 else names
+    # One folder holds the images of all data sets, compositions and splits.
+    table["file_name"] = f"{dataset}/{composition}/" + table["split"] + "/" + table["image_id"] + "/" + names + ".png"
+    rank = table["split"].map({split: place for place, split in enumerate(TESTS)})
+    table = table.assign(rank=rank).sort_values(["rank", *CAPTION_KEY, "draw"], ignore_index=True)
+    return table[list(PROMPTS.columns)]
+
+
+def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame) -> dict[str, Any]:
+    """Return, for each test split, the prompts, captions and images, and the test images without a prompt and why."""
+    in_split = splits["split"].value_counts()
+    allowed = judged["split"].value_counts()
+    result = {}
+    for split in TESTS:
+        rows = prompts[prompts["split"] == split]
+        origin = "test_seen" if split == "test_swapped" else split
+        images = rows["image_id"].nunique()
+        result[split] = {
+            "prompts": len(rows),
+            "captions": len(rows[CAPTION_KEY].drop_duplicates()),
+            "images": images,
+            "images_in_split": int(in_split.get(origin, 0)),
+            "images_not_judged": int(in_split.get(origin, 0) - allowed.get(origin, 0)),
+            "images_without_prompt": int(allowed.get(origin, 0) - images),
+        }
+    return result

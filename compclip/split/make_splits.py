@@ -1,0 +1,301 @@
+"""Divide the images, each with all its captions, into train, test_seen and test_unseen.
+
+Three ways: test_unseen is what holds a held-out pair, shared and disputed ones too, test_seen is drawn from the rest,
+and train is the remainder; or a published division is taken as it is, and the audit reports what is wrong with it; or a
+division by divergence is taken: of its test, what holds a held-out pair is test_unseen and the rest is test_seen.
+
+An image in which a held-out pair was not extracted, but is stated by the order of words, is in no split, unless the
+split is published.
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import require
+from compclip.core.heldout import pair_names, split_pair
+from compclip.core.log import log
+from compclip.core.published import PublishedSplit, read_split
+from compclip.core.seeds import rng
+from compclip.core.tables import SPLITS, as_captions
+from compclip.split.published import take_splits
+from compclip.split.reading import Reader, reader_of, words_of
+from compclip.text.lexicon import Lexicon, forms_of
+
+# Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
+MAX_SEEN_PERCENT = 12
+LOW_TRAIN, MIN_TRAIN = 0.40, 0.20
+
+Result = tuple[pd.DataFrame, dict[str, Any]]
+
+
+def seen_target(unseen: int, images: int, setting: str | int) -> int:
+    """Return how many images test_seen should have; ``setting`` is ``auto`` or a number."""
+    return min(unseen, images * MAX_SEEN_PERCENT // 100) if setting == "auto" else int(setting)
+
+
+def shuffled(images: Sequence[str], seed: int, dataset: str, composition: str) -> list[str]:
+    """Return the images in a seeded order."""
+    return [images[i] for i in rng(seed, "make_splits", dataset, composition).permutation(len(images))]
+
+
+def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple[list[str], list[str]]:
+    """Draw the first ``target`` images of ``order`` whose every pair also occurs in another image that stays.
+
+    ``occurrences`` has each pair of an image once. A disputed one must be covered but covers nothing, since it may be
+    no pair at all.
+
+    Returns:
+        The images that are drawn, and those that were passed over, which stay in train.
+    """
+    place = pd.Index(order, dtype="str").get_indexer(pd.Index(occurrences["image_id"])).astype(np.int32)
+    rows = np.argsort(place, kind="stable")
+    place, sure = place[rows], ~occurrences["disputed"].to_numpy(bool)[rows]
+    pairs, names = pd.factorize(occurrences["pair"])
+    pairs = pairs[rows].astype(np.int32)
+    begins = np.searchsorted(place, np.arange(len(order) + 1))
+    # The number of images, not drawn so far, in which each pair occurs.
+    remaining = np.bincount(pairs[sure & (place >= 0)], minlength=len(names))
+    drawn, passed = list[str](), list[str]()
+    for image, begin, end in zip(order, begins, begins[1:], strict=False):
+        if len(drawn) == target:
+            break
+        own, counts = pairs[begin:end], sure[begin:end]
+        if (remaining[own] > counts).all():
+            drawn.append(image)
+            remaining[own] -= counts
+        else:
+            passed.append(image)
+    return drawn, passed
+
+
+def pairs_of_images(pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
+    """Return image_id, pair, ranked and disputed: the held-out pairs and those of ranked words, once for each image.
+
+    ``ranked``: both words are; ``disputed``: in all occurrences in the image.
+    """
+    ranked = pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])
+    table = pairs[["image_id"]].assign(pair=pair_names(pairs), ranked=ranked, disputed=pairs["relation"] == "disputed")
+    table = table[ranked | table["pair"].isin(list(heldout))]
+    return table.groupby(["image_id", "pair", "ranked"], as_index=False)["disputed"].all()
+
+
+def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
+    """Return image_id and pair of the images with a held-out pair in some caption."""
+    return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]]
+
+
+def contested_captions(
+    captions: pd.DataFrame, held: pd.DataFrame, heldout: Collection[str], reader: Reader
+) -> list[dict[str, Any]]:
+    """Return the captions that state a held-out pair by the order of words, of images in which none was extracted.
+
+    Whoever is right, these images must not train, and need not be a test: at most one of an image is listed.
+    """
+    pairs = set(map(split_pair, heldout))
+    rest = captions[~captions["image_id"].isin(held["image_id"])].sort_values(["image_id", "caption_id"])
+    stating = {text: sorted(words_of(reader.pairs(text).stated) & pairs) for text in rest["text"].unique()}
+    rest = rest[rest["text"].map(stating).astype(bool)].drop_duplicates("image_id")
+    return [
+        {"image_id": image, "caption_id": int(number), "pair": "_".join(stating[text][0]), "text": text}
+        for image, number, text in rest[["image_id", "caption_id", "text"]].itertuples(index=False)
+    ]
+
+
+def sizes_of(splits: pd.DataFrame) -> dict[str, Any]:
+    """Return the number of images, and the size and fraction of each split."""
+    sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
+    fractions = {name: round(size / len(splits), 6) for name, size in sizes.items()}
+    return {"images": len(splits), "sizes": sizes, "shares": fractions}
+
+
+def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return, for each pair of ``holders``, its images and those that it alone keeps from train."""
+    alone = held[~held["image_id"].duplicated(keep=False)]
+    cost = pd.DataFrame({"images": held["pair"].value_counts(), "alone": alone["pair"].value_counts()})
+    cost = cost.fillna(0).astype(int).rename_axis("pair").reset_index()
+    return cost.sort_values(["images", "pair"], ascending=[False, True], ignore_index=True).to_dict("records")
+
+
+def drawn_splits(
+    image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
+    dataset: str, composition: str, contested: Collection[str] = (),
+) -> Result:  # fmt: skip
+    """Return the splits, sorted by image_id, and counts for people; images of ``contested`` are in none.
+
+    Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair goes to train
+    (``moved_to_train``) and the next one of the seeded order takes its place. ``pairs``: of ``pairs_of_images``.
+
+    Raises:
+        UserError: train keeps less than a fifth of the images, or a test split would be empty.
+    """
+    where = f"{dataset}/{composition}"
+    images = sorted(set(image_ids).difference(contested))
+    occurrences = pairs[pairs["ranked"]]
+    held = holders(pairs, heldout)
+    unseen = set(held["image_id"]) & set(images)
+    require(unseen, where, "no image has a held-out pair", "rerun sample_heldout with these captions")
+    order = shuffled([image for image in images if image not in unseen], seed, dataset, composition)
+    target = seen_target(len(unseen), len(images), test_seen)
+    drawn, passed = draw_seen(order, occurrences[~occurrences["image_id"].isin(unseen)], target)
+    seen = set(drawn)
+
+    split = ["test_unseen" if i in unseen else "test_seen" if i in seen else "train" for i in images]
+    splits = pd.DataFrame({"image_id": images, "split": split})
+    warnings: list[str] = []
+    summary = sizes_of(splits) | {
+        "seed": seed,
+        "test_seen_wanted": target,
+        "moved_to_train": sorted(passed),
+        "heldout": costs(held),
+        "warnings": warnings,
+    }
+    fraction = summary["sizes"]["train"] / len(images)
+    costly = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
+    kept = f"train keeps {fraction:.1%} of the images"
+    fault = f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})"
+    remedy = "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, move split.heldout.window up"
+    require(fraction >= MIN_TRAIN, where, fault, remedy)
+    require(seen, where, f"{len(images)} images are too few for test_seen", "add captions or set split.test_seen")
+    if fraction < LOW_TRAIN:
+        warnings.append(f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}")
+    warnings += too_few_seen(len(seen), target)
+    return splits, summary
+
+
+def too_few_seen(seen: int, target: int) -> list[str]:
+    """Return a warning if test_seen is smaller than it should be."""
+    text = f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs"
+    return [text] if seen < target else []
+
+
+def published_splits(
+    published: PublishedSplit, image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], file: str
+) -> Result:
+    """Return the splits of a published file and counts; images with a held-out pair are counted, not moved."""
+    splits, faults = take_splits(published, image_ids, file)
+    held = holders(pairs, heldout)
+    holding = splits.loc[splits["image_id"].isin(held["image_id"]), "split"].value_counts()
+    return splits, sizes_of(splits) | {
+        "source": "published",
+        "keys_not_read": published.unread,
+        "moved_to_train": [],
+        "heldout": costs(held),
+        "images_with_heldout_pair": {name: int(holding.get(name, 0)) for name in SPLITS},
+        "warnings": [],
+        "violations": faults,
+    }
+
+
+def divided_splits(
+    division: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
+    dataset: str, composition: str, contested: Collection[str] = (),
+) -> Result:  # fmt: skip
+    """Return the splits of a division by divergence, sorted by image_id, and counts for people.
+
+    At a high divergence hardly an image of test is without a held-out pair: if test_seen has fewer images than it
+    should, more are drawn from train by ``draw_seen`` (``drawn_from_train``), which keeps every pair in train. Every
+    pair of ranked words in test_seen is undisputed in train: an image of test without a held-out pair, but with one
+    that train has only disputed or not at all (it is disputed here, or too rare to be ranked), is in no split
+    (``left_out``), like the ``unused`` ones and those of ``contested``.
+    """
+    where = f"{dataset}/{composition}"
+    side = division.set_index("image_id")["side"].drop(list(contested)).sort_index()
+    train, test = side.index[side == "train"], side.index[side == "test"]
+    held = holders(pairs, heldout)
+    unseen = test[test.isin(held["image_id"])]
+    matches = not train.isin(held["image_id"]).any() and len(unseen)
+    require(matches, where, "heldout.json does not match division.parquet", "rerun sample_heldout")
+    occurrences = pairs[pairs["ranked"]]
+    known = occurrences.loc[occurrences["image_id"].isin(train) & ~occurrences["disputed"], "pair"].unique()
+    unknown = occurrences.loc[~occurrences["pair"].isin(known), "image_id"]
+    seen = test[~test.isin(held["image_id"]) & ~test.isin(unknown)]
+    skipped = test.difference(unseen).difference(seen)
+    target = seen_target(len(unseen), len(train) + len(test), test_seen)
+    in_train = occurrences[occurrences["image_id"].isin(train)]
+    drawn, _ = draw_seen(shuffled(train, seed, dataset, composition), in_train, max(0, target - len(seen)))
+    train, seen = train.difference(drawn), seen.union(drawn)
+    fault = f"test_seen would be empty, since train lacks a pair of each of the {len(test)} images of test"
+    require(len(seen), where, fault, "lower split.divergence.compound or set split.test_seen")
+    images_of = {"train": train, "test_seen": seen, "test_unseen": unseen}
+    splits = pd.concat([pd.DataFrame({"image_id": images, "split": name}) for name, images in images_of.items()])
+    splits = splits.astype("str").sort_values("image_id", ignore_index=True)
+    warnings = []
+    if len(skipped):
+        warnings.append(
+            f"{len(skipped)} images of test are not used: without a held-out pair, but with one that train has only "
+            "disputed, or not at all"
+        )
+    warnings += too_few_seen(len(seen), target)
+    return splits, sizes_of(splits) | {
+        "source": "divergence",
+        "seed": seed,
+        "test_seen_wanted": target,
+        "drawn_from_train": sorted(drawn),
+        "unused": sorted(side.index[side == "unused"]),
+        "left_out": sorted(skipped),
+        "moved_to_train": [],
+        "heldout": costs(held[held["image_id"].isin(unseen)]),
+        "warnings": warnings,
+    }
+
+
+def make_splits(
+    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str],
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
+    test_seen: str | int = "auto", published: str | Path | None = None, division: pd.DataFrame | None = None,
+    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> Result:  # fmt: skip
+    """Divide images into train, test_seen and test_unseen.
+
+    Args:
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        heldout: the held-out pairs.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only the held-out ones are known.
+        compounds: None: ``lexicons/compounds/common.yaml``.
+        test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
+        published: take the images of this split.pkl.
+        division: take the sides of ``divide_images``.
+        dataset, composition: names for the random stream and for messages.
+
+    Returns:
+        image_id and split, sorted, and the content of splits.json.
+
+    Raises:
+        UserError: train would keep less than 20 % of the images, test_seen would be empty, or a given division does
+            not fit.
+    """
+    captions = as_captions(captions)
+    where, images = f"{dataset}/{composition}", captions["image_id"].unique()
+    pairs = pairs_of_images(pairs, ranking, heldout)
+    contested: list[dict[str, Any]] = []
+    if not published:
+        reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
+        contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
+    common = pairs, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in contested]
+    if published:
+        splits, summary = published_splits(read_split(published), images, pairs, heldout, str(published))
+    elif division is not None:
+        fault = "division.parquet has other images than captions.parquet"
+        require(set(division["image_id"]) == set(images), where, fault, "rerun divide_images")
+        splits, summary = divided_splits(division, *common)
+    else:
+        splits, summary = drawn_splits(images, *common)
+    summary["contested"] = contested
+    if contested:
+        first = contested[0]
+        summary["warnings"].append(
+            f"{len(contested)} images are in no split: their word order states a held-out pair and the parse does not"
+            f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are many, use a noun lexicon"
+        )
+    captions_in = captions.merge(splits, on="image_id")["split"].value_counts()
+    summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
+    for warning in summary["warnings"]:
+        log.warning("warning: %s: %s", where, warning)
+    sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
+    log.info("%s: %s images; %d kept in train for their pairs", where, sizes, len(summary["moved_to_train"]))
+    return splits, summary

@@ -1,0 +1,76 @@
+"""The captions that distractors are drawn from, and how many candidates they allow."""
+
+import pandas as pd
+
+from compclip.core.errors import UserError
+from compclip.core.tables import TESTS
+
+CANDIDATES = 100  # as published
+
+
+def pool_captions(
+    captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, split: str, distractors: str
+) -> pd.DataFrame:
+    """Return image_id, caption_id and text of the captions that may be distractors in ``split``.
+
+    Seen and unseen: all captions of the split's judged images. Swapped: captions of the judged images of test_seen
+    that have a swapped caption: with ``distractors`` "original" all their original captions, with "swapped" their
+    swapped captions, with "published" the originals of the swapped captions only, as in the released code.
+    """
+    images = pool_images(judged, swapped, split)
+    if distractors != "original":
+        text = "swapped_text" if distractors == "swapped" else "text"
+        pool = swapped.loc[swapped["image_id"].isin(images), ["image_id", "caption_id", text]]
+        pool = pool.rename(columns={text: "text"})
+    else:
+        pool = captions.loc[captions["image_id"].isin(images), ["image_id", "caption_id", "text"]]
+    return pool.sort_values(["image_id", "caption_id"], ignore_index=True)
+
+
+def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[str]:
+    """Return the images whose captions may be distractors in ``split``."""
+    source = "test_seen" if split == "test_swapped" else split
+    images = set(judged.loc[judged["split"] == source, "image_id"])
+    return images & set(swapped["image_id"]) if split == "test_swapped" else images
+
+
+def class_names(captions: pd.DataFrame) -> pd.Series:
+    """Return the class of each image, by image_id; an image without a class is its own class."""
+    texts = captions.drop_duplicates("image_id").astype({"image_id": "str", "class_id": "str"})
+    by_image = texts.set_index("image_id")["class_id"]
+    own = pd.Series("image " + by_image.index, index=by_image.index)
+    return ("class " + by_image).where(by_image.notna(), own)
+
+
+def least_distractors(
+    captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
+) -> dict[str, int]:
+    """Return how many captions of other classes any image of a test split's prompts has at least."""
+    classes = class_names(captions)
+    least = {}
+    for split in TESTS:
+        images = prompts.loc[prompts["split"] == split, "image_id"].unique().astype("str")
+        if len(images):
+            in_pool = captions["image_id"].isin(pool_images(judged, swapped, split))
+            of_pool = captions.loc[in_pool, "image_id"].astype("str").map(classes)
+            own = of_pool.value_counts().reindex(classes[images].unique(), fill_value=0)
+            least[split] = len(of_pool) - int(own.max())
+    return least
+
+
+def bounded(candidates: int | None, least: dict[str, int], where: str) -> int:
+    """Return the number of candidates: ``candidates`` or, if None, as published or as many as there are.
+
+    Raises:
+        UserError: a split of ``least_distractors`` has too few distractors. If it has none, scoring names the reason.
+    """
+    few = {split: number for split, number in least.items() if 0 < number < (candidates or CANDIDATES) - 1}
+    if not few:
+        return candidates or CANDIDATES
+    split = min(few, key=lambda name: few[name])
+    if candidates is not None:
+        raise UserError(
+            f"score.candidates: {candidates} candidates need {candidates - 1} captions of other classes as distractors,"
+            f" but {split} of {where} has only {few[split]}; set it to at most {few[split] + 1}, or add images"
+        )
+    return few[split] + 1

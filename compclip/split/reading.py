@@ -1,0 +1,307 @@
+"""Read adjectives and their nouns from the order of words alone, with the lexicons' surface forms.
+
+Nothing of the pair extraction is imported, so that a fault there is found here.
+
+A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white breast and belly`) or
+its predicate (`the bill is black`, `wings that are brown`). A word list cannot distinguish `a black wing with` from
+`black wing tips`, whose tips are black: a noun before an unlisted word counts only if that word is a function word. Of
+nouns in a row the first bears the adjective (`yellow breast belly sides`), unless the second names a mark or feathers
+on it (`black cheek patch`); without a noun lexicon, they are a compound (`green water slide`), which counts only if it
+is listed as such.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from compclip.core.heldout import split_pair
+from compclip.text.grammar import WORDS
+from compclip.text.lexicon import COMPOUNDS, Lexicon, load_lexicon, plural, surface_forms
+
+TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
+MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
+
+
+@dataclass(slots=True)  # making a frozen one takes three times as long
+class Item:
+    """A word, a form of several words or a sign of a text, from character ``start`` to ``end`` (exclusive)."""
+
+    kind: str  # adjective or noun if a lexicon lists it, else other
+    word: str  # canonical if listed
+    start: int
+    end: int
+
+
+class Reader:
+    """Reads texts as items, by the surface forms of adjectives and nouns to their canonical words.
+
+    Args:
+        has_compounds: of nouns in a row only the last is one; the others modify it (`water slide`).
+    """
+
+    def __init__(self, adjectives: Mapping[str, str], nouns: Mapping[str, str], has_compounds: bool = False) -> None:
+        self.has_compounds = has_compounds
+        self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
+        for kind, forms in (("noun", nouns), ("adjective", adjectives)):
+            for form, canonical in forms.items():
+                self.forms[tuple(m.group() for m in self._tokens(form.lower()))] = (kind, canonical)
+        # The length of the longest form by its first token; most tokens of a text begin none.
+        self.longest: dict[str, int] = {}
+        for first, *more in self.forms:
+            self.longest[first] = max(self.longest.get(first, 0), 1 + len(more))
+
+    @staticmethod
+    def _tokens(text: str) -> list[re.Match[str]]:
+        """Return the tokens; a hyphen joins like a space."""
+        return [m for m in TOKEN.finditer(text) if m.group() != "-"]
+
+    def read(self, text: str) -> list[Item]:
+        """Return the items of a text, the longest form first."""
+        tokens = self._tokens(text)
+        lowers = [m.group().lower() for m in tokens]
+        items: list[Item] = []
+        i = 0
+        while i < len(tokens):
+            length, kind, word = 1, "other", lowers[i]
+            for longer in range(min(self.longest.get(word, 0), len(tokens) - i), 0, -1):
+                if known := self.forms.get(tuple(lowers[i : i + longer])):
+                    length, (kind, word) = longer, known
+                    break
+            if kind == "noun" and items and items[-1].kind == "noun" and self.has_compounds:
+                items[-1] = replace(items[-1], kind="other")
+            items.append(Item(kind, word, tokens[i].start(), tokens[i + length - 1].end()))
+            i += length
+        return items
+
+    def pairs(self, text: str) -> "Read":
+        """Return the items of a text and the pairs that it states."""
+        items = self.read(text)
+        return Read(items, stated(text, items))
+
+
+Reading = list[tuple[Item, Item]]  # adjectives, each with its noun
+
+
+class Read(NamedTuple):
+    """A text as it is read."""
+
+    items: list[Item]
+    stated: Reading
+
+
+def _is_participle(text: str, noun: Item) -> bool:
+    """Return whether a noun is used as in `red headed`."""
+    return text[noun.start : noun.end].lower().endswith("ed")
+
+
+def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
+    """Return whether the noun is surely the last of its phrase, not the first half of a compound."""
+    # `red headed bird`; but a `red feathered tip` is a red tip.
+    if _is_participle(text, items[noun]) and items[noun].word not in WORDS.marks_and_feathers or noun + 1 == len(items):
+        return True
+    after = items[noun + 1]
+    return after.kind != "other" or after.word in WORDS.function_words or not after.word[0].isalnum()
+
+
+def _bearer(text: str, items: list[Item], noun: int) -> int | None:
+    """Return which of the nouns in a row that begin at ``noun`` bears the adjective before them."""
+    while noun + 1 < len(items) and items[noun + 1].kind == "noun":
+        if items[noun + 1].word not in WORDS.marks_and_feathers and items[noun].word not in WORDS.ordinals:
+            break
+        noun += 1
+        if noun + 1 < len(items) and items[noun + 1].word in WORDS.be:  # `a red bill feathers are black`
+            return None
+    return noun if _ends_phrase(text, items, noun) else None
+
+
+def _joined(items: list[Item], index: int, step: int, kind: str) -> int | None:
+    """Return the item of this kind that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
+    i = index + step
+    while 0 <= i < len(items) and items[i].word in WORDS.joins:
+        i += step
+    return i if abs(i - index) > 1 and 0 <= i < len(items) and items[i].kind == kind else None
+
+
+def _is_predicate(items: list[Item], adjective: int) -> bool:
+    """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no red wings."""
+    i = adjective - 1
+    stops = WORDS.function_words - WORDS.joins
+    while i >= 0 and items[i].kind != "noun" and items[i].word not in stops:
+        i -= 1
+    return i >= 0 and items[i].word in WORDS.verbs
+
+
+def _opens_clause(items: list[Item], noun: int) -> bool:
+    """Return whether a verb follows the nouns that begin here: `the crown is red throat and belly are blue`."""
+    while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in WORDS.joins):
+        noun += 1
+    return noun < len(items) and items[noun].word in WORDS.verbs
+
+
+def _adjectives_before(items: list[Item], noun: int) -> list[Item]:
+    """Return the adjective before a noun, and those coordinated with it; none if it is a predicate."""
+    if noun == 0 or items[noun - 1].kind != "adjective":
+        return []
+    if _is_predicate(items, noun - 1) and _opens_clause(items, noun):
+        return []
+    adjectives = [items[noun - 1]]
+    i = _joined(items, noun - 1, -1, "adjective")
+    while i is not None and not _is_predicate(items, i):
+        adjectives.append(items[i])
+        i = _joined(items, i, -1, "adjective")
+    return adjectives
+
+
+def _bearers(text: str, items: list[Item], first: int) -> list[Item]:
+    """Return the nouns that bear the adjectives before the noun ``first``."""
+    noun = _bearer(text, items, first)
+    bearers: list[Item] = []
+    while noun is not None:
+        bearers.append(items[noun])
+        # `red headed and tailed bird` is left to the suspicions.
+        joined = None if _is_participle(text, items[noun]) else _joined(items, noun, 1, "noun")
+        noun = None if joined is None else _bearer(text, items, joined)
+        if noun is not None and _has_predicate(items, noun):
+            break
+    return bearers
+
+
+def _has_predicate(items: list[Item], noun: int) -> bool:
+    """Return whether a coordinated noun has a predicate of its own: `black head and wings that are white`.
+
+    A relative clause without a listed adjective is none: `brown tarsus and feet that is flappy`.
+    """
+    after = [item.word for item in items[noun + 1 : noun + 3]]
+    if after and after[0] in WORDS.relatives:
+        is_listed = any(item.kind == "adjective" for item in items[noun + 3 : noun + 6])
+        return after[-1] not in WORDS.verbs or is_listed
+    return bool(WORDS.predicate_openers.intersection(after))
+
+
+def _of_pattern(items: list[Item], noun: int) -> Item | None:
+    """Return the adjective of the ground of a pattern: black in `black with white speckled feathers`."""
+    if noun < 4 or items[noun - 1].word not in WORDS.patterns or items[noun - 3].word != "with":
+        return None
+    is_phrase = items[noun - 4].kind == items[noun - 2].kind == "adjective" and not _is_predicate(items, noun - 4)
+    return items[noun - 4] if is_phrase else None
+
+
+def _before_noun(text: str, items: list[Item]) -> Reading:
+    """Return the pairs of `black wings`, `black and white wings`, `white breast and belly`."""
+    pairs: Reading = []
+    for index, item in enumerate(items):
+        adjectives = _adjectives_before(items, index) if item.kind == "noun" else []
+        if item.kind == "noun" and (ground := _of_pattern(items, index)):
+            adjectives = [ground]
+        if adjectives:
+            bearers = _bearers(text, items, index)
+            pairs.extend((adjective, bearer) for adjective in adjectives for bearer in bearers)
+    return pairs
+
+
+def _is_subject(items: list[Item], noun: int) -> bool:
+    """Return whether the noun heads `the …` or `its …` that no preposition makes part of something else."""
+    i = noun - 1
+    while i >= 0 and (items[i].kind != "other" or items[i].word in WORDS.joins):
+        i -= 1
+    return i >= 0 and items[i].word in WORDS.owners and (i == 0 or items[i - 1].word not in WORDS.prepositions)
+
+
+def _other_subjects(items: list[Item], noun: int) -> list[int]:
+    """Return the nouns coordinated with a subject: `a crown and nape that are`, `the crown down to nape are`.
+
+    None if one of them has an adjective: `a black crown and nape that are gray` leaves open what the crown is.
+    """
+    others = []
+    while (other := _span_top(items, noun)) is not None or (other := _joined(items, noun, -1, "noun")) is not None:
+        others.append(noun := other)
+    has_determiner = noun == 0 or items[noun - 1].word in WORDS.determiners | WORDS.prepositions | {"and", "has"}
+    return others if has_determiner else []
+
+
+def _span_top(items: list[Item], noun: int) -> int | None:
+    """Return the noun from which a span goes down to ``noun``: the crown in `the crown down to the nape`."""
+    i = noun - (noun > 0 and items[noun - 1].word in WORDS.owners)
+    before = [item.word for item in items[max(0, i - 2) : i]]
+    return i - 3 if before == ["down", "to"] and i > 2 and items[i - 3].kind == "noun" else None
+
+
+def _predicate_start(items: list[Item], noun: int) -> int | None:
+    """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in `wings that are`."""
+    i = noun + 1
+    is_relative = i < len(items) and items[i].word in WORDS.relatives
+    i += is_relative
+    if i == len(items) or items[i].word not in WORDS.be:
+        return None
+    if is_relative:
+        before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
+        return None if before & (WORDS.prepositions - {"with"}) else i + 1
+    top = _span_top(items, noun)
+    return i + 1 if _is_subject(items, noun if top is None else top) else None
+
+
+def _as_predicate(items: list[Item]) -> Reading:
+    """Return the pairs of `the bill is black and white`, `wings that are brown`."""
+    pairs: Reading = []
+    for index, item in enumerate(items):
+        i = _predicate_start(items, index) if item.kind == "noun" else None
+        others = [] if i is None else _other_subjects(items, index)
+        while i is not None and i < len(items) and items[i].kind == "adjective":
+            following = items[i + 1] if i + 1 < len(items) else None
+            if following is None or not following.word[0].isalnum() or following.word in WORDS.function_words:
+                pairs += [(items[i], items[noun]) for noun in (index, *others)]
+            i = i + 2 if following and following.word in WORDS.joins else None
+    return pairs
+
+
+def stated(text: str, items: list[Item]) -> Reading:
+    """Return the adjective and noun of every pair that the order of words alone states (module docstring)."""
+    return _before_noun(text, items) + _as_predicate(items)
+
+
+def near(items: list[Item]) -> Reading:
+    """Return every adjective and noun at most ``MAX_DISTANCE`` items apart."""
+    return [
+        (item, other)
+        for index, item in enumerate(items)
+        if item.kind == "adjective"
+        for other in items[max(0, index - MAX_DISTANCE) : index + MAX_DISTANCE + 1]
+        if other.kind == "noun"
+    ]
+
+
+def words_of(pairs: Iterable[tuple[Item, Item]]) -> set[tuple[str, str]]:
+    return {(adjective.word, noun.word) for adjective, noun in pairs}
+
+
+def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
+    """Return nouns and their regular plurals, for nouns that no lexicon lists."""
+    return {form: noun for noun in nouns for form in (noun, plural(noun))}
+
+
+def reader_of(
+    heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon | None
+) -> Reader:
+    """Return a reader of these adjectives and nouns; without nouns, of the held-out ones and their regular plurals."""
+    compounds = compounds or load_lexicon(COMPOUNDS)
+    if nouns is None:
+        known = plain_forms(split_pair(pair)[1] for pair in heldout)
+        return Reader(adjectives, {**compounds.forms, **known}, has_compounds=True)
+    return Reader(adjectives, surface_forms(nouns, compounds))
+
+
+def swap_faults(
+    caption: Read, swapped: Read, changes: Sequence[dict[str, Any]], heldout: Collection[tuple[str, str]]
+) -> list[str]:
+    """Return what is wrong with the words of a swapped caption."""
+    faults = []
+    if [i.word for i in caption.items if i.kind == "noun"] != [i.word for i in swapped.items if i.kind == "noun"]:
+        faults.append("the nouns changed")
+    # What only the swapped caption states must be held out too.
+    added = words_of(swapped.stated) - words_of(caption.stated) - set(heldout)
+    faults += [f"it also says {adjective}_{noun}, which is not held out" for adjective, noun in sorted(added)]
+    changed = {change["start"]: change["noun"] for change in changes}
+    if any(a.start in changed and n.word != changed[a.start] for a, n in caption.stated):
+        faults.append("the adjective is also about another noun")
+    return faults

@@ -1,0 +1,291 @@
+"""Swap adjectives in the captions of test_seen so that each changed pair is held out, nouns kept.
+
+Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may touch. Pairs that would
+dominate are avoided if a caption offers another candidate. Or take published swapped captions as they are; the audit
+reports what is wrong with them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.heldout import split_pair
+from compclip.core.log import log
+from compclip.core.published import read_data
+from compclip.core.seeds import rng
+from compclip.core.tables import PAIRS, SWAPPED, as_captions
+from compclip.io import empty_table
+from compclip.split.published import take_swaps
+from compclip.split.reading import Reader, reader_of, swap_faults
+from compclip.split.wording import Caption, Mention, article, cased, contradiction, objection
+from compclip.text.grammar import WORDS
+from compclip.text.lexicon import Lexicon, forms_of
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A possible change of a caption: these mentions, of one noun, get the adjective ``new``."""
+
+    noun: str
+    new: str
+    mentions: tuple[Mention, ...]
+
+    @property
+    def pair(self) -> str:
+        return f"{self.new}_{self.noun}"
+
+
+def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
+    """Return which mentions of a noun change together; none if they cannot.
+
+    A noun with adjectives in two places stays consistent only if all change, so all must have the same adjective.
+    """
+    if len({m.noun_start for m in mentions}) == 1:
+        return [(m,) for m in mentions]
+    return [tuple(mentions)] if len({m.adjective for m in mentions}) == 1 else []
+
+
+def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
+    """Return the mentions whose adjective surely modifies their noun alone."""
+    bearers: dict[int, set[int]] = defaultdict(set)
+    for mention in mentions:
+        bearers[mention.start].add(mention.noun_start)
+    return {m for m in mentions if m.relation not in ("shared", "disputed") and len(bearers[m.start]) == 1}
+
+
+def candidates_of(
+    text: str, mentions: Sequence[Mention], partners: Mapping[str, Sequence[str]], adjectives: Mapping[str, str],
+    nouns: Collection[str], reasons: Counter[str],
+) -> list[Candidate]:  # fmt: skip
+    """Return the possible changes of a caption, in the order of the text.
+
+    Args:
+        mentions: all of the caption, of any adjective.
+        partners: a noun's held-out adjectives.
+        reasons: counts why mentions were not changed.
+    """
+    caption, plain = Caption(text), of_one_noun(mentions)
+    canonical = set(adjectives.values())
+    candidates = []
+    for noun in dict.fromkeys(m.noun for m in mentions if m.noun in partners):
+        swappable = [m for m in mentions if m.noun == noun and m.adjective in canonical]
+        groups = _groups(swappable) if swappable else []
+        reasons["noun named twice"] += bool(swappable) and not groups
+        for group in groups:
+            if not plain.issuperset(group):
+                reasons["shared or disputed"] += 1
+                continue
+            for new in partners[noun]:
+                objections = (objection(caption, m, new, adjectives, nouns) for m in group)
+                is_contradicted = contradiction(caption, group, new, mentions)
+                reason = "contradiction" if is_contradicted else next(filter(None, objections), None)
+                if reason:
+                    reasons[reason] += 1
+                else:
+                    candidates.append(Candidate(noun, new, group))
+    return candidates
+
+
+def choose(offers: Sequence[Sequence[str]], generator: np.random.Generator) -> list[list[int]]:
+    """Return the places of the offered pairs to make in each caption: of one noun, and of further nouns unless a pair
+    would dominate.
+
+    A caption takes its pair that is the rarest so far, captions with the fewest pairs first; then captions move to a
+    rarer pair until none gains by it. Further nouns of a caption are changed as long as no pair becomes more frequent
+    than the most frequent one.
+    """
+    # A seeded order breaks ties of captions and of candidates.
+    places = [tuple(generator.permutation(len(row)).tolist()) for row in offers]
+    order = sorted(generator.permutation(len(offers)).tolist(), key=lambda i: len(set(offers[i])))
+    counts: Counter[str] = Counter()
+
+    def rarest(i: int, of: Iterable[int]) -> int:
+        return min(of, key=lambda place: counts[offers[i][place]])
+
+    chosen = [0] * len(offers)
+    for i in order:
+        chosen[i] = rarest(i, places[i])
+        counts[offers[i][chosen[i]]] += 1
+    moved = True
+    while moved:  # Each move lowers the sum of the squared counts, so this ends.
+        moved = False
+        for i in order:
+            best = rarest(i, places[i])
+            if counts[offers[i][best]] + 1 < counts[offers[i][chosen[i]]]:
+                counts[offers[i][chosen[i]]] -= 1
+                counts[offers[i][best]] += 1
+                chosen[i], moved = best, True
+    most = max(counts.values(), default=0)
+    result: list[list[int]] = []
+    for i, row in enumerate(offers):
+        changes, nouns = [chosen[i]], [split_pair(pair)[1] for pair in row]
+        for noun in sorted({*nouns} - {nouns[chosen[i]]}):
+            best = rarest(i, (place for place in places[i] if nouns[place] == noun))
+            if counts[row[best]] < most:
+                counts[row[best]] += 1
+                changes.append(best)
+        result.append(changes)
+    return result
+
+
+def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
+    """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the text."""
+    caption = Caption(text)
+    places = sorted((m.start, m.end, c.noun, m.adjective, c.new) for c in changes for m in c.mentions)
+    result, copied = "", 0
+    records: list[dict[str, Any]] = []
+    for start, end, noun, old, new in places:
+        before = [w for w in caption.words if w.end <= start][-1:]
+        for word in before:
+            if word.text in WORDS.indefinite_articles and text[word.end : start].isspace() and word.start >= copied:
+                result += text[copied : word.start] + cased(article(new), text[word.start : word.start + 1])
+                copied = word.end
+        result += text[copied:start]
+        record = {"noun": noun, "original_adj": old, "new_adj": new, "start": start, "end": end}
+        records.append(record | {"new_start": len(result), "new_end": len(result) + len(new)})
+        result += cased(new, text[start:end])
+        copied = end
+    return result + text[copied:], records
+
+
+def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Mention]]:
+    """Return the mentions of each caption, in the order of the text."""
+    mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
+    ordered = pairs.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
+    # Lists: iterating over a column of strings takes several times as long.
+    for image, number, *mention in zip(*(ordered[name].tolist() for name in PAIRS.columns), strict=True):
+        mentions[image, number].append(Mention(*mention))
+    return mentions
+
+
+def _offered(
+    text: str, candidates: Sequence[Candidate], reader: Reader, held: Collection[tuple[str, str]], reasons: Counter[str]
+) -> list[Candidate]:
+    """Return the candidates whose swapped text states, by the order of words, no other pair than the caption's."""
+    read = reader.pairs(text)
+    offered = []
+    for candidate in candidates:
+        swapped_text, changes = apply(text, [candidate])
+        if swap_faults(read, reader.pairs(swapped_text), changes, held):
+            reasons["order of words disagrees"] += 1
+        else:
+            offered.append(candidate)
+    return offered
+
+
+def make_swaps(
+    captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], adjectives: Mapping[str, str],
+    nouns: Collection[str], seed: int, dataset: str, composition: str, reader: Reader | None = None,
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Return the swapped captions (``tables.SWAPPED``), sorted by image and caption, and counts for people.
+
+    Args:
+        captions: of test_seen; pairs of other captions are ignored.
+        reader: a swap is not made if, by the order of words, it states another pair.
+    """
+    held = set(map(split_pair, heldout))
+    partners: dict[str, list[str]] = defaultdict(list)
+    for adjective, noun in sorted(held):
+        partners[noun].append(adjective)
+    reasons: Counter[str] = Counter()
+    rows: list[tuple[str, int, str, list[Candidate]]] = []
+    ordered = captions.sort_values(["image_id", "caption_id"])[["image_id", "caption_id", "text"]]
+    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
+    for image, number, text in ordered.itertuples(index=False):
+        candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
+        if reader and candidates:
+            candidates = _offered(text, candidates, reader, held, reasons)
+        if candidates:
+            rows.append((image, number, text, candidates))
+    offers = [[candidate.pair for candidate in candidates] for *_, candidates in rows]
+    chosen = choose(offers, rng(seed, "swap_adjectives", dataset, composition))
+    made = [[offer[place] for place in places] for offer, places in zip(offers, chosen, strict=True)]
+    counts = Counter(pair for of_caption in made for pair in set(of_caption))
+    entries = [min(of_caption, key=lambda p: (counts[p], p)) for of_caption in made]
+    records = [
+        (image, number, text, *apply(text, [candidates[place] for place in places]), entry)
+        for (image, number, text, candidates), places, entry in zip(rows, chosen, entries, strict=True)
+    ]
+    swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
+    unchanged = {"left_alone": {reason: n for reason, n in sorted(reasons.items()) if n}, "seed": seed}
+    return swapped, counts_of(swapped, counts, captions["image_id"], heldout) | unchanged
+
+
+def counts_of(
+    swapped: pd.DataFrame, counts: Mapping[str, int], images: pd.Series, heldout: Collection[str]
+) -> dict[str, Any]:
+    """Return counts of what was swapped in the captions of test_seen.
+
+    Args:
+        swapped: image_id and pair.
+        counts: the swapped captions in which each pair was made.
+        images: the image of each caption.
+    """
+    entries = Counter(swapped["pair"])
+    frequency = sorted(counts, key=lambda p: (-counts[p], p))
+    largest = max(entries.values(), default=0)
+    return {
+        "captions": len(images),
+        "swapped": len(swapped),
+        "without_candidate": len(images) - len(swapped),
+        "images": int(images.nunique()),
+        "images_swapped": int(swapped["image_id"].nunique()),
+        "changes": sum(counts.values()),
+        "largest_share": round(largest / len(swapped), 6) if len(swapped) else None,
+        "pairs": [{"pair": p, "entries": entries[p], "changed": counts[p]} for p in frequency],
+        "pairs_without_entry": sorted(set(heldout) - set(entries)),
+    }
+
+
+def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
+    """Return the lower-case forms that are nouns of pairs more often than adjectives; a lexicon need not list them."""
+    pairs = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
+    counts = {}
+    for role in ("adjective", "noun"):
+        places = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
+        counts[role] = Counter(text[start:end].lower() for text, start, end in places)
+    return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
+
+
+def swap_adjectives(
+    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
+    published: str | Path | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Swap adjectives in the captions of test_seen so that each changed pair is held out.
+
+    Args:
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, splits: as in ``tables``: all occurrences, and the split of each image.
+        heldout: the held-out pairs.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
+        compounds: None: ``lexicons/compounds/common.yaml``.
+        published: take the swapped captions of this data.pkl.
+        dataset, composition: names for the random stream and for messages.
+
+    Returns:
+        The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
+    """
+    captions, (forms, noun_forms) = as_captions(captions), forms_of(adjectives, nouns)
+    where, images = f"{dataset}/{composition}", splits.loc[splits["split"] == "test_seen", "image_id"]
+    of_seen, pairs_of_seen = (table[table["image_id"].isin(images)] for table in (captions, pairs))
+    if published:
+        swapped, faults = take_swaps(read_data(published)[0], captions, splits, pairs_of_seen, forms, noun_forms)
+        made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
+        counts = Counter(pair for of_caption in made for pair in of_caption)
+        summary = counts_of(swapped, counts, of_seen["image_id"], heldout)
+        summary |= {"source": "published", "violations": faults}
+    else:
+        reader = reader_of(heldout, forms, noun_forms, compounds)
+        known_nouns = nouns_of(of_seen, pairs_of_seen).union(noun_forms or ())
+        seeds = seed, dataset, composition
+        swapped, summary = make_swaps(of_seen, pairs_of_seen, heldout, forms, known_nouns, *seeds, reader)
+    if swapped.empty:
+        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
+    log.info("%s: %d of %d captions of test_seen are swapped", where, summary["swapped"], summary["captions"])
+    return swapped, summary

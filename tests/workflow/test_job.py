@@ -1,0 +1,133 @@
+"""What scripts share: errors are a line on the screen and a traceback in the log; a damaged input is not read."""
+
+import errno
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from compclip import io
+from compclip.core import digests, tables
+from compclip.core.errors import UserError
+from compclip.core.log import log
+from tests.core.test_digests import flip
+from workflow_scripts.job import Job, run
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the ``main`` of a script as Snakemake does; returns the exit code."""
+    script = sys.modules["__main__"]
+
+    def start(main: Callable[[Job], None], reads: Any = (), after: Any = (), code: str | None = None, **writes) -> int:
+        inputs = Named(reads=[str(path) for path in reads], after=[str(path) for path in after])
+        outputs = Named({name: str(path) for name, path in writes.items()})
+        given = SimpleNamespace(
+            input=inputs, output=outputs, params=Named({"code": code} if code else {}), wildcards=Named(), threads=1,
+            log=[str(tmp_path / "logs" / "a.log")],
+        )  # fmt: skip
+        monkeypatch.setitem(vars(script), "snakemake", given)
+        monkeypatch.setitem(vars(script), "__file__", "stage/step.py")
+        try:
+            run(main)
+        except SystemExit as end:
+            return int(end.code or 0)
+        finally:
+            log.handlers.clear()
+        return 0
+
+    return start
+
+
+class Named(dict[str, Any]):
+    """Snakemake's lists of files, which have names and yield each path."""
+
+    def __iter__(self):
+        return iter([path for value in self.values() for path in ([value] if isinstance(value, str) else value)])
+
+
+def make(job: Job) -> None:
+    io.write_table(pd.DataFrame({"image_id": ["a", "b"], "split": "train"}), job.output.table, tables.SPLIT)
+    io.write_json({"count": 2}, job.output.summary)
+    with io.atomic_folder(job.output.folder) as folder:
+        (folder / "a.png").write_bytes(bytes(range(256)))
+
+
+def use(_: Job) -> None:
+    log.info("used")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (UserError("a.csv: line 3: no image_id"), "error: a.csv: line 3: no image_id\n"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a.csv"), "error: a.csv: No such file (traceback: {})\n"),
+    ],
+)
+def test_errors(error: Exception, line: str, tmp_path: Path, start: Run, capsys) -> None:
+    def fail(_: Job) -> None:
+        raise error
+
+    assert start(fail) == 1
+    file = tmp_path / "logs" / "a.log"
+    assert capsys.readouterr() == ("", line.format(file))
+    assert "Traceback" in file.read_text() and type(error).__name__ in file.read_text()
+
+
+def test_lines_go_to_the_screen_and_the_log(tmp_path: Path, start: Run, capsys) -> None:
+    assert start(use) == 0
+    assert capsys.readouterr().err == "used\n"
+    assert (tmp_path / "logs" / "a.log").read_text().endswith("INFO used\n")
+
+
+def test_a_script_refuses_a_flipped_input(tmp_path: Path, start: Run, capsys) -> None:
+    made = {"table": tmp_path / "t.parquet", "summary": tmp_path / "s.json", "folder": tmp_path / "images"}
+    assert start(make, **made) == 0
+    rng = random.Random(0)
+    for path in made.values():
+        file = path / "a.png" if path.is_dir() else path
+        before = file.read_bytes()
+        for _ in range(50):
+            flip(file, rng)
+            assert start(use, [path]) == 1
+            shown = capsys.readouterr().err
+            assert shown.startswith(f"error: {file}: changed since ") and f"delete {path} and run again" in shown
+            # What is only waited for is not read.
+            assert start(use, after=[path]) == 0 and capsys.readouterr().err == "used\n"
+            file.write_bytes(before)
+        assert start(use, [path]) == 0 and capsys.readouterr().err == "used\n"
+
+
+def test_only_the_first_of_several_processes_checks(tmp_path: Path, start: Run, monkeypatch, capsys) -> None:
+    (tmp_path / "file").write_text("a")
+    digests.record(tmp_path / "file", "stage.step")
+    (tmp_path / "file").write_text("changed")
+    assert start(use, [tmp_path / "file"]) == 1
+    monkeypatch.setenv("RANK", "1")
+    assert start(use, [tmp_path / "file"]) == 0
+
+
+def test_a_record_says_what_its_artifact_was_made_of(tmp_path: Path, start: Run) -> None:
+    names = ("table", "summary", "folder")
+    start(make, **{name: tmp_path / "a" / name for name in names}, code="c1")
+    recorded = digests.read_record(tmp_path / "a/folder")
+    assert recorded and (recorded.step, recorded.code, recorded.inputs) == ("stage.step", "c1", {})
+    (tmp_path / "none").touch()
+    reads = [tmp_path / "a/folder", tmp_path / "a/table", tmp_path / "none"]
+    start(make, reads, **{name: tmp_path / "b" / name for name in names})
+    made = digests.read_record(tmp_path / "b/table")
+    assert made and made.code is None and sorted(made.inputs) == ["../a/folder", "../a/table"]
+    assert made.inputs["../a/folder"] == recorded.digest
+
+
+def test_a_script_refuses_another_library(start: Run, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("compclip.__file__", "/elsewhere/compclip/__init__.py")
+    assert start(use) == 1
+    assert "/elsewhere: not the compclip of this checkout; uninstall it" in capsys.readouterr().err

@@ -1,0 +1,61 @@
+"""Where the artifacts are that a step reads by their layout instead of one path each."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from compclip.text.lexicon import SHARED
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The artifacts of a data set, or of one of its compositions."""
+
+    results: Path
+    dataset: str
+    composition: str = ""
+
+    @property
+    def data(self) -> Path:
+        return self.results / self.dataset
+
+    @property
+    def place(self) -> Path:
+        return self.data / self.composition
+
+    @property
+    def read(self) -> Path:
+        """The folder of the composition's pairs."""
+        return self.data if self.composition in SHARED else self.place
+
+    def of(self, composition: str) -> "Layout":
+        return replace(self, composition=composition)
+
+    def figure(self, name: str, suffix: str = "svg") -> Path:
+        words = [self.dataset, self.composition, name]
+        return self.results / "figures" / f"{'_'.join(filter(None, words))}.{suffix}"
+
+    def judge(self, name: str) -> Path:
+        return self.place / "judges" / name
+
+    def scores(self, generator: str, judge: str) -> Path:
+        """Return the folder of a generator's scores by a trained judge, or by the oracle."""
+        return self.place / "scores" / judge / generator
+
+    def generated(self, generator: str) -> Path:
+        return self.place / "generated" / generator
+
+    def examples(self, generators: Iterable[str], judge: str) -> list[str]:
+        """Return what choosing examples reads, apart from the pairs."""
+        files = [self.data / name for name in ("captions.parquet", "images.parquet")]
+        files += [self.place / name for name in ("swapped.parquet", "prompts.parquet")]
+        for generator in generators:
+            files += [self.generated(generator) / "manifest.parquet", self.scores(generator, judge)]
+        return list(map(str, files))
+
+    def pictures(self, generators: Iterable[str]) -> list[str]:
+        """Return the folders of the real images and of those that generators made."""
+        return list(map(str, [self.data / "images", *(self.generated(name) / "images" for name in generators)]))
+
+    def fid(self, generator: str) -> Path:
+        return self.place / "fid" / f"{generator}.json"

@@ -1,0 +1,70 @@
+"""What the steps of stage report read of a run's compositions."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from compclip.core import tables
+from compclip.divergence.results import read_divergences
+from compclip.io import read_json, read_table
+from compclip.plot.examples import Generated
+from compclip.report.readable import Readable, to_read
+from workflow_scripts.job import Job
+from workflow_scripts.layout import Layout
+from workflow_scripts.score.section import read_health
+
+SCHEMAS = {
+    "captions": tables.CAPTIONS, "images": tables.IMAGES, "pairs": tables.PAIRS, "prompts": tables.PROMPTS,
+    "ranking": tables.RANKING, "splits": tables.SPLIT, "swapped": tables.SWAPPED,
+}  # fmt: skip
+
+
+def layouts(job: Job) -> list[Layout]:
+    """Return where the artifacts of each composition are."""
+    return [Layout(Path(job.params.results), job.params.dataset, name) for name in job.params.compositions]
+
+
+def read_tables(layout: Layout, *names: str) -> dict[str, pd.DataFrame]:
+    folders = {"captions": layout.data, "images": layout.data, "pairs": layout.read}
+    return {name: read_table(folders.get(name, layout.place) / f"{name}.parquet", SCHEMAS[name]) for name in names}
+
+
+def read_manifest(layout: Layout, generator: str) -> pd.DataFrame:
+    return read_table(layout.generated(generator) / "manifest.parquet", tables.MANIFEST)
+
+
+def read_scores(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Return the summary in a folder of stage score, and the scores by set."""
+    summary = read_json(folder / "summary.json")
+    names = dict.fromkeys(about["set"] for about in summary["scores"])
+    return summary, {name: read_table(folder / f"{name}.parquet", tables.SCORES) for name in names}
+
+
+def read_generated(layout: Layout, generators: Sequence[str], judge: str) -> Iterator[Generated]:
+    for name in generators:
+        summary, scores = read_scores(layout.scores(name, judge))
+        yield Generated(name, read_manifest(layout, name), scores, summary)
+
+
+def read_summaries(layout: Layout, params: Any) -> list[dict[str, Any]]:
+    """Return the summary of each generator's scores by the first judge."""
+    return [read_json(layout.scores(name, params.judges[0]) / "summary.json") for name in params.generators]
+
+
+def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
+    """Return the Fréchet distances by split of each generator that has them."""
+    return {name: read_json(layout.fid(name))["splits"] for name in params.fid}
+
+
+def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
+    """Return a composition to read. rows: its rows of scores.parquet and comparisons.csv."""
+    return to_read(
+        f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.reference,
+        summaries=read_summaries(layout, params),
+        divergence=read_divergences(layout.place),
+        fids=read_fids(layout, params),
+        health=read_health(layout, params.judges, params.health),
+        heldout=read_json(layout.place / "heldout.json"),
+    )  # fmt: skip

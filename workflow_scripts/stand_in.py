@@ -1,0 +1,51 @@
+"""A stand-in for what Snakemake gives to a script, to debug one by hand.
+
+    >>> from workflow_scripts.split import make_splits
+    >>> make_splits.main(stand_in("make_splits", composition="color"))
+
+Snakemake documents no interface for this: what is used here is its own ``Workflow``, ``Rule`` and ``Job``
+(tests/workflow/test_stand_in.py fails when they change).
+"""
+
+from pathlib import Path
+
+from snakemake.api import Workflow  # first: the others import it in a circle
+from snakemake.dag import DAG
+from snakemake.jobs import Job as SnakemakeJob
+from snakemake.logging import LoggerManager, logger
+from snakemake.settings.types import (
+    ConfigSettings,
+    DAGSettings,
+    DeploymentSettings,
+    OutputSettings,
+    ResourceSettings,
+    StorageSettings,
+    WorkflowSettings,
+)
+
+from workflow_scripts.job import ROOT, Job
+
+
+def load_workflow(config: str | Path = "config.yaml") -> Workflow:
+    """Return the workflow for a config file."""
+    workflow = Workflow(
+        config_settings=ConfigSettings(configfiles=[Path(config)]),
+        resource_settings=ResourceSettings(cores=1),
+        workflow_settings=WorkflowSettings(),
+        logger_manager=LoggerManager(logger, OutputSettings()),
+        storage_settings=StorageSettings(),
+        dag_settings=DAGSettings(),
+        deployment_settings=DeploymentSettings(),
+        output_settings=OutputSettings(),
+        storage_provider_settings={},
+        overwrite_workdir=ROOT,
+    )
+    workflow.include(str(ROOT / "Snakefile"))
+    return workflow
+
+
+def stand_in(rule: str, workflow: Workflow | None = None, **wildcards: str) -> Job:
+    """Return the job of a rule with these wildcards; paths are relative to the checkout."""
+    workflow = workflow or load_workflow()
+    found = workflow.get_rule(rule)
+    return Job.of(SnakemakeJob(found, DAG(workflow, rules=[found]), wildcards))
