@@ -25,6 +25,8 @@ def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
     """Draw a panel for each table; below each group, a generator, is a row for each of its splits, without a name."""
     figure, (panels,) = draw_rows([[table.assign(row=table["series"]) for table in tables]], SPLIT_LOOKS)
     panels[0].tick_params(labelleft=False)
+    for heading in panels[0].texts:  # beside the axis, since no names of rows are left of it
+        heading.set(x=0.03, transform=panels[0].get_yaxis_transform())
     return figure, panels
 
 
