@@ -15,6 +15,7 @@ from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
+from tests.report.test_make_table import run as make_tables
 
 HOSTILE = "<script>alert(1)</script> & <b>"
 
@@ -137,9 +138,11 @@ def test_number_of_examples(results: Path, examples: int) -> None:
 
 def test_a_run_with_fid_and_without_divergences(copied: Path, page: Page) -> None:
     assert "Fréchet" not in page.text
-    seen, swapped = {"fid": 12.3, "about": "few <b>"}, {"fid": 30, "balanced": 31.5, "about": ""}
+    seen, swapped = {"fid": 12.3, "about": "few <b>"}, {"fid": 30.0, "balanced": 31.5, "about": ""}
+    seen["generated"] = swapped["generated"] = 5
     write_json({"splits": {"test_seen": seen, "test_swapped": swapped}}, place_of(copied) / "fid" / "memorizer.json")
     write_table(empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE)
+    make_tables(copied, fid=["memorizer"])
     with_fid = Page(write_page(copied, examples=1, fid=["memorizer"]))
     assert "Divergence was not measured" in with_fid.text and "Divergence was not measured" not in page.text
     assert ["memorizer", "12.30", "–", "30.00", "31.50"] in with_fid.rows and "seen: few <b>" in with_fid.text

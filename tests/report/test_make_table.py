@@ -218,11 +218,14 @@ def test_what_a_reader_must_know_is_noted(
 def test_fid_and_divergences_have_tables_of_their_own(copied: Path, results: Path) -> None:
     before = (results / "table.md").read_text()
     assert "Fréchet" not in before and "### Divergence from train" in before
-    splits = {"test_seen": {"fid": 12.3, "about": "few"}, "test_swapped": {"fid": 30.0, "balanced": 31.5, "about": "x"}}
+    seen, swapped = {"fid": 12.3, "about": "few"}, {"fid": 30.0, "balanced": 31.5, "about": "x"}
+    splits = {"test_seen": seen | {"generated": 5}, "test_swapped": swapped | {"generated": 6}}
     write_json({"splits": splits}, place_of(copied) / "fid" / "memorizer.json")
     file = place_of(copied) / "divergence.parquet"
     write_table(pd.read_parquet(file).iloc[:0], file, DIVERGENCE)
-    run(copied, fid=["memorizer"])
+    rows = run(copied, fid=["memorizer"])["scores"].dropna(subset="generator").query("judge.isna()")
+    found = rows[["split", "measure", "value", "n"]].fillna(0).to_numpy().tolist()
+    assert found[::2] == [["test_seen", "fid", 12.3, 5], ["test_swapped", "fid_balanced", 31.5, 0]]
     text = (copied / "table.md").read_text()
     assert "| memorizer   |  12.30 |        – |     30.00 |               31.50 |" in text and "seen: few" in text
     assert "ivergence" not in text + (copied / "table.tex").read_text()
