@@ -5,16 +5,15 @@ where no caption has the pair. Intervals are over the pair's images and the judg
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from compclip.report.comparisons import HELDOUT, Name, fall
+from compclip.report.comparisons import HELDOUT, Name, difference, fall
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
 from compclip.report.table import Scored
-from compclip.report.values import Values, values_of
-from compclip.stats import crossed
+from compclip.report.values import Values, estimate, values_of
 from compclip.stats.interval import Estimate
 
 COLUMNS = [
@@ -23,47 +22,28 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def _mean(values: Values, rows: np.ndarray) -> tuple[np.ndarray, crossed.Variance | None, int]:
-    """Return the mean of some entries by judge, its variance over images, and their number; none of one image."""
-    by_judge = values.by_judge[rows]
-    images, image = np.unique(values.images[rows], return_inverse=True)
-    m, mean = len(images), by_judge.mean(axis=0)
-    if m < 2:
-        return mean, None, m
-    errors = np.bincount(image, weights=by_judge.mean(axis=1) - mean.mean()) / len(rows)
-    return mean, crossed.Variance(float((errors**2).sum() * m / (m - 1)), m - 1), m
+def _some(values: Values, rows: Any = slice(None)) -> Values:
+    """Return the values of some entries without their pairs, so that intervals are over images and judges."""
+    return Values(values.entries.iloc[rows].assign(pair=None), values.by_judge[rows])
 
 
-def _score(values: Values, rows: np.ndarray) -> Estimate:
-    mean, variance, images = _mean(values, rows)
-    value = float(mean.mean())
-    if variance is None:
-        return Estimate(value, None, None)
-    return crossed.fraction(value, variance + crossed.of_judges(mean), images)
-
-
-def _fall(own: Values, rows: np.ndarray, seen: Values | None) -> Estimate:
-    mean, variance, _ = _mean(own, rows)
-    if seen is not None:
-        of_seen, other, _ = _mean(seen, np.arange(len(seen)))
-        mean, variance = mean - of_seen, variance + other if variance and other else None
-    value = float(mean.mean())
-    return crossed.difference(value, variance + crossed.of_judges(mean)) if variance else Estimate(value, None, None)
-
-
-def columns_of(name: str, value: Estimate) -> Row:
+def _named(name: str, value: Estimate) -> Row:
     """Return an estimate as the columns ``name``, ``name_low`` and ``name_high``."""
     return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
 
 
 def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, Row]:
-    values, columns = of[name], dict[str, Row]()
-    for pair, rows in values.entries.groupby("pair").indices.items():
-        columns[pair] = columns_of(measure, _score(values, rows))
+    columns = dict[str, Row]()
+    for pair, rows in of[name].entries.groupby("pair").indices.items():
+        own = _some(of[name], rows)
+        columns[pair] = _named(measure, estimate(own.cells(), own.of_judges))
     parts = fall(of, *name) if name[1] in HELDOUT else None
     if parts and (parts[1] is None or len(parts[1])):
+        seen = None if parts[1] is None else _some(parts[1])
         for pair, rows in parts[0].entries.groupby("pair").indices.items():
-            columns[pair] |= columns_of(f"{measure}_fall", _fall(parts[0], rows, parts[1]))
+            own = _some(parts[0], rows)
+            value = Estimate(own.mean - (seen.mean if seen else 0), None, None)
+            columns[pair] |= _named(f"{measure}_fall", difference(own, seen) or value)
     return columns
 
 

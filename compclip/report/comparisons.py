@@ -48,15 +48,20 @@ def compare(a: Values, b: Values | None, resamples: int, stream: np.random.Gener
     else:
         fixed = interval.unpaired_difference(a.images, a.means, b.images, b.means, resamples, stream)
     row: Row = {"difference": fixed.value, "fixed_low": fixed.low, "fixed_high": fixed.high, "n": len(a)}
-    cells = [part.cells() for part in parts]
+    found = difference(a, b, limit)
+    return row | ({"low": found.low, "high": found.high, "p": found.p} if found else {})
+
+
+def difference(a: Values, b: Values | None, limit: float = 1.0) -> crossed.Difference | None:
+    """Return the same with its interval over images, pairs and judges; None if there are too few pairs."""
+    cells = [part.cells() for part in (a, b) if part is not None]
     if min(of.clusters for of in cells) < 2:
-        return row
-    by_judge = a.of_judges if b is None else a.of_judges - b.of_judges
-    variance = crossed.of_judges(by_judge)
+        return None
+    judges = a.of_judges if b is None else a.of_judges - b.of_judges
+    variance = crossed.of_judges(judges)
     for of in cells:
         variance += crossed.variance(of)
-    estimate = crossed.difference(fixed.value, variance, limit)
-    return row | {"low": estimate.low, "high": estimate.high, "p": estimate.p}
+    return crossed.difference(float(judges.mean()), variance, limit)
 
 
 def fall(values: Mapping[Name, Values], name: str, split: str) -> tuple[Values, Values | None] | None:

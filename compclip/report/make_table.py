@@ -75,25 +75,24 @@ def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -
         return head | {"measure": measure} | counts | columns
 
     values = {name: values_of(score, name) for name in COMPARED}
-    for name, own in values.items():
+    for (name, own), text in zip(values.items(), ("blind_control", "adjective_chance"), strict=True):
         yield row(name, own.entries, mean_columns(own, summary, resamples) if len(own) else {})
-        if base and (blind := base.blind(name)) is not None:
+        if base and (blind := base.about.get(text)) is not None:
             a, b = own.beside(values_of(base, name))
             if relative := normalized(a, b, blind):
                 yield row(f"{name}_normalized", a.entries, vars(relative))
     if score.split == "test_swapped" and len(entries):
         yield row("r_precision_balanced", entries, vars(balanced(score)))
     chance, accuracy = about["adjective_chance"], about["adjective"]
-    by_judge = [
-        sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even")) for table in score.by_judge
-    ]
-    known = [means for means in by_judge if means]
+    chunking = summary.get("chunking", "even")
+    by_judge = [sampled(table["hit"], chunks, summary["seed"], chunking) for table in score.by_judge]
+    mean, deviation = np.mean([of for of in by_judge if of], axis=0).tolist() if any(by_judge) else (None, None)
     for name, value in {
         "r_precision_chance": 1 / summary["candidates"],
         "blind_control": about.get("blind_control"),
         "hubness": about.get("hubness"),
-        "r_precision_sampled": float(np.mean([mean for mean, _ in known])) if known else None,
-        "r_precision_sampled_sd": float(np.mean([deviation for _, deviation in known])) if known else None,
+        "r_precision_sampled": mean,
+        "r_precision_sampled_sd": deviation,
         "adjective_accuracy_chance": chance,
         "adjective_accuracy_corrected": None if accuracy is None else (accuracy - chance) / (1 - chance),
     }.items():
@@ -118,10 +117,9 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
     for (dataset, composition), of in scores.groupby(["dataset", "composition"], sort=False):
         for generator, values in pivot(main_rows(of)).items():
             row = {"dataset": dataset, "composition": composition, "generator": generator}
-            for split, measure, (key, end) in product(
-                TESTS, COMPARED, {"value": "", "low": "_low", "high": "_high"}.items()
-            ):
-                row[f"{split.removeprefix('test_')}_{measure}{end}"] = values.get((split, measure), {}).get(key)
+            for split, measure, end in product(TESTS, COMPARED, ("value", "low", "high")):
+                name = f"{split.removeprefix('test_')}_{measure}_{end}".removesuffix("_value")
+                row[name] = values.get((split, measure), {}).get(end)
             rows.append(row)
     return pd.DataFrame(rows)
 

@@ -44,15 +44,6 @@ class Scored:
         whole = self.summary["judge"] != ORACLE and not self.part
         return whole and all_prompts and self.about["distractors"] == "original"
 
-    def blind(self, measure: str) -> float | None:
-        """Return the score of text alone, if it is known."""
-        return self.about.get("blind_control" if measure == "r_precision" else "adjective_chance")
-
-    @property
-    def order(self) -> tuple[int, bool, str]:
-        """Return the place among the rows of a generator."""
-        return TESTS.index(self.split), self.about["prompts"] == "swapped", self.about["distractors"]
-
 
 def scores_of(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame) -> list[Scored]:
     """Return a generator's scores by one judge.
@@ -96,4 +87,5 @@ def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] 
     if len(judges) > 1:
         scores = [averaged(group) for group in zip(*by_judge, strict=True)]
         scores += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
-    return sorted([*scores, *oracle], key=lambda score: score.order)
+    order = ("prompts", "distractors")  # pairs and all are before swapped
+    return sorted([*scores, *oracle], key=lambda of: (TESTS.index(of.split), *(of.about[key] for key in order)))

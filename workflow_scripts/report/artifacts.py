@@ -14,11 +14,7 @@ from compclip.plot.examples import Generated
 from compclip.report.readable import Readable, to_read
 from compclip.score.health import read_health
 from workflow_scripts.job import Job
-
-SCHEMAS = {
-    "captions": tables.CAPTIONS, "images": tables.IMAGES, "pairs": tables.PAIRS, "prompts": tables.PROMPTS,
-    "ranking": tables.RANKING, "splits": tables.SPLIT, "swapped": tables.SWAPPED,
-}  # fmt: skip
+from workflow_scripts.tables import SCHEMAS
 
 
 def layouts(job: Job) -> list[Layout]:
