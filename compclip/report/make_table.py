@@ -75,9 +75,9 @@ def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -
         return head | {"measure": measure} | counts | columns
 
     values = {name: values_of(score, name) for name in COMPARED}
-    for (name, own), text in zip(values.items(), ("blind_control", "adjective_chance"), strict=True):
+    for (name, own), text_alone in zip(values.items(), ("blind_control", "adjective_chance"), strict=True):
         yield row(name, own.entries, mean_columns(own, summary, resamples) if len(own) else {})
-        if base and (blind := base.about.get(text)) is not None:
+        if base and (blind := base.about.get(text_alone)) is not None:
             a, b = own.beside(values_of(base, name))
             if relative := normalized(a, b, blind):
                 yield row(f"{name}_normalized", a.entries, vars(relative))

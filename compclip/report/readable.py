@@ -148,11 +148,9 @@ def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[s
 
 def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
     """Return the distances of each generator's splits, and of how many images they are."""
-    columns = {SPLIT_NAMES[split]: (split, "fid") for split in TESTS}
-    columns["swapped, balanced"] = ("test_swapped", "fid_balanced")
-    about = [f"{SPLIT_NAMES[split]}: {of[split]['about']}" for split in TESTS for of in fids.values() if split in of]
-    notes = "; ".join(dict.fromkeys(about))
-    note = f"FID is the Fréchet distance from the real images of the split. {notes}. Lower is better."
+    columns = {SPLIT_NAMES[s]: (s, "fid") for s in TESTS} | {"swapped, balanced": ("test_swapped", "fid_balanced")}
+    about = dict.fromkeys(f"{SPLIT_NAMES[s]}: {of[s]['about']}" for s in TESTS for of in fids.values() if s in of)
+    note = f"FID is the Fréchet distance from the real images of the split. {'; '.join(about)}. Lower is better."
     rows = scores[scores["measure"].isin(("fid", "fid_balanced"))]
     return _by_split("Fréchet distance", rows, columns, note=note)
 
