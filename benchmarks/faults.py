@@ -51,7 +51,7 @@ def victims(run: int, kind: str) -> list[psutil.Process]:
         lines = {process: " ".join(process.cmdline()) for process in below}
         if kind == "Snakemake":
             return [process for process, line in lines.items() if "/snakemake " in line][:1]
-        return [process for process, line in lines.items() if "-m compclip." in line or "-m workflow_scripts." in line]
+        return [process for process, line in lines.items() if "/.snakemake/scripts/" in line]
     return []
 
 

@@ -147,7 +147,7 @@ def read_json(path: str | Path) -> Any:
 def spreadsheet_safe(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table for CSV whose texts a spreadsheet does not execute.
 
-    A text that begins like a formula gets an apostrophe before it, as OWASP recommends against CSV injection;
+    An apostrophe is put before each text that begins like a formula (OWASP's advice on CSV injection);
     ``spreadsheet_texts`` removes it.
     """
     return _replace_starts(table, rf"(?={_FORMULA})", "'")

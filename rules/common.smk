@@ -11,8 +11,8 @@ from compclip.core.fingerprint import fingerprint
 RESULTS = CONFIG.results
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
 DATA = f"{RESULTS}/{DATASET}"
-# Params that rules share: the data set's place, and which images judges have seen.
-# A function, because the linter takes a param that begins the path of an output for a part of it.
+# Params that rules share: the data set's place, and which images judges have seen. The results folder is a function,
+# because the linter takes a text that begins the path of an output for a part of that path.
 PLACE = {"dataset": DATASET, "results": lambda wildcards: RESULTS}
 SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}

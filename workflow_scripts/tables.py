@@ -2,13 +2,13 @@
 
 import pandas as pd
 
-from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, SPLIT, SWAPPED, VARIANTS
+from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, VARIANTS
 from compclip.io import read_table
 from workflow_scripts.job import Job
 
 SCHEMAS = {
-    "captions": CAPTIONS, "images": IMAGES, "manifest": MANIFEST, "pairs": PAIRS, "prompts": PROMPTS, "splits": SPLIT,
-    "swapped": SWAPPED, "variants": VARIANTS,
+    "captions": CAPTIONS, "images": IMAGES, "manifest": MANIFEST, "pairs": PAIRS, "prompts": PROMPTS,
+    "ranking": RANKING, "splits": SPLIT, "swapped": SWAPPED, "variants": VARIANTS,
 }  # fmt: skip
 
 

@@ -87,41 +87,41 @@ def clean(text: str, secret: str | None) -> str:
     return text.replace(secret, "***") if secret else text
 
 
-def ask(client: Any, step: AskCaptions, noun: str, secret: str | None) -> list[str]:
+def ask(client: Any, command: AskCaptions, noun: str, secret: str | None) -> list[str]:
     """Return the texts of a noun; UserError quotes no key."""
     import openai
 
-    question = f"{QUESTIONS[step.kind]} {FORM}".format(noun=f'"{noun}"', count=step.count)
+    question = f"{QUESTIONS[command.kind]} {FORM}".format(noun=f'"{noun}"', count=command.count)
     fault = ""
     for _ in range(TRIES):
         try:
             messages = [{"role": "user", "content": question}]
-            reply = client.chat.completions.create(model=step.model, messages=messages, **SAMPLING)
-            return [clean(text, secret) for text in read_answer(reply.choices[0].message.content, step.count)]
+            reply = client.chat.completions.create(model=command.model, messages=messages, **SAMPLING)
+            return [clean(text, secret) for text in read_answer(reply.choices[0].message.content, command.count)]
         except (BadAnswer, AttributeError, LookupError, TypeError) as error:
             fault = clean(str(error), secret)
         except openai.AuthenticationError:  # its message may hold a part of the key
             state = "rejects the key in" if secret else "asks for a key; export"
-            raise UserError(f"{step.base_url}: the server {state} {step.key}; run again to resume") from None
+            raise UserError(f"{command.base_url}: the server {state} {command.key}; run again to resume") from None
         except openai.OpenAIError as error:
             reason = clean(one_line(error), secret)
-            raise UserError(f"{step.base_url}: {reason}; texts so far are kept, run again to resume") from None
-    raise UserError(f"{step.model}: {noun!r}: invalid answers ({fault}); run again, or add it to {step.texts}")
+            raise UserError(f"{command.base_url}: {reason}; texts so far are kept, run again to resume") from None
+    raise UserError(f"{command.model}: {noun!r}: invalid answers ({fault}); run again, or add it to {command.texts}")
 
 
-def main(step: AskCaptions) -> None:
+def main(command: AskCaptions) -> None:
     import openai
 
-    nouns = read_list(step.compounds)["compound"].tolist()
-    texts = json.loads(step.texts.read_text(encoding="utf-8")) if step.texts.exists() else {}
-    known = read_texts(step.texts) if texts else {}
-    key_value = os.environ.get(step.key, "").strip() or "none"
+    nouns = read_list(command.compounds)["compound"].tolist()
+    texts = json.loads(command.texts.read_text(encoding="utf-8")) if command.texts.exists() else {}
+    known = read_texts(command.texts) if texts else {}
+    key_value = os.environ.get(command.key, "").strip() or "none"
     # Shorter values are placeholders for servers that need no key; they may appear in any text.
     secret = key_value if len(key_value) >= SECRET_LENGTH else None
-    require(not secret or secret not in step.base_url, "--base-url", "it holds the key", "remove the key from it")
-    client = openai.OpenAI(base_url=step.base_url, api_key=key_value, max_retries=RETRIES)
+    require(not secret or secret not in command.base_url, "--base-url", "it holds the key", "remove the key from it")
+    client = openai.OpenAI(base_url=command.base_url, api_key=key_value, max_retries=RETRIES)
     missing = [noun for noun in nouns if key(noun) not in known]
-    log.info("%s: %d of %d compounds to ask of %s", step.texts, len(missing), len(nouns), step.model)
+    log.info("%s: %d of %d compounds to ask of %s", command.texts, len(missing), len(nouns), command.model)
     for noun in track(missing, len(missing), "answers"):
-        texts[noun] = ask(client, step, noun, secret)
-        write_json(texts, step.texts)
+        texts[noun] = ask(client, command, noun, secret)
+        write_json(texts, command.texts)

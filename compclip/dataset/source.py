@@ -3,8 +3,8 @@
 ``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
 (None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``; one
 that sets ``PARALLEL`` also takes ``processes``.
-``Settings.reads()`` names the user's files, of which the run is made again when they change; ``Settings.places()`` what
-can be downloaded before a run.
+``Settings.reads()`` names the user's files: a change in them reruns the data set. ``Settings.places()`` names what can
+be downloaded before a run.
 """
 
 from collections.abc import Sequence

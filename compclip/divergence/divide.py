@@ -133,20 +133,20 @@ def path(grown: Division, points: int = POINTS) -> dict[str, list[float]]:
     }
 
 
-def main(step: Divide) -> None:
-    samples, _ = read_samples(step.samples, keep=step.keep)
-    wanted = step.atom_divergence, step.compound_divergence
+def main(command: Divide) -> None:
+    samples, _ = read_samples(command.samples, keep=command.keep)
+    wanted = command.atom_divergence, command.compound_divergence
     try:
-        best = divide_samples(samples, step.train, step.test, *wanted, step.seed, step.restarts)
+        best = divide_samples(samples, command.train, command.test, *wanted, command.seed, command.restarts)
     except UserError as error:
-        raise UserError(f"{step.samples}: {error}") from error
+        raise UserError(f"{command.samples}: {error}") from error
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([best.train, best.test]))
     sides: dict[str, Any] = {"train": best.train.tolist(), "test": best.test.tolist(), "unused": unused.tolist()}
     if samples.ids:
         sides |= {f"{side}_ids": [samples.ids[row] for row in rows] for side, rows in sides.items()}
     reached = {"atom_divergence": round(best.atom, DECIMALS), "compound_divergence": round(best.compound, DECIMALS)}
-    settings = step.model_dump(exclude={"log", "samples", "out"})
-    write_json({"settings": settings, **reached, **sides}, step.out)
-    log.info("%s: atom divergence %.4f, compound divergence %.4f", step.out, best.atom, best.compound)
-    if step.compound_divergence == "max" and best.atom > step.atom_divergence + ROUNDING:
-        log.warning("no division within the atom divergence %s was found; reduce the samples", step.atom_divergence)
+    settings = command.model_dump(exclude={"samples", "out"})
+    write_json({"settings": settings, **reached, **sides}, command.out)
+    log.info("%s: atom divergence %.4f, compound divergence %.4f", command.out, best.atom, best.compound)
+    if command.compound_divergence == "max" and best.atom > command.atom_divergence + ROUNDING:
+        log.warning("no division within the atom divergence %s was found; reduce the samples", command.atom_divergence)

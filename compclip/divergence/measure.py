@@ -96,6 +96,6 @@ def report(samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int,
     return {"train": len(train), "test": len(test), **counts, **values, "shuffles": shuffles, "seed": seed}
 
 
-def main(step: Measure) -> None:
-    samples, (train, test) = read_samples(step.train, step.test, keep=step.keep)
-    print(json.dumps(report(samples, train, test, step.shuffles, step.seed), indent=2))
+def main(command: Measure) -> None:
+    samples, (train, test) = read_samples(command.train, command.test, keep=command.keep)
+    print(json.dumps(report(samples, train, test, command.shuffles, command.seed), indent=2))

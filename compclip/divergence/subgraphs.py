@@ -1,7 +1,7 @@
 """Find the compounds of dependency trees (Keysers et al. 2020, section 2.1 and appendix L.4).
 
 A compound is a connected part of a tree, identified by its words and relations regardless of the order of children: 2
-to ``nodes`` words of which none has more than ``branching`` children inside it, and downward paths of any length.
+to ``nodes`` words, none with more than ``branching`` children inside it, and downward paths of any length.
 
 The weight of a compound G in a sample R is W(G,R) = max over its occurrences g in R of 1 - max over G' around g of
 P(G'|G). A compound's name determines its structure, so P(G'|G) = samples(G') / samples(G). This falls as G' grows, and

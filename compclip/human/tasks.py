@@ -41,7 +41,7 @@ ALL_KINDS = KINDS | COMPOUND_KINDS
 
 # batch and place count from 1; all tasks of a batch, or page, are of one kind. of: the task that is
 # repeated. The prompt is (split, image_id, caption_id, draw), null for gold tasks; generator_1 and generator_2 made
-# picture_1 and picture_2, of which only perceptual tasks have the second. Tasks about compounds have three pictures,
+# picture_1 and picture_2; only perceptual tasks have picture_2. Tasks about compounds have three pictures,
 # the compound as image_id, and no other part of a prompt. text_1 and text_2 are shown. right: the correct answer,
 # null if the task is a matter of opinion.
 TASKS = schema(

@@ -8,7 +8,7 @@ from compclip.core.section import Section
 class Selection(Section):
     """Which pairs are ranked."""
 
-    adjectives: int = Field(60, ge=1, description="most frequent adjectives, of which those of the lexicon are kept")
+    adjectives: int = Field(60, ge=1, description="most frequent adjectives; those in the lexicon are kept")
     pairs: int = Field(100, ge=1, description="most frequent pairs with those; their nouns are selected")
     min_count: int = Field(
         10, ge=1, description="rank a pair only if it occurs this often: rarer ones test nothing; 1 as published"

@@ -25,8 +25,8 @@ MIN_COMPOUND, COMPOUND_FRACTION = 3, 0.2
 class DraftNouns(Command):
     """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms.
 
-    Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove what is no part of a thing. A form that
-    two nouns share goes to the noun that has it more often.
+    Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove nouns that are not parts of a thing. A
+    form that two nouns share goes to the noun that has it more often.
     """
 
     captions: Path = Field(description="captions.parquet")
@@ -81,11 +81,11 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
     return {noun: sorted(form for form, word in owner.items() if word == noun != form) for noun in drafted}
 
 
-def main(step: DraftNouns) -> None:
-    require(not step.output.exists(), step.output, "output file already exists", "choose another path")
-    captions = read_table(step.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
-    lexicon = draft(captions, read_table(step.pairs, PAIRS), step.most, step.people)
-    require(lexicon, step.pairs, "no pairs, so no nouns to draft", "set pairs.nouns to null and run pairs again")
+def main(command: DraftNouns) -> None:
+    require(not command.output.exists(), command.output, "output file already exists", "choose another path")
+    captions = read_table(command.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
+    lexicon = draft(captions, read_table(command.pairs, PAIRS), command.most, command.people)
+    require(lexicon, command.pairs, "no pairs, so no nouns to draft", "set pairs.nouns to null and run pairs again")
     body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
-    write_text(HEAD + body, step.output)
-    log.info("%s: %d nouns to edit", step.output, len(lexicon))
+    write_text(HEAD + body, command.output)
+    log.info("%s: %d nouns to edit", command.output, len(lexicon))

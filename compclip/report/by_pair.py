@@ -5,8 +5,8 @@ where no caption has the pair. Intervals are over the pair's images and the judg
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from compclip.report.comparisons import HELDOUT, Name, fall
@@ -23,32 +23,17 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def _mean(values: Values, rows: np.ndarray) -> tuple[np.ndarray, crossed.Variance | None, int]:
-    """Return the mean of some entries by judge, its variance over images, and their number; none of one image."""
-    by_judge = values.by_judge[rows]
-    images, image = np.unique(values.images[rows], return_inverse=True)
-    m, mean = len(images), by_judge.mean(axis=0)
-    if m < 2:
-        return mean, None, m
-    errors = np.bincount(image, weights=by_judge.mean(axis=1) - mean.mean()) / len(rows)
-    return mean, crossed.Variance(float((errors**2).sum() * m / (m - 1)), m - 1), m
+def _values(values: Values, rows: Any = slice(None)) -> Values:
+    """Return the values of some entries without their pairs, so that intervals are over images and judges."""
+    return Values(values.entries.iloc[rows].assign(pair=None), values.by_judge[rows])
 
 
-def _score(values: Values, rows: np.ndarray) -> Estimate:
-    mean, variance, images = _mean(values, rows)
-    value = float(mean.mean())
-    if variance is None:
-        return Estimate(value, None, None)
-    return crossed.fraction(value, variance + crossed.of_judges(mean), images)
-
-
-def _fall(own: Values, rows: np.ndarray, seen: Values | None) -> Estimate:
-    mean, variance, _ = _mean(own, rows)
-    if seen is not None:
-        of_seen, other, _ = _mean(seen, np.arange(len(seen)))
-        mean, variance = mean - of_seen, variance + other if variance and other else None
-    value = float(mean.mean())
-    return crossed.difference(value, variance + crossed.of_judges(mean)) if variance else Estimate(value, None, None)
+def _fall(own: Values, seen: Values | None) -> Estimate:
+    """Return the mean of differences or, of two sides, the difference of their means."""
+    parts = [own] if seen is None else [own, seen]
+    judges = own.of_judges if seen is None else own.of_judges - seen.of_judges
+    value = float(judges.mean())
+    return crossed.estimate_difference(value, [of.cells() for of in parts], judges) or Estimate(value, None, None)
 
 
 def columns_of(name: str, value: Estimate) -> Row:
@@ -57,13 +42,15 @@ def columns_of(name: str, value: Estimate) -> Row:
 
 
 def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, Row]:
-    values, columns = of[name], dict[str, Row]()
-    for pair, rows in values.entries.groupby("pair").indices.items():
-        columns[pair] = columns_of(measure, _score(values, rows))
+    columns = dict[str, Row]()
+    for pair, rows in of[name].entries.groupby("pair").indices.items():
+        own = _values(of[name], rows)
+        columns[pair] = columns_of(measure, crossed.estimate(own.cells(), own.of_judges))
     parts = fall(of, *name) if name[1] in HELDOUT else None
     if parts and (parts[1] is None or len(parts[1])):
+        seen = None if parts[1] is None else _values(parts[1])
         for pair, rows in parts[0].entries.groupby("pair").indices.items():
-            columns[pair] |= columns_of(f"{measure}_fall", _fall(parts[0], rows, parts[1]))
+            columns[pair] |= columns_of(f"{measure}_fall", _fall(_values(parts[0], rows), seen))
     return columns
 
 

@@ -24,7 +24,7 @@ class Skipped:
 
     @classmethod
     def named(cls, what: str, count: int, of: int | None, names: Sequence[str], total: int | None = None) -> "Skipped":
-        """Return a line with the first of ``names``, of which there are ``total``, or ``count``."""
+        """Return a line with the first of ``names``; all names are ``total``, by default ``count``."""
         first = list(names[:MOST_NAMES])
         more = bool(first) and len(first) < (count if total is None else total)
         return cls(what, count, of, first, more)

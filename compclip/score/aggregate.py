@@ -62,28 +62,28 @@ def unknown(predictions: pd.DataFrame, captions: pd.DataFrame) -> str:
     return " ".join(map(str, absent.iloc[0][CAPTION])) if len(absent) else ""
 
 
-def score(step: Aggregate, predictions: pd.DataFrame, weights: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
+def score(command: Aggregate, predictions: pd.DataFrame, weights: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
     """Return the weighted fraction of hits with its interval over images, and means over chunks of those ``kept``."""
-    hits, stream = predictions["hit"].to_numpy(float), rng(step.seed, "aggregate", "interval")
-    fraction = interval.share(predictions["image_id"].to_numpy(), hits, weights, step.bootstrap, stream)
+    hits, stream = predictions["hit"].to_numpy(float), rng(command.seed, "aggregate", "interval")
+    fraction = interval.share(predictions["image_id"].to_numpy(), hits, weights, command.bootstrap, stream)
     result: dict[str, Any] = {"mean": rounded(fraction.value), "low": rounded(fraction.low)}
     result |= {"high": rounded(fraction.high), "n": int(kept.sum())}
     for chunking in ("published", "even"):
-        mean, deviation = sampled(hits[kept] > 0, CHUNKS, step.seed, chunking) or (None, None)
+        mean, deviation = sampled(hits[kept] > 0, CHUNKS, command.seed, chunking) or (None, None)
         result[chunking] = {"mean": rounded(mean), "deviation": rounded(deviation)}
     return result
 
 
-def balanced(step: Aggregate, predictions: pd.DataFrame, captions: pd.DataFrame) -> dict[str, Any]:
+def balanced(command: Aggregate, predictions: pd.DataFrame, captions: pd.DataFrame) -> dict[str, Any]:
     """Return the balanced score of swapped captions."""
     swapped = captions[captions["swapped_text"].notna()]
-    require(len(swapped), step.annotations, "no swapped captions to balance", "omit --annotations, or give --split")
+    require(len(swapped), command.annotations, "no swapped captions to balance", "omit --annotations, or give --split")
     absent = unknown(predictions, swapped)
     remedy = "for predictions of test_seen or test_unseen give --split"
-    require(not absent, step.predictions, f"caption {absent} of {step.annotations} has no swapped text", remedy)
-    known = step.dominant or (step.dataset and step.composition)
+    require(not absent, command.predictions, f"caption {absent} of {command.annotations} has no swapped text", remedy)
+    known = command.dominant or (command.dataset and command.composition)
     require(known, "--annotations", "balancing needs --dataset and --composition, or --dominant")
-    dominant = step.dominant or (2 if (step.dataset, step.composition) == ("C-CUB", "color") else 1)
+    dominant = command.dominant or (2 if (command.dataset, command.composition) == ("C-CUB", "color") else 1)
     pair = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(keys(swapped))
     pairs = pair.loc[keys(predictions)].tolist()
     cut = balance.cut_dominant(pairs, dominant, RATIO)
@@ -91,31 +91,31 @@ def balanced(step: Aggregate, predictions: pd.DataFrame, captions: pd.DataFrame)
         "rule": f"{('one', 'two')[dominant - 1]}-pair rule: {cut.rule}",
         "pairs": len(cut.counts),
         "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
-        **score(step, predictions, balance.weights(pairs, cut), balance.subsample(pairs, cut, step.seed)),
+        **score(command, predictions, balance.weights(pairs, cut), balance.subsample(pairs, cut, command.seed)),
     }
 
 
-def main(step: Aggregate) -> None:
-    predictions = read_predictions(step.predictions)
-    require(len(predictions), step.predictions, "no predictions")
+def main(command: Aggregate) -> None:
+    predictions = read_predictions(command.predictions)
+    require(len(predictions), command.predictions, "no predictions")
     predictions["hit"] = predictions["predicted"] == 0
     n = len(predictions)
     result: dict[str, Any] = {
-        "predictions": step.predictions.name,
-        "seed": step.seed,
+        "predictions": command.predictions.name,
+        "seed": command.seed,
         "n": n,
         "images": int(predictions["image_id"].nunique()),
         "captions": len(predictions.drop_duplicates(CAPTION)),
         "equal_tuples": int(predictions.drop(columns="hit").duplicated().sum()),
-        "plain": score(step, predictions, np.ones(n), np.ones(n, bool)),
+        "plain": score(command, predictions, np.ones(n), np.ones(n, bool)),
     }
-    if step.annotations:
-        captions, _ = read_data(step.annotations)
+    if command.annotations:
+        captions, _ = read_data(command.annotations)
         absent = unknown(predictions, captions)
-        require(not absent, step.predictions, f"caption {absent} is not in {step.annotations}")
+        require(not absent, command.predictions, f"caption {absent} is not in {command.annotations}")
         asked = captions[captions["image_id"].isin(predictions["image_id"])]
-        if step.split == "test_swapped":
-            result["balanced"] = balanced(step, predictions, captions)
+        if command.split == "test_swapped":
+            result["balanced"] = balanced(command, predictions, captions)
             asked = captions[captions["swapped_text"].notna()]
         without = asked[~keys(asked).isin(keys(predictions))]
         result["missing"] = named([f"{image} {caption}" for image, caption in without[CAPTION].to_numpy()])

@@ -57,14 +57,19 @@ def correlations(
     return result
 
 
-def main(step: Correlate) -> None:
-    table = read_pairs(step.scores, ["image", "specs", "rating"])
+def main(command: Correlate) -> None:
+    table = read_pairs(command.scores, ["image", "specs", "rating"])
     score, rating = (pd.to_numeric(table[name], errors="coerce").to_numpy(float) for name in ("specs", "rating"))
     usable = np.isfinite(score) & np.isfinite(rating)
-    require(usable.any(), step.scores, "no row with a score and a rating", "add some")
+    require(usable.any(), command.scores, "no row with a score and a rating", "add some")
     images = table["image"].to_numpy(str)[usable]
-    statistics = correlations(images, score[usable], rating[usable], step.bootstrap, step.seed)
-    about = {"level": interval.LEVEL, "resamples": step.bootstrap, "seed": step.seed, "left_out": int((~usable).sum())}
-    write_json({"data": step.scores.name, **about, **statistics}, step.output)
+    statistics = correlations(images, score[usable], rating[usable], command.bootstrap, command.seed)
+    about = {
+        "level": interval.LEVEL,
+        "resamples": command.bootstrap,
+        "seed": command.seed,
+        "left_out": int((~usable).sum()),
+    }
+    write_json({"data": command.scores.name, **about, **statistics}, command.output)
     for name, value in statistics.items():
         log.info("%s %s [%s, %s] (n = %d)", name, *(value[end] for end in ("value", "low", "high", "n")))

@@ -1,7 +1,7 @@
 """Convert released checkpoints of Long-CLIP and SPECS to a judge.
 
-Their tensors have the names of OpenAI's CLIP, which are open_clip's too, except for the positions: two tables of 248,
-of which the model uses the first 20 of one and the rest of the other.
+Their tensors have the names of OpenAI's CLIP, which are open_clip's too, except for the positions: two tables of 248;
+the model uses the first 20 rows of one and the rest of the other.
 """
 
 import re
@@ -102,11 +102,11 @@ def check_output(folder: Path, source: str | Path) -> None:
     require(not inside, where, f"would overwrite {source}", "choose another folder")
 
 
-def main(step: Released) -> None:
-    check_output(step.output, step.checkpoint)
-    cfg, state = read_released(step.checkpoint)
+def main(command: Released) -> None:
+    check_output(command.output, command.checkpoint)
+    cfg, state = read_released(command.checkpoint)
     preprocess_cfg = PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}
-    built = assemble(cfg, state, preprocess_cfg, None, step.checkpoint)
-    path = Path(step.checkpoint)
-    name = path.stem if path.exists() else step.checkpoint
-    write_judge(built, name, None, {"pretrained": name}, step.output)
+    built = assemble(cfg, state, preprocess_cfg, None, command.checkpoint)
+    path = Path(command.checkpoint)
+    name = path.stem if path.exists() else command.checkpoint
+    write_judge(built, name, None, {"pretrained": name}, command.output)

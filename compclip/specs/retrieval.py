@@ -161,11 +161,11 @@ def retrieve(images: np.ndarray, texts: np.ndarray, own: np.ndarray, device: Any
     }
 
 
-def main(step: Retrieval) -> None:
-    gallery, skipped = read_gallery(step.data, step.images, step.split, step.captions)
+def main(command: Retrieval) -> None:
+    gallery, skipped = read_gallery(command.data, command.images, command.split, command.captions)
     images = gallery.drop_duplicates("image")
     log.info("%d images, %d captions", len(images), len(gallery))
-    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
+    with open_embedder(command.judge, command.batch, command.threads, command.device, command.cache) as embedder:
         vectors, fault = encode_images(embedder, images["path"].tolist())
         evaluation.skip_unreadable(skipped, images["image"].tolist(), fault)
         names = images["image"].to_numpy()[fault == ""]
@@ -173,14 +173,16 @@ def main(step: Retrieval) -> None:
         own = pd.Index(names).get_indexer(gallery["image"])
         texts = embedder.texts(gallery["caption"].tolist())
         hits = retrieve(vectors[fault == ""], texts, own, embedder.judge.device)
-        result = evaluation.head(step.data, DEFINITION, step.bootstrap, step.seed) | evaluation.judge_of(embedder)
+        result = evaluation.head(command.data, DEFINITION, command.bootstrap, command.seed) | evaluation.judge_of(
+            embedder
+        )
         result |= {"images": len(names), "captions": len(texts)}
         result["captions_cut"] = evaluation.count_truncated(embedder, gallery["caption"].tolist())
-    result["left_out"] = evaluation.report_skipped(skipped, step.data)
+    result["left_out"] = evaluation.report_skipped(skipped, command.data)
     for way, queries in {"image_to_text": names, "text_to_image": names[own]}.items():
         result[way] = {
-            f"R@{k}": estimate(hits[way][:, i], queries, step.bootstrap, rng(step.seed, "retrieval", way, k))
+            f"R@{k}": estimate(hits[way][:, i], queries, command.bootstrap, rng(command.seed, "retrieval", way, k))
             for i, k in enumerate(KS)
         }
         log.info("%s: %s", way, ", ".join(f"{name} {percent(value)}" for name, value in result[way].items()))
-    write_json(result, step.output)
+    write_json(result, command.output)

@@ -80,14 +80,14 @@ def read_pairs(path: Path, columns: Sequence[str] = ("image", "text")) -> pd.Dat
     return table
 
 
-def main(step: Score) -> None:
-    table = read_pairs(step.pairs)
+def main(command: Score) -> None:
+    table = read_pairs(command.pairs)
     added = {"specs", "cosine", "status"} & {*table}
-    require(not added, step.pairs, f"column {', '.join(added)!r} is a column of the output", "rename it")
-    output = step.output or step.pairs.with_suffix(".specs.csv")
-    with open_embedder(step.judge, step.batch, step.threads, step.device, step.cache) as embedder:
+    require(not added, command.pairs, f"column {', '.join(added)!r} is a column of the output", "rename it")
+    output = command.output or command.pairs.with_suffix(".specs.csv")
+    with open_embedder(command.judge, command.batch, command.threads, command.device, command.cache) as embedder:
         log.info("%d pairs: %d images, %d texts", len(table), table["image"].nunique(), table["text"].nunique())
-        scored = score_pairs(embedder, [step.pairs.parent / name for name in table["image"]], table["text"].tolist())
+        scored = score_pairs(embedder, [command.pairs.parent / name for name in table["image"]], table["text"].tolist())
     with atomic(output) as temporary:
         table.join(scored).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
     bad = np.flatnonzero(scored["specs"].isna())

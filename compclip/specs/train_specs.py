@@ -70,7 +70,7 @@ def draw_triples(
     and teaches nothing. Without a second chunk that fits, all three texts are the caption.
 
     Args:
-        samples: the batch of all processes, of which ``rows`` are this one's.
+        samples: the batch of all processes; this process has ``rows``.
         fitting: for each sample in ``rows``, how many of its chunks the model can read together.
     """
     chunks = chunk_numbers(samples)
@@ -147,7 +147,7 @@ def make_batches(
 ) -> Iterator[Batch]:  # fmt: skip
     """Yield this process's batches of ``steps``, ``each`` an epoch, with randomness by seed and step alone.
 
-    ``batch`` is the number of images of all processes, of which ``rows`` are this one's.
+    ``batch`` is the number of images of all processes; this process has ``rows``.
     """
     samples: Iterator[Sample] = iter(())
     for step in steps:

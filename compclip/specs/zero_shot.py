@@ -51,23 +51,23 @@ def _png(pixels: np.ndarray) -> Content:
     return Content(stream.getvalue(), "an image")
 
 
-def main(step: ZeroShot) -> None:
-    library, judge = open_clip(), load_judge(step.judge, step.threads, step.device)
-    folders, labels, images = read_data(step.data)
+def main(command: ZeroShot) -> None:
+    library, judge = open_clip(), load_judge(command.judge, command.threads, command.device)
+    folders, labels, images = read_data(command.data)
     imagenet, default = library.IMAGENET_CLASSNAMES, [name.replace("_", " ") for name in folders]
-    given = step.classes and step.classes.read_text(encoding="utf-8").splitlines()
+    given = command.classes and command.classes.read_text(encoding="utf-8").splitlines()
     names = given or (imagenet if len(folders) == len(imagenet) else default)
-    require(len(names) == len(folders), step.classes, f"{len(names)} names for {len(folders)} classes")
+    require(len(names) == len(folders), command.classes, f"{len(names)} names for {len(folders)} classes")
     templates = {"imagenet": library.OPENAI_IMAGENET_TEMPLATES, "simple": library.SIMPLE_IMAGENET_TEMPLATES}
-    arguments = judge.model, judge.tokenizer, names, templates[step.templates]
+    arguments = judge.model, judge.tokenizer, names, templates[command.templates]
     classes = library.build_zero_shot_classifier(*arguments, device=judge.device)
     own = np.stack([np.arange(len(labels)), labels], axis=1)
-    vectors = judge.encode_images([(image, None) for image in images], step.batch)
+    vectors = judge.encode_images([(image, None) for image in images], command.batch)
     hits = recalls(vectors, classes.T.cpu().numpy(), own, (1, 5), judge.device, "images")
-    about = {"judge": judge.name, "judge_hash": judge.hash, "templates": step.templates, "classes": len(names)}
-    result = head(step.data, DEFINITION, step.bootstrap, step.seed) | about
+    about = {"judge": judge.name, "judge_hash": judge.hash, "templates": command.templates, "classes": len(names)}
+    result = head(command.data, DEFINITION, command.bootstrap, command.seed) | about
     for k, values in zip((1, 5), hits.T, strict=True):
-        generator = rng(step.seed, "zero_shot", k)
-        result[f"top-{k}"] = estimate(values, np.arange(len(values)).astype(str), step.bootstrap, generator)
-        log.info("%s: top-%d %s", step.data, k, percent(result[f"top-{k}"]))
-    write_json(result, step.output)
+        generator = rng(command.seed, "zero_shot", k)
+        result[f"top-{k}"] = estimate(values, np.arange(len(values)).astype(str), command.bootstrap, generator)
+        log.info("%s: top-%d %s", command.data, k, percent(result[f"top-{k}"]))
+    write_json(result, command.output)

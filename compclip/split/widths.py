@@ -6,7 +6,7 @@ The held-out pairs are the sampled unit. With n prompts of m images, n_k of them
 
 K is the effective number of pairs (Kish 1965): the number of equally frequent pairs with the same variance. The second
 part is the largest variance of a fraction, 1/4, with the design effect of images that have several prompts. The
-interval is the mean ± t s, with Satterthwaite's degrees of freedom, of which the pairs have K − 1. test_seen tests no
+interval is the mean ± t s, with Satterthwaite's degrees of freedom (K − 1 for the pairs). test_seen tests no
 held-out pair and has the second part alone. docs/widths.md compares this with measured intervals.
 """
 

@@ -11,6 +11,7 @@ Survey Statistics and Methodology 7:334), and fewer for few degrees of freedom (
 Methodology 24:193). Near 0 it misses low and high truths about equally often; Wilson's misses low ones.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,7 +140,7 @@ def of_judges(judges: np.ndarray | None) -> Variance:
 
 
 def variance(of: Cells) -> Variance:
-    """Return the variance of the mean over images and pairs, of which there are at least two."""
+    """Return the variance of the mean over images and pairs; there must be at least two pairs."""
     parts, has_pair, m = components(of, None), of.pair >= 0, of.images
     others = Variance((parts.images + parts.residual) * m / (m - 1), m - 1)
     if not parts.pairs:
@@ -164,6 +165,24 @@ def difference(value: float, variance: Variance, limit: float = 1.0) -> Differen
     p = float(2 * stats.t.sf(abs(value) / error, variance.degrees))
     half = variance.t * error
     return Difference(value, max(-limit, value - half), min(limit, value + half), p)
+
+
+def estimate_difference(
+    value: float, parts: Sequence[Cells], judges: np.ndarray | None = None, limit: float = 1.0
+) -> Difference | None:
+    """Return a difference with its interval over images, pairs and judges; None if there are too few pairs.
+
+    Args:
+        parts: the cells of the differences of the same entries, or those of both sides, which are independent.
+        judges: (J,) its value by each judge; None for one judge.
+        limit: the greatest possible difference.
+    """
+    if min(of.clusters for of in parts) < 2:
+        return None
+    total = of_judges(judges)
+    for of in parts:
+        total += variance(of)
+    return difference(value, total, limit)
 
 
 def estimate(of: Cells, judges: np.ndarray | None = None) -> Estimate:

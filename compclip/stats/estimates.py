@@ -106,10 +106,6 @@ def compare_scores(
         fixed = interval.unpaired_difference(shown, means_a, others, means_b, resamples, stream)
         cells = [_cells(means_a, shown, pairs), _cells(means_b, others, b_pairs)]
         judges = sides[0].mean(axis=0) - sides[1].mean(axis=0)
-    if min(of.clusters for of in cells) < 2:
-        return ScoreDifference(fixed.value, None, None, fixed.low, fixed.high, None)
-    variance = crossed.of_judges(judges)
-    for of in cells:
-        variance += crossed.variance(of)
-    both = crossed.difference(fixed.value, variance, limit)
-    return ScoreDifference(both.value, both.low, both.high, fixed.low, fixed.high, both.p)
+    both = crossed.estimate_difference(fixed.value, cells, judges, limit)
+    low, high, p = (both.low, both.high, both.p) if both else (None, None, None)
+    return ScoreDifference(fixed.value, low, high, fixed.low, fixed.high, p)

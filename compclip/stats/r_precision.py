@@ -228,7 +228,7 @@ def r_precision(
         similarity: (n, k) of judged images with captions; captions with equal texts have equal columns.
         own: (n,) the column of the caption that each judged image was made from.
         images: (k,) the id of the image that each caption describes.
-        classes: (k,) its class, of which no caption is a distractor; None: each image is its own class.
+        classes: (k,) its class, whose captions are not distractors; None: each image is its own class.
         candidates: the own caption and the distractors.
         ties: random: tied captions are ranked at random; own_first: the own one precedes them, as published.
         seed: of the sampled distractors.

@@ -4,7 +4,7 @@
 SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 # Sections of the config that a score or a divergence depends on.
 DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
-# Where the artifacts of all compositions are, and of which generators; and what table and page show of them.
+# The place of the artifacts, all compositions and generators; and what the table and the page show.
 WHOLE_RUN = dict(PLACE, compositions=CONFIG.compositions, generators=[] if CAPTIONS_ALONE else list(GENERATORS))
 READABLE = dict(WHOLE_RUN, judges=CONFIG.judges, fid=FID_GENERATORS, reference=CONFIG.reference)
 READABLE |= {"health": CONFIG.score.health}

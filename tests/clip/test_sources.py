@@ -25,8 +25,8 @@ from compclip.core.errors import UserError
 from compclip.judge.config import JudgeConfig
 from tests.clip.test_tokens import tokenizer_of
 from tests.loopback import Handler, serving
-from workflow_scripts.checks import Findings
-from workflow_scripts.clip.check import check_model
+from workflow_scripts.workflow.check_model import check_model
+from workflow_scripts.workflow.findings import Findings
 
 from .conftest import OPENAI, SIGLIP, VIT, clip_folder
 

@@ -13,10 +13,9 @@ from snakemake_interface_common.exceptions import WorkflowError
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.log import UNDER_RUN
-from workflow_scripts import checks
-from workflow_scripts.checks import DRIVE
 from workflow_scripts.workflow.check import check_config, check_jobs, report
 from workflow_scripts.workflow.config import load_config
+from workflow_scripts.workflow.findings import DRIVE
 
 BASE = {"model": "sketch_text", "pretrained": "absent.pt", "epochs": 0}
 MODELS = [{"name": "mine", "open_clip": "RN51", "pretrained": "openai"}]
@@ -102,7 +101,7 @@ def test_each_run_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(checks, "GPU_FILES", (str(tmp_path / "nvidia[0-9]*"),))
+    monkeypatch.setattr("workflow_scripts.workflow.findings.GPU_FILES", (str(tmp_path / "nvidia[0-9]*"),))
     config = load_config({"judge": {"model": "sketch", "device": "cuda"}})
     assert any("judge.device: cuda" in line for line in check_config(config).errors)
     assert check_config(config, here=False).errors == []

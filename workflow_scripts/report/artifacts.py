@@ -14,11 +14,7 @@ from compclip.report.readable import Readable, to_read
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout
 from workflow_scripts.score.section import read_health
-
-SCHEMAS = {
-    "captions": tables.CAPTIONS, "images": tables.IMAGES, "pairs": tables.PAIRS, "prompts": tables.PROMPTS,
-    "ranking": tables.RANKING, "splits": tables.SPLIT, "swapped": tables.SWAPPED,
-}  # fmt: skip
+from workflow_scripts.tables import SCHEMAS
 
 
 def layouts(job: Job) -> list[Layout]:

@@ -22,9 +22,9 @@ from compclip.dataset.download import Candidate, is_remote
 from compclip.generate.config import KINDS
 from compclip.text.language import installed_name
 from compclip.text.lexicon import lexicons_of, load_lexicon, merge
-from workflow_scripts.checks import Findings
-from workflow_scripts.clip.check import check_model
+from workflow_scripts.workflow.check_model import check_model
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
+from workflow_scripts.workflow.findings import Findings
 
 # Keys without which no part of a run works.
 NEEDED = ("results: ", "cache: ")
@@ -184,9 +184,9 @@ def report(path: Path, here: bool = True, strict: bool = True) -> None:
         raise UserError("\nerror: ".join(errors))
 
 
-def main(step: Check) -> None:
-    report(step.config)
-    log.info("%s: no problems found; `make run CONFIG=%s` starts the run", step.config, step.config)
+def main(command: Check) -> None:
+    report(command.config)
+    log.info("%s: no problems found; `make run CONFIG=%s` starts the run", command.config, command.config)
 
 
 if __name__ == "__main__":

@@ -120,9 +120,9 @@ def page_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(step: Reference) -> None:
-    if step.schema_file:
-        write_text(json.dumps(Config.model_json_schema(), indent=2) + "\n", step.schema_file)
+def main(command: Reference) -> None:
+    if command.schema_file:
+        write_text(json.dumps(Config.model_json_schema(), indent=2) + "\n", command.schema_file)
     else:
         write_text(page_text(), PAGE)
 

@@ -86,23 +86,25 @@ def print_results(folders: list[str]) -> None:
         print(f"{kind + ':':6} {path}")
 
 
-def main(step: Run) -> None:
-    config = read_config(step.config)
-    with alone(f"config {step.config}"):
-        if step.unlock:
-            unlock = ["snakemake", "--unlock", "--configfile", str(step.config)]
+def main(command: Run) -> None:
+    config = read_config(command.config)
+    with alone(f"config {command.config}"):
+        if command.unlock:
+            unlock = ["snakemake", "--unlock", "--configfile", str(command.config)]
             sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
         check_writable(STATE)
         remedy = "wait until it ends or, if it was killed, `make unlock` and run again"
         require(not any(STATE.glob("locks/*")), STATE, "locked by another run of Snakemake", remedy)
         report(
-            step.config,
-            here=not ELSEWHERE.search(" ".join(step.snakemake)),
-            strict=all(word.startswith("-") for word in step.snakemake),
+            command.config,
+            here=not ELSEWHERE.search(" ".join(command.snakemake)),
+            strict=all(word.startswith("-") for word in command.snakemake),
         )
         # Targets first: --configfile would take a file name behind it as another config.
-        run_snakemake(["snakemake", *step.snakemake, "--cores", str(step.cores), "--configfile", str(step.config)])
-    print_results([config.results, *(run.results for name, run in runs_of(step.config).items() if name)])
+        run_snakemake(
+            ["snakemake", *command.snakemake, "--cores", str(command.cores), "--configfile", str(command.config)]
+        )
+    print_results([config.results, *(run.results for name, run in runs_of(command.config).items() if name)])
 
 
 if __name__ == "__main__":

@@ -60,9 +60,9 @@ def faults(path: Path) -> Iterator[tuple[str, Path]]:
         yield str(error), path
 
 
-def main(step: Verify) -> None:
-    configs = [read_config(step.config), *runs_of(step.config).values()]
-    with alone(f"verifying config {step.config}"):
+def main(command: Verify) -> None:
+    configs = [read_config(command.config), *runs_of(command.config).values()]
+    with alone(f"verifying config {command.config}"):
         folders = [recorded_below(config) for config in configs]
         artifacts = sorted({path for recorded, _ in folders for path in recorded})
         wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in faults(path))
@@ -72,11 +72,11 @@ def main(step: Verify) -> None:
         text = "warning: files without a record, which were not checked: %d, the first: %s"
         cli.log.warning(text, len(unrecorded), unrecorded[0])
     again = sorted({*map(str, wrong.values())})
-    run = f"python -m workflow_scripts.workflow.run --config {step.config}"
+    run = f"python -m workflow_scripts.workflow.run --config {command.config}"
     which = shlex.join(["--forcerun", *again]) if len(again) <= MAX_NAMED else "--forceall"
     remedy = f"make them again: `{run} -- {which}`"
-    require(artifacts, step.config, "no recorded artifacts", f"`make run CONFIG={step.config}` first")
-    require(not wrong, step.config, f"{len(again)} of {len(artifacts)} artifacts are not as recorded", remedy)
+    require(artifacts, command.config, "no recorded artifacts", f"`make run CONFIG={command.config}` first")
+    require(not wrong, command.config, f"{len(again)} of {len(artifacts)} artifacts are not as recorded", remedy)
     cli.log.info("%d artifacts are as their steps recorded them", len(artifacts))
 
 

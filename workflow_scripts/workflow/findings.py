@@ -20,7 +20,7 @@ BY_HAND = {
     **dict.fromkeys(("split.pkl", "data.pkl"), f"{DRIVE}/1jOnNp0RkUN_QFa-GvfitbKh8YTthLtgl"),
     **dict.fromkeys(("C_CUB_*.pt", "C_Flowers_*.pt"), f"{DRIVE}/1A2I6uSnrFEgu-7QIpcxjDXE7m5799UCy"),
 }
-# Device files of GPUs: NVIDIA's, of which a container may have any, AMD's, and WSL's.
+# Device files of GPUs: NVIDIA's (a container may have any of them), AMD's, and WSL's.
 GPU_FILES = ("/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg")
 
 

@@ -15,7 +15,7 @@ from compclip.clip.config import (
     model_file,
 )
 from compclip.core.hub import check_hub_file
-from workflow_scripts.checks import Findings
+from workflow_scripts.workflow.findings import Findings
 
 
 def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
