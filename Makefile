@@ -69,7 +69,7 @@ compun: .venv/more
 
 # The documentation as a site, in site/. Broken links are errors.
 docs: .venv/maintainer
-	mkdocs build --strict --quiet
+	mkdocs build --strict
 
 # Linters, types and the quick tests, in minutes. One process runs the workflow's tests, the other the rest.
 test: lint .venv/test .venv/more .venv/cluster

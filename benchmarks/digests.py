@@ -5,7 +5,7 @@ from nothing, ``python -m benchmarks.digests --compare before.json results`` nam
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -29,7 +29,7 @@ class Digests(Command):
     ignore: list[str] = Field([], description="patterns of paths to skip: */report.html")
 
 
-def digests(folder: Path) -> Iterator[tuple[str, str]]:
+def artifact_digests(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield each artifact's path below ``folder`` and the sha256 of its content."""
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
@@ -37,21 +37,23 @@ def digests(folder: Path) -> Iterator[tuple[str, str]]:
             yield "/".join(parts), hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def main(step: Digests) -> None:
-    found = {f"{folder.name}/{path}": digest for folder in step.folders for path, digest in digests(folder)}
-    found = {path: digest for path, digest in found.items() if not any(Path(path).match(p) for p in step.ignore)}
-    if step.record:
-        write_json(found, step.record)
-    if step.compare:
-        before = {p: d for p, d in read_json(step.compare).items() if not any(Path(p).match(i) for i in step.ignore)}
-        for path in sorted(before.keys() | found.keys()):
-            if before.get(path) != found.get(path):
-                kind = "missing" if path not in found else "new" if path not in before else "differs"
-                print(f"{kind}: {path}")
-        different = sum(before.get(path) != found.get(path) for path in before.keys() | found.keys())
+def main(command: Digests) -> None:
+    def compared(digests: Mapping[str, str]) -> dict[str, str]:
+        return {path: digests[path] for path in digests if not any(Path(path).match(p) for p in command.ignore)}
+
+    folders = command.folders
+    found = compared({f"{folder.name}/{path}": sha for folder in folders for path, sha in artifact_digests(folder)})
+    if command.record:
+        write_json(found, command.record)
+    if command.compare:
+        before = compared(read_json(command.compare))
+        different = [path for path in sorted(before | found) if before.get(path) != found.get(path)]
+        for path in different:
+            kind = "missing" if path not in found else "new" if path not in before else "differs"
+            print(f"{kind}: {path}")
         if different:
-            raise UserError(f"{different} of {len(before)} artifacts differ from {step.compare}")
-    cli.log.info("%d artifacts%s", len(found), ", all equal" if step.compare else "")
+            raise UserError(f"{len(different)} of {len(before)} artifacts differ from {command.compare}")
+    cli.log.info("%d artifacts%s", len(found), ", all equal" if command.compare else "")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class Faults(Command):
     seed: int = 0
 
 
-def command(project: Project, name: str, *more: str) -> list[str]:
+def run_command(project: Project, name: str, *more: str) -> list[str]:
     """Return the command of ``make run`` for the small config with results in ``name``."""
     config = project.config(f"{name}.yaml", name, cache=f".cache_{name}")
     return [sys.executable, "-m", "workflow_scripts.workflow.run", "--config", config, "--cores", "2", *more]
@@ -62,7 +62,7 @@ def disturbed(project: Project, name: str, kills: list[tuple[float, str]], draw:
         output = project.root / f"{name}.txt"
         with output.open("wb") as file:
             run = subprocess.Popen(
-                command(project, name), cwd=project.root, env=project.environment, stdout=file, stderr=file
+                run_command(project, name), cwd=project.root, env=project.environment, stdout=file, stderr=file
             )
         begun = time.monotonic()
         killed = ""
@@ -82,7 +82,7 @@ def disturbed(project: Project, name: str, kills: list[tuple[float, str]], draw:
         if run.returncode == 0:
             return rows
         if "make unlock" in " ".join(error):
-            project.call(*command(project, name, "--unlock"))
+            project.call(*run_command(project, name, "--unlock"))
         time.sleep(1)
         attempts = 0 if killed else attempts + 1
     raise UserError(f"{name}: does not resume: {' '.join(error)}")
@@ -106,21 +106,21 @@ def flipped(project: Project, name: str, draw: random.Random) -> tuple[int, list
     return len(missed), [path for path in missed if path not in named]
 
 
-def main(step: Faults) -> None:
-    draw = random.Random(step.seed)
+def main(command: Faults) -> None:
+    draw = random.Random(command.seed)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         project = Project(Path(folder).resolve()).copy()
         begun = time.monotonic()
-        project.call(*command(project, "whole"))
+        project.call(*run_command(project, "whole"))
         seconds = time.monotonic() - begun
         print("| run | killed | at, s | message |\n|---|---|---|---|")
         wrong = []
-        for number in range(-(-step.moments // step.each)):
-            kills = [(draw.uniform(0, seconds), VICTIMS[i % len(VICTIMS)]) for i in range(step.each)]
+        for number in range(-(-command.moments // command.each)):
+            kills = [(draw.uniform(0, seconds), VICTIMS[i % len(VICTIMS)]) for i in range(command.each)]
             print("\n".join(disturbed(project, f"run{number}", kills, draw)), flush=True)
             if project.artifacts(f"run{number}") != project.artifacts("whole"):
                 wrong.append(f"run{number} has other bytes than the undisturbed run")
-        for _ in range(step.flips):
+        for _ in range(command.flips):
             count, missed = flipped(project, "whole", draw)
             print(f"\n{count - len(missed)} of {count} flipped bits were named by `make verify`.", flush=True)
             wrong += [f"{path}: a flipped bit was not named" for path in missed]

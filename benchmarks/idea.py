@@ -30,7 +30,7 @@ SHORT, LINE, LONG_LINE = 60, 14, 28
 # So that the words can be read on a phone, which shows the picture at half its size.
 SIDE, GAP, TOP, STEP = 200, 20, 60, 32
 # Its own background, because a page's may be light or dark whatever the browser's setting says.
-STYLE = (
+SVG_STYLE = (
     "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:25px;fill:#1f2328}"
     ".head{font-weight:600}.from{fill:#0550ae;font-weight:600}.to{fill:#a8071a;font-weight:600}"
     ".right{fill:#116329;font-weight:600}.wrong{fill:#a8071a;font-weight:600}"
@@ -52,11 +52,11 @@ def pixels(path: Path) -> np.ndarray:
     return np.asarray(Image.open(path).convert("RGB"), dtype=int)
 
 
-def choose(step: Idea, layout: Layout) -> pd.Series:
+def choose_entry(command: Idea, layout: Layout) -> pd.Series:
     """Return the entry that is drawn: its texts, changes, and the paths of its three images."""
     entries = read_table(layout.place / "swapped.parquet", SWAPPED)
     entries = entries[(entries["changes"].map(len) == 1) & (entries["swapped_text"].map(len) <= SHORT)]
-    for name, generator, right in (("composed", step.composing, 1), ("memorized", step.memorizing, 0)):
+    for name, generator, right in (("composed", command.composing, 1), ("memorized", command.memorizing, 0)):
         made = read_table(layout.place / "generated" / generator / "manifest.parquet", MANIFEST)
         made = made[made["split"].eq("test_swapped") & made["status"].eq("ok") & made["draw"].eq(0)]
         entries = entries.merge(made[[*KEY, "path"]].rename(columns={"path": name}), on=KEY)
@@ -64,18 +64,18 @@ def choose(step: Idea, layout: Layout) -> pd.Series:
             scores = read_table(scored, SCORES)
             read = scores[scores["draw"].eq(0) & scores["adjective_first"].eq(right)]
             entries = entries.merge(read[KEY], on=KEY)
-    images = read_table(step.results / step.dataset / "images.parquet", IMAGES)
+    images = read_table(command.results / command.dataset / "images.parquet", IMAGES)
     entries = entries.merge(images[["image_id", "path"]].rename(columns={"path": "seen"}).dropna(), on="image_id")
     if entries.empty:
         raise UserError(f"{layout.place}: no short swapped caption with one change that the judges read right")
     differences = [
-        np.abs(pixels(step.results / one) - pixels(step.results / other)).sum()
+        np.abs(pixels(command.results / one) - pixels(command.results / other)).sum()
         for one, other in zip(entries["composed"], entries["memorized"], strict=True)
     ]
     return entries.iloc[int(np.argmax(differences))]
 
 
-def marked(text: str, start: int, end: int, kind: str, x: int, width: int) -> str:
+def marked_lines(text: str, start: int, end: int, kind: str, x: int, width: int) -> str:
     """Return a caption in lines of ``width`` characters, with the characters of a change marked."""
     lines, at = [], 0
     for number, line in enumerate(textwrap.wrap(text, width)):
@@ -94,14 +94,14 @@ def image(path: Path, x: int, y: int) -> str:
     return f'<image x="{x}" y="{y}" width="{SIDE}" height="{SIDE}" href="data:image/png;base64,{data}"/>'
 
 
-def drawing(step: Idea, entry: pd.Series) -> str:
+def drawing(command: Idea, entry: pd.Series) -> str:
     """Return the picture as SVG."""
     change = entry["changes"][0]
     xs = [GAP + place * (SIDE + GAP) for place in range(3)]
     y = TOP + STEP * len(textwrap.wrap(entry["text"], LINE)) + GAP
     width, height = xs[-1] + SIDE + GAP, y + SIDE + 56
-    seen = marked(entry["text"], change["start"], change["end"], "from", xs[0], LINE)
-    swapped = marked(entry["swapped_text"], change["new_start"], change["new_end"], "to", xs[1], LONG_LINE)
+    seen = marked_lines(entry["text"], change["start"], change["end"], "from", xs[0], LINE)
+    swapped = marked_lines(entry["swapped_text"], change["new_start"], change["new_end"], "to", xs[1], LONG_LINE)
     label = y + SIDE + 34
     words = f"{change['original_adj']} {change['noun']} becomes {change['new_adj']} {change['noun']}"
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -109,16 +109,16 @@ def drawing(step: Idea, entry: pd.Series) -> str:
 role="img" aria-label="A seen caption with its image, its swapped caption, and the images of two models for it: \
 {escape(words)}.">
 <!-- Drawn by python -m benchmarks.idea from a finished default run. -->
-<style>{STYLE}</style>
+<style>{SVG_STYLE}</style>
 <rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="12" fill="#ffffff" stroke="#d0d7de" stroke-width="2"/>
 <path d="M{xs[1] - GAP // 2} {GAP}V{height - GAP}" stroke="#d0d7de" stroke-width="2"/>
 <text class="head" x="{xs[0]}" y="42">Seen caption</text>
 <text class="head" x="{xs[1]}" y="42">Swapped caption: unseen</text>
 {seen}
 {swapped}
-{image(step.results / entry["seen"], xs[0], y)}
-{image(step.results / entry["composed"], xs[1], y)}
-{image(step.results / entry["memorized"], xs[2], y)}
+{image(command.results / entry["seen"], xs[0], y)}
+{image(command.results / entry["composed"], xs[1], y)}
+{image(command.results / entry["memorized"], xs[2], y)}
 <text x="{xs[0]}" y="{label}">its image</text>
 <text class="right" x="{xs[1]}" y="{label}">✓ composes</text>
 <text class="wrong" x="{xs[2]}" y="{label}">✗ memorizes</text>
@@ -126,9 +126,9 @@ role="img" aria-label="A seen caption with its image, its swapped caption, and t
 """
 
 
-def main(step: Idea) -> None:
-    layout = Layout(step.results, step.dataset, step.composition)
-    write_text(drawing(step, choose(step, layout)), step.output)
+def main(command: Idea) -> None:
+    layout = Layout(command.results, command.dataset, command.composition)
+    write_text(drawing(command, choose_entry(command, layout)), command.output)
 
 
 if __name__ == "__main__":

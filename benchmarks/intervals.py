@@ -17,13 +17,13 @@ from tqdm import tqdm
 from compclip.core.code import ROOT
 from compclip.stats import crossed
 
-DOCUMENT = ROOT / "docs" / "intervals.md"
-BEGIN = "<!-- measured by `make intervals` -->"
+RESULT_PAGE = ROOT / "docs" / "intervals.md"
+INTERVALS_BEGIN = "<!-- measured by `make intervals` -->"
 TRIALS = 4000
 
 
 @dataclass(frozen=True)
-class World:
+class MadeUpWorld:
     """What scores are drawn from; effects are standard deviations. ``other``: the mean of a score to subtract."""
 
     mean: float
@@ -76,7 +76,7 @@ class Coverage:
         return 1 - self.below - self.above
 
 
-def coverage(world: World, trials: int, seed: int = 0) -> Coverage:
+def coverage(world: MadeUpWorld, trials: int, seed: int = 0) -> Coverage:
     """Draw scores and their intervals, with a new choice of pairs, images and judges in each trial."""
     rng = np.random.default_rng(seed)
     ends = []
@@ -93,9 +93,9 @@ def coverage(world: World, trials: int, seed: int = 0) -> Coverage:
     return Coverage((world.truth < low).mean(), (world.truth > high).mean(), (high - low).mean())
 
 
-MIDDLE = World(0, 600, 10)
+MIDDLE = MadeUpWorld(0, 600, 10)
 # At the floor, entries hardly differ by pair: a generator that ignores captions.
-FLOOR = World(-2.22, 300, 10, pair=0.1, of_image=1)
+FLOOR = MadeUpWorld(-2.22, 300, 10, pair=0.1, of_image=1)
 DIFFERENCE = replace(MIDDLE, other=-1.1)
 WORLDS = {
     **{f"{pairs} pairs, 600 images": replace(MIDDLE, pairs=pairs) for pairs in (5, 10, 16, 30)},
@@ -120,8 +120,8 @@ def main() -> None:
         lines.append(f"| {name} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |")
     when = f"`make intervals`, {os.cpu_count()} cores of {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}:"
     when += f" {TRIALS:,} trials a row."
-    text = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)[0]
-    DOCUMENT.write_text("\n".join([text + BEGIN, "", when, "", *lines, ""]), encoding="utf-8")
+    text = RESULT_PAGE.read_text(encoding="utf-8").split(INTERVALS_BEGIN)[0]
+    RESULT_PAGE.write_text("\n".join([text + INTERVALS_BEGIN, "", when, "", *lines, ""]), encoding="utf-8")
     print("\n".join(lines))
 
 

@@ -20,14 +20,14 @@ from compclip.io import write_text
 LOCK = ROOT / "lock.txt"
 PYTHONS = ("3.11", "3.12", "3.13")
 APART = ("torch", "torchvision")
-HEAD = "# Made by `make lock`: versions and hashes for Linux x86-64, Python 3.11 to 3.13. torch is apart.\n"
+LOCK_HEAD = "# Made by `make lock`: versions and hashes for Linux x86-64, Python 3.11 to 3.13. torch is apart.\n"
 
 
 class Lock(Command):
     """Write lock.txt from the groups of pyproject.toml."""
 
 
-def groups() -> dict[str, list[str]]:
+def requirement_groups() -> dict[str, list[str]]:
     """Return the requirements of each group of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
 
@@ -36,7 +36,7 @@ def resolve(python: str, versions: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the packages that all groups need with a version of Python, of these ``versions`` where they fit."""
     with tempfile.TemporaryDirectory() as folder:
         known, result = Path(folder, "known.txt"), Path(folder, "pylock.toml")
-        options = [word for name in groups() for word in ("--group", f"{ROOT / 'pyproject.toml'}:{name}")]
+        options = [word for name in requirement_groups() for word in ("--group", f"{ROOT / 'pyproject.toml'}:{name}")]
         options += [word for name in APART for word in ("--no-emit-package", name)]
         options += ["--python-version", python, "--python-platform", "x86_64-manylinux_2_28", "--no-python-downloads"]
         command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", *options]
@@ -64,7 +64,7 @@ def main(_: Lock) -> None:
         f"{name}=={versions[name]}" + "".join(f" \\\n  --hash=sha256:{digest}" for digest in sorted(hashes[name]))
         for name in sorted(hashes)
     )
-    write_text(HEAD + "\n".join(lines) + "\n", LOCK)
+    write_text(LOCK_HEAD + "\n".join(lines) + "\n", LOCK)
 
 
 if __name__ == "__main__":

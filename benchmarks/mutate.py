@@ -53,7 +53,7 @@ def changed(base: str) -> list[Path]:
     return [Path(name) for name in names if not name.endswith("__init__.py")]
 
 
-def mutate(project: Project, module: Path, step: Mutate) -> tuple[int, list[str]]:
+def mutate(project: Project, module: Path, options: Mutate) -> tuple[int, list[str]]:
     """Return how many mutants of a module were tried, and the differences of those that survived."""
     tests = f"tests/{module.parts[1]}"
     command = shlex.join(
@@ -61,11 +61,11 @@ def mutate(project: Project, module: Path, step: Mutate) -> tuple[int, list[str]
     )
     session, config = project.root / "session.sqlite", project.root / "session.toml"
     session.unlink(missing_ok=True)
-    config.write_text(CONFIG.format(module=module, timeout=step.timeout, command=command))
+    config.write_text(CONFIG.format(module=module, timeout=options.timeout, command=command))
     project.call("cosmic-ray", "init", config.name, session.name)
     with use_db(session, WorkDB.Mode.open) as database:
         items = list(database.work_items)
-        chosen = random.Random(f"{step.seed} {module}").sample(items, min(step.most, len(items)))
+        chosen = random.Random(f"{options.seed} {module}").sample(items, min(options.most, len(items)))
         database.clear()
         database.add_work_items(chosen)
     project.call("cosmic-ray", "exec", config.name, session.name)
@@ -74,12 +74,12 @@ def mutate(project: Project, module: Path, step: Mutate) -> tuple[int, list[str]
     return len(results), [str(result.diff) for result in results if result.test_outcome == TestOutcome.SURVIVED]
 
 
-def main(step: Mutate) -> None:
+def main(command: Mutate) -> None:
     tried, survivors = 0, list[str]()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         project = Project(Path(folder)).copy()
-        for module in step.modules or changed(step.base):
-            count, survived = mutate(project, module, step)
+        for module in command.modules or changed(command.base):
+            count, survived = mutate(project, module, command)
             tried, survivors = tried + count, survivors + survived
             cli.log.info("%s: %d of %d mutants killed", module, count - len(survived), count)
             if survived:

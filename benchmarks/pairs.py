@@ -18,23 +18,23 @@ from typing import Any
 import numpy as np
 
 from compclip.core.code import ROOT
-from compclip.dataset.sources.cub import read_captions
-from compclip.pairs.engine import Extractor, decode
+from compclip.dataset.sources.cub import CUB_LAYOUT
+from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.text.lexicon import load_lexicon
 
-MODEL = "en_core_web_sm"
+LABELLED_BY = "en_core_web_sm"
 RESAMPLES = 2000
-KINDS = {name: load_lexicon(ROOT / "lexicons" / "adjectives" / f"{name}.yaml") for name in ("color", "shape")}
+LEXICON_OF = {name: load_lexicon(ROOT / "lexicons" / "adjectives" / f"{name}.yaml") for name in ("color", "shape")}
 
 
-def read_labels(path: Path) -> list[dict[str, Any]]:
+def read_pair_labels(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def with_texts(labels: Sequence[dict[str, Any]], captions: Path) -> list[dict[str, Any]]:
     """Return the labels with the texts of their captions."""
     if captions.suffix == ".zip":
-        texts = {(row.image_id, row.caption_id): row.text for row in read_captions(captions)[0].itertuples()}
+        texts = {(row.image_id, row.caption_id): row.text for row in CUB_LAYOUT.read_captions(captions)[0].itertuples()}
     else:
         lines = gzip.decompress(captions.read_bytes()).decode().splitlines()
         texts = {(str(line), 0): text for line, text in enumerate(lines, 1)}
@@ -44,12 +44,12 @@ def with_texts(labels: Sequence[dict[str, Any]], captions: Path) -> list[dict[st
 def count(labels: Sequence[dict[str, Any]], nouns: str | None) -> dict[str, np.ndarray]:
     """Return for each composition the numbers of right, found and labelled pairs of each caption, (n, 3)."""
     lexicon = load_lexicon(ROOT / "lexicons" / "nouns" / f"{nouns}.yaml") if nouns else None
-    extractor = Extractor(MODEL, [*KINDS.values()], lexicon)
-    rows: dict[str, list[tuple[int, int, int]]] = {name: [] for name in KINDS}
+    extractor = Extractor(LABELLED_BY, [*LEXICON_OF.values()], lexicon)
+    rows: dict[str, list[tuple[int, int, int]]] = {name: [] for name in LEXICON_OF}
     for label, value in zip(labels, extractor.parse([label["text"] for label in labels]), strict=True):
-        sure = {(o.adjective, o.noun) for o in decode(value) if o.relation != "disputed"}
+        sure = {(o.adjective, o.noun) for o in decode_occurrences(value) if o.relation != "disputed"}
         listed = {f"{a}_{n}" for a, n in sure if lexicon is None or n in lexicon.words} - {*label.get("either", ())}
-        for name, adjectives in KINDS.items():
+        for name, adjectives in LEXICON_OF.items():
             found, truth = (
                 {p for p in pairs if p.split("_")[0] in adjectives.words} for pairs in (listed, label["pairs"])
             )
@@ -72,7 +72,7 @@ def ratios(counts: np.ndarray) -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    labelled = with_texts(read_labels(Path(sys.argv[2])), Path(sys.argv[1]))
+    labelled = with_texts(read_pair_labels(Path(sys.argv[2])), Path(sys.argv[1]))
     for part in ("dev", "blind"):
         for composition, numbers in count([label for label in labelled if label["part"] == part], sys.argv[3]).items():
             print(part, composition, numbers.sum(axis=0).tolist(), ratios(numbers))

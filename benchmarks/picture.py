@@ -10,8 +10,8 @@ from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.io import write_text
 
-PAGE = ROOT / "docs" / "workflow.md"
-PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S)
+WORKFLOW_PAGE = ROOT / "docs" / "workflow.md"
+PICTURE_PLACE = re.compile(r"(<!-- workflow: make picture -->\n).*?(<!-- end of workflow -->)", re.S)
 
 
 def picture() -> str:
@@ -25,17 +25,17 @@ def picture() -> str:
 
 def with_picture(page: str, drawn: str) -> str:
     """Return ``page`` with the picture between its marks; raise UserError if they are missing."""
-    if not PLACE.search(page):
+    if not PICTURE_PLACE.search(page):
         raise UserError("docs/workflow.md: the marks of the workflow's picture are missing")
-    return PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", page)
+    return PICTURE_PLACE.sub(lambda m: f"{m[1]}\n```mermaid\n{drawn}\n```\n\n{m[2]}", page)
 
 
-class Picture(Command):
+class WorkflowPicture(Command):
     """Put Snakemake's rule graph into docs/workflow.md, as Mermaid."""
 
 
-def main(_: Picture) -> None:
-    write_text(with_picture(PAGE.read_text(encoding="utf-8"), picture()), PAGE)
+def main(_: WorkflowPicture) -> None:
+    write_text(with_picture(WORKFLOW_PAGE.read_text(encoding="utf-8"), picture()), WORKFLOW_PAGE)
 
 
 if __name__ == "__main__":

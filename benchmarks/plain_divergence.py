@@ -19,7 +19,7 @@ def matrix(bags: Sequence[Bag]) -> csr_array:
     return csr_array((np.array([weight for bag in bags for weight in bag.values()], float), columns, starts))
 
 
-def divergences(samples: csr_array, mine: np.ndarray, other: np.ndarray, alpha: float) -> np.ndarray:
+def reached_divergences(samples: csr_array, mine: np.ndarray, other: np.ndarray, alpha: float) -> np.ndarray:
     """Return (n,) the divergence once each is added to the side of weights ``mine``; NaN beside an empty one."""
     at = samples.indices
     gains = ((mine[at] + samples.data) ** alpha - mine[at] ** alpha) * other[at] ** (1 - alpha)
@@ -46,7 +46,7 @@ def plain_greedy(
             return *sides, path
         side = int(len(sides[0]) * n_test > len(sides[1]) * n_train)
         reached = [
-            divergences(samples, of_kind[side], of_kind[1 - side], (alpha, 1 - alpha)[side])
+            reached_divergences(samples, of_kind[side], of_kind[1 - side], (alpha, 1 - alpha)[side])
             for (samples, alpha, _), of_kind in zip(kinds, weights, strict=True)
         ]
         off = [np.nan_to_num(np.abs(d - wanted), nan=1) for d, (_, _, wanted) in zip(reached, kinds, strict=True)]

@@ -23,19 +23,19 @@ from compclip.clip.model import load_judge
 from compclip.split.judged import judged_images
 
 THREADS, BATCH = 2, 256
-CAPTION = ["image_id", "caption_id"]
+CAPTION_ID = ["image_id", "caption_id"]
 
 
-def decode(path: Path) -> np.ndarray:
+def decode_image(path: Path) -> np.ndarray:
     with Image.open(path) as file:
         return np.asarray(file.convert("RGB"))
 
 
-def encode_images(judge: Any, paths: list[Path]) -> np.ndarray:
+def plain_image_embeddings(judge: Any, paths: list[Path]) -> np.ndarray:
     mean, std = (torch.tensor(judge.preprocess.cfg[key])[:, None, None] for key in ("mean", "std"))
     vectors = []
     with ThreadPoolExecutor(THREADS) as threads:
-        decoded = threads.map(decode, paths)
+        decoded = threads.map(decode_image, paths)
         for start in range(0, len(paths), BATCH):
             images = np.stack([next(decoded) for _ in paths[start : start + BATCH]])
             pixels = torch.from_numpy(images).permute(0, 3, 1, 2)
@@ -44,12 +44,12 @@ def encode_images(judge: Any, paths: list[Path]) -> np.ndarray:
     return torch.cat(vectors).numpy()
 
 
-def encode_texts(judge: Any, texts: list[str]) -> np.ndarray:
+def plain_text_embeddings(judge: Any, texts: list[str]) -> np.ndarray:
     ids = judge.tokenizer([text.strip().lower() for text in texts])
     return torch.cat([judge.model.encode_text(part, normalize=True) for part in ids.split(BATCH)]).numpy()
 
 
-def r_precision(
+def plain_r_precision(
     similarity: np.ndarray, own: np.ndarray, of_class: np.ndarray, pool: pd.DataFrame, column: np.ndarray, n: int
 ) -> float:
     """Exact R-precision of n candidates from similarities (entries, texts); ``column`` is the text of a pool's row."""
@@ -90,16 +90,16 @@ def main(dataset: Path, composition: str, judge: str, out: Path, generators: lis
 
     model = load_judge(folder / "judges" / judge, THREADS, "cpu")
     paths = sorted(made["path"].unique())
-    of_images = encode_images(model, [dataset.parent / path for path in paths])
+    of_images = plain_image_embeddings(model, [dataset.parent / path for path in paths])
     texts = sorted({text for table in (prompts, variants, *pools.values()) for text in table["text"]})
-    of_texts = encode_texts(model, texts)
+    of_texts = plain_text_embeddings(model, texts)
     image, text = pd.Series(range(len(paths)), paths), pd.Series(range(len(texts)), texts)
 
     scores: dict[str, dict[str, Any]] = {name: {} for name in generators}
     for name in generators:
         for pool_name, pool in pools.items():
             split = pool_name.split(".")[0]
-            entries = prompts.merge(made[made["generator"] == name], on=[*CAPTION, "draw", "split"])
+            entries = prompts.merge(made[made["generator"] == name], on=[*CAPTION_ID, "draw", "split"])
             entries = entries[entries["split"] == split].reset_index(drop=True)
             if entries.empty:
                 continue
@@ -107,8 +107,10 @@ def main(dataset: Path, composition: str, judge: str, out: Path, generators: lis
             distinct, column = np.unique(np.append(text[pool["text"]], own), return_inverse=True)
             similarity, classes = shown @ of_texts[distinct].T, class_of[entries["image_id"]].to_numpy()
             column, mine = column[: len(pool)], column[len(pool) :]
-            exact = r_precision(similarity, mine, classes, pool, column, candidates)
-            asked = entries.reset_index(names="entry").merge(variants, on=[*CAPTION, "split"], suffixes=("", "_other"))
+            exact = plain_r_precision(similarity, mine, classes, pool, column, candidates)
+            asked = entries.reset_index(names="entry").merge(
+                variants, on=[*CAPTION_ID, "split"], suffixes=("", "_other")
+            )
             entry, variant = asked["entry"].to_numpy(), text[asked["text_other"]].to_numpy()
             margin = ((of_texts[variant] - of_texts[own[entry]]) * shown[entry]).sum(axis=1)
             best = pd.Series(margin).groupby(entry).max()

@@ -22,13 +22,13 @@ from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
-from compclip.dataset.sketch.captions import write_caption
+from compclip.dataset.sketch.captions import caption_scene
 from compclip.dataset.sketch.world import Dice, draw_scene, make_world
-from compclip.dataset.sources.cub import read_captions
+from compclip.dataset.sources.cub import CUB_LAYOUT
 
-EACH, CLASSES = 10, 200  # captions of an image, classes
+CAPTIONS_EACH, CLASSES = 10, 200  # captions of an image, classes
 # What grows in each part, and its sizes.
-PARTS = {"images": [1000, 3000, 9000], "captions": [75_000, 300_000, 1_200_000]}
+SIZES = {"images": [1000, 3000, 9000], "captions": [75_000, 300_000, 1_200_000]}
 
 
 def drawn_captions() -> Iterator[list[str]]:
@@ -37,13 +37,13 @@ def drawn_captions() -> Iterator[list[str]]:
     for index in itertools.count():
         dice = Dice(rng(0, "scale", index))
         scene = draw_scene(world, index % CLASSES, dice)
-        yield [write_caption(scene, dice).text for _ in range(EACH)]
+        yield [caption_scene(scene, dice).text for _ in range(CAPTIONS_EACH)]
 
 
 def joined_captions(archive: Path) -> Iterator[list[str]]:
     """Yield two real captions of a bird as two sentences, an image's at a time, until all ordered pairs are used."""
-    of_bird = read_captions(archive)[0].groupby("image_id")["text"].agg(list).tolist()
-    for shift, texts in itertools.product(range(1, EACH), of_bird):
+    of_bird = CUB_LAYOUT.read_captions(archive)[0].groupby("image_id")["text"].agg(list).tolist()
+    for shift, texts in itertools.product(range(1, CAPTIONS_EACH), of_bird):
         yield [f"{text}. {texts[(i + shift) % len(texts)]}." for i, text in enumerate(texts)]
 
 
@@ -74,7 +74,7 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
     return places | {"dataset": table, "pairs": {"nouns": "birds"}}
 
 
-def measured(results: Path) -> Iterator[dict[str, Any]]:
+def measured_rules(results: Path) -> Iterator[dict[str, Any]]:
     """Yield what the jobs of each rule took together: seconds, CPU seconds, and the largest memory in MB."""
     files = sorted(results.glob("logs/**/*.benchmark.tsv"))
     jobs = pd.concat(pd.read_csv(file, sep="\t").assign(rule=file.name.split(".")[0]) for file in files)
@@ -84,7 +84,7 @@ def measured(results: Path) -> Iterator[dict[str, Any]]:
         yield {"step": rule, "seconds": of_rule["s"].sum(), "CPU seconds": cpu, "memory, MB": memory * 1.048576}
 
 
-def table_of(rows: list[dict[str, Any]], of: str) -> str:
+def growth_table(rows: list[dict[str, Any]], of: str) -> str:
     """Return the rows as Markdown, with the exponents of time and memory since the size before."""
     table = pd.DataFrame(rows).sort_values(["step", of], ignore_index=True)
     growth = table[of].map(math.log).groupby(table["step"]).diff()
@@ -104,17 +104,17 @@ class Scale(Command):
     folder: Path | None = Field(None, description="folder with 10 GB of space; default: the system's temporary one")
 
 
-def main(step: Scale) -> None:
+def main(command: Scale) -> None:
     rows = []
-    for size in step.sizes or PARTS[step.part]:
-        with tempfile.TemporaryDirectory(dir=step.folder) as name:
+    for size in command.sizes or SIZES[command.part]:
+        with tempfile.TemporaryDirectory(dir=command.folder) as name:
             config = Path(name, "config.yaml")
-            config.write_text(yaml.safe_dump(config_of(step.part, size, step.real, Path(name))), encoding="utf-8")
-            command = ["snakemake", "--cores", "all", "--quiet", "rules", "--configfile", str(config)]
-            if subprocess.run(command, cwd=ROOT).returncode:
-                raise UserError(f"the run with {size} {step.part} failed; see its error above")
-            rows += [row | {step.part: size} for row in measured(Path(name, "results"))]
-        print(table_of(rows, step.part), flush=True)
+            config.write_text(yaml.safe_dump(config_of(command.part, size, command.real, Path(name))), encoding="utf-8")
+            snakemake = ["snakemake", "--cores", "all", "--quiet", "rules", "--configfile", str(config)]
+            if subprocess.run(snakemake, cwd=ROOT).returncode:
+                raise UserError(f"the run with {size} {command.part} failed; see its error above")
+            rows += [row | {command.part: size} for row in measured_rules(Path(name, "results"))]
+        print(growth_table(rows, command.part), flush=True)
 
 
 if __name__ == "__main__":

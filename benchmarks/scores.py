@@ -15,7 +15,7 @@ from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.io import read_table, write_text
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import main_rows, pivot
-from workflow_scripts.workflow.run import HEADLINES
+from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
 README = ROOT / "README.md"
 RESULTS = ROOT / "docs" / "results.md"
@@ -23,13 +23,13 @@ RESULTS = ROOT / "docs" / "results.md"
 JUDGED = ("faithful", "memorizer")
 
 
-class Scores(Command):
+class WriteScores(Command):
     """Write the tables of a finished default run's scores into README.md and docs/results.md."""
 
     results: Path = Field(Path("results"), description="folder of a finished default run")
 
 
-def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], intervals: bool) -> str:
+def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]], intervals: bool) -> str:
     """Return a table in Markdown, a row a generator.
 
     Args:
@@ -50,21 +50,21 @@ def markdown(scores: pd.DataFrame, columns: list[tuple[str, str, str]], interval
     return "\n".join(lines)
 
 
-def measures() -> str:
+def measure_table() -> str:
     """Return the list of measures as a table in Markdown."""
     rows = [f"| `{of.name}` | {of.unit} | {of.definition} |" for of in MEASURES.values()]
     return "\n".join(["| measure | unit | what it is |", "|---|---|---|", *rows])
 
 
-def verdicts(results: Path) -> str:
+def verdict_lines(results: Path) -> str:
     """Return the verdicts of the first composition, which precede its table in table.md, as a block of code."""
-    first = HEADLINES.sub("", (results / "table.md").read_text(encoding="utf-8")).partition("\n|")[0]
+    first = HEADLINES_PATTERN.sub("", (results / "table.md").read_text(encoding="utf-8")).partition("\n|")[0]
     return _code([line[2:] for line in first.splitlines() if line.startswith(tuple(f"- {name}: " for name in JUDGED))])
 
 
-def ending(results: Path) -> str:
+def ending_lines(results: Path) -> str:
     """Return the verdicts with which a run ends, as a block of code; raise UserError if table.md has no headlines."""
-    headlines = HEADLINES.findall((results / "table.md").read_text(encoding="utf-8"))
+    headlines = HEADLINES_PATTERN.findall((results / "table.md").read_text(encoding="utf-8"))
     if not headlines:
         raise UserError(f"{results / 'table.md'}: no headlines; make the table again with this version")
     return textwrap.indent(headlines[0][headlines[0].index("\n- ") + 1 :].rstrip(), "    ")
@@ -83,17 +83,17 @@ def with_table(text: str, name: str, table: str) -> str:
     return place.sub(lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text)
 
 
-def main(step: Scores) -> None:
-    scores = read_table(step.results / "scores.parquet", MEASUREMENTS)
+def main(command: WriteScores) -> None:
+    scores = read_table(command.results / "scores.parquet", MEASUREMENTS)
     columns = [("color", measure.name, measure.title) for measure in reversed(COMPARED.values())]
-    short = markdown(scores, columns, intervals=False)
+    short = table_of_scores(scores, columns, intervals=False)
     text = with_table(README.read_text(encoding="utf-8"), "color", short)
-    write_text(with_table(text, "ending", ending(step.results)), README)
-    text = with_table(RESULTS.read_text(encoding="utf-8"), "verdicts", verdicts(step.results))
+    write_text(with_table(text, "ending", ending_lines(command.results)), README)
+    text = with_table(RESULTS.read_text(encoding="utf-8"), "verdicts", verdict_lines(command.results))
     for measure in COMPARED:
-        table = markdown(scores, [(name, measure, name) for name in ("color", "shape")], intervals=True)
+        table = table_of_scores(scores, [(name, measure, name) for name in ("color", "shape")], intervals=True)
         text = with_table(text, measure, table)
-    text = with_table(text, "measures", measures())
+    text = with_table(text, "measures", measure_table())
     write_text(text, RESULTS)
 
 

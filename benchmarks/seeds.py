@@ -25,14 +25,14 @@ from compclip.io import read_table, write_text
 from compclip.plot.labels import SPLIT_NAMES, percent
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows, of_measure
-from compclip.report.values import SOURCES
+from compclip.report.values import ERROR_SOURCES
 from workflow_scripts.workflow.config import read_config
 
-DOCUMENT = ROOT / "docs" / "seeds.md"
-BEGIN = "<!-- measured by `make seeds` -->"
+SEEDS_PAGE = ROOT / "docs" / "seeds.md"
+SEEDS_BEGIN = "<!-- measured by `make seeds` -->"
 # The two generators that are compared: one composes, one does not.
 A, B = "faithful", "memorizer"
-HEADS = ("score", "mean", "SD, draws", "judges", "both", *(f"SE, {source}" for source in SOURCES), "in interval")
+HEADS = ("score", "mean", "SD, draws", "judges", "both", *(f"SE, {source}" for source in ERROR_SOURCES), "in interval")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Spread:
     both: float
 
 
-def spread(values: np.ndarray) -> Spread:
+def deviations(values: np.ndarray) -> Spread:
     """Return the spread of scores (draws, judges), at least two of each; a negative estimate of a variance is 0.
 
     Analysis of variance of two crossed random factors without replication (Searle, Casella and McCulloch 1992).
@@ -67,9 +67,9 @@ class Repeated:
 
     def cells(self) -> list[str]:
         """Return its row, by ``HEADS``, in points."""
-        of, mean = spread(self.values), self.values.mean()
+        of, mean = deviations(self.values), self.values.mean()
         inside = int(((self.intervals[:, 0] <= mean) & (mean <= self.intervals[:, 1])).sum())
-        numbers = [mean, of.draws, of.judges, of.both, *(self.errors.get(source) for source in SOURCES)]
+        numbers = [mean, of.draws, of.judges, of.both, *(self.errors.get(source) for source in ERROR_SOURCES)]
         return [self.name, *map(percent, numbers), f"{inside} of {len(self.values)}"]
 
 
@@ -88,13 +88,13 @@ def level(tables: Sequence[pd.DataFrame], generator: str, split: str, measure: s
         same = (mine["prompts"] == mean["prompts"]) & (mine["distractors"] == mean["distractors"])
         values.append(mine[same & mine["judge_seed"].notna()].sort_values("judge_seed")["value"].to_numpy())
         intervals.append([mean["low"], mean["high"]])
-        errors.append({source: mean[f"se_{source}"] for source in SOURCES})
+        errors.append({source: mean[f"se_{source}"] for source in ERROR_SOURCES})
     squares = pd.DataFrame(errors) ** 2
     name = f"{generator}, {SPLIT_NAMES[split]}"
     return Repeated(name, np.array(values), np.array(intervals), (squares.mean() ** 0.5).to_dict())
 
 
-def difference(
+def score_difference(
     tables: Sequence[pd.DataFrame], differences: Sequence[pd.DataFrame], split: str, measure: str
 ) -> Repeated:
     """Return ``A`` minus ``B``; ``differences``: rows of comparisons.csv of one composition, by draw."""
@@ -107,7 +107,7 @@ def difference(
     return Repeated(f"{A} − {B}, {SPLIT_NAMES[split]}", a - b, np.array(intervals), {})
 
 
-def report(folders: Sequence[Path], compositions: Sequence[str]) -> Iterator[str]:
+def report_lines(folders: Sequence[Path], compositions: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the report on runs, one for each draw."""
     read = [
         [read_table(folder / "scores.parquet", MEASUREMENTS) for folder in folders],
@@ -119,7 +119,7 @@ def report(folders: Sequence[Path], compositions: Sequence[str]) -> Iterator[str
             yield from ["", f"## {composition}: {of.title}", "", f"| {' | '.join(HEADS)} |"]
             yield "|:--" + "|--:" * (len(HEADS) - 1) + "|"
             scores = [level(tables, name, split, measure) for name in (A, B) for split in TESTS]
-            scores += [difference(tables, differences, split, measure) for split in TESTS]
+            scores += [score_difference(tables, differences, split, measure) for split in TESTS]
             for score in scores:
                 yield f"| {' | '.join(score.cells())} |"
 
@@ -131,26 +131,26 @@ class Seeds(Command):
     draws: list[int] = Field([0, 1, 2, 3, 4], min_length=2, description="seeds of held-out pairs, splits and swaps")
     judges: list[int] = Field([0, 1, 2], min_length=2, description="seeds of the judges")
     cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
-    document: Path = Field(DOCUMENT, description="document whose end is replaced by the report")
+    document: Path = Field(SEEDS_PAGE, description="document whose end is replaced by the report")
 
 
-def main(step: Seeds) -> None:
-    document, config = step.document.resolve(), step.config.resolve()
+def main(command: Seeds) -> None:
+    document, config = command.document.resolve(), command.config.resolve()
     os.chdir(ROOT)
     settings = read_config(config)
-    folders = [Path(settings.results, "seeds", str(draw)) for draw in step.draws]
-    for draw, folder in zip(step.draws, folders, strict=True):
+    folders = [Path(settings.results, "seeds", str(draw)) for draw in command.draws]
+    for draw, folder in zip(command.draws, folders, strict=True):
         cli.log.info("draw %d of the held-out pairs, into %s", draw, folder)
-        changed = [f"results={folder}", f"seeds={{split: {draw}}}", f"judge={{seeds: {step.judges}}}"]
+        changed = [f"results={folder}", f"seeds={{split: {draw}}}", f"judge={{seeds: {command.judges}}}"]
         changed.append(f"generate={{generators: [{A}, {B}]}}")
-        command = ["snakemake", "--cores", str(step.cores), "--quiet", "rules", "--configfile", str(config)]
-        if subprocess.run([*command, "--config", *changed, "--", str(folder / "scores.parquet")]).returncode:
+        snakemake = ["snakemake", "--cores", str(command.cores), "--quiet", "rules", "--configfile", str(config)]
+        if subprocess.run([*snakemake, "--config", *changed, "--", str(folder / "scores.parquet")]).returncode:
             raise UserError(f"draw {draw}: the run failed; correct the error above and run `make seeds` again")
-    when = f"{datetime.date.today()}, {step.cores} cores, {platform.machine()}, {platform.system()}"
-    seeds = f"`{step.config}`, draws {step.draws}, judges {step.judges}; {when}."
-    head = document.read_text(encoding="utf-8").split(BEGIN)[0] if document.is_file() else ""
-    lines = [seeds, *report(folders, settings.compositions)]
-    write_text("\n".join([head + BEGIN, "", *lines, ""]), document)
+    when = f"{datetime.date.today()}, {command.cores} cores, {platform.machine()}, {platform.system()}"
+    seeds = f"`{command.config}`, draws {command.draws}, judges {command.judges}; {when}."
+    head = document.read_text(encoding="utf-8").split(SEEDS_BEGIN)[0] if document.is_file() else ""
+    lines = [seeds, *report_lines(folders, settings.compositions)]
+    write_text("\n".join([head + SEEDS_BEGIN, "", *lines, ""]), document)
     print("\n".join(lines))
 
 

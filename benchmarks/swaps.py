@@ -12,7 +12,7 @@ from compclip.core.tables import SWAPPED
 from compclip.io import read_table
 
 
-def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def bracketed(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return ``text`` with the characters from start to end (exclusive) of each span in brackets."""
     for start, end in sorted(spans, reverse=True):
         text = f"{text[:start]}[{text[start:end]}]{text[end:]}"
@@ -25,5 +25,5 @@ if __name__ == "__main__":
     for place, row in enumerate(drawn.itertuples(), 1):
         pairs = ", ".join(f"{change['new_adj']} {change['noun']}" for change in row.changes)
         print(f"{place}. {row.image_id} {row.caption_id}: {pairs}")
-        print("   ", marked(row.text, [(c["start"], c["end"]) for c in row.changes]))
-        print("   ", marked(row.swapped_text, [(c["new_start"], c["new_end"]) for c in row.changes]))
+        print("   ", bracketed(row.text, [(c["start"], c["end"]) for c in row.changes]))
+        print("   ", bracketed(row.swapped_text, [(c["new_start"], c["new_end"]) for c in row.changes]))

@@ -27,7 +27,7 @@ class Widths(Command):
     generators: tuple[str, str] = Field(("faithful", "memorizer"), description="names of two generators")
 
 
-def variance(entries: pd.DataFrame, cluster: str) -> float:
+def cluster_variance(entries: pd.DataFrame, cluster: str) -> float:
     """Return the variance of the mean of ``y`` over clusters."""
     deviations = (entries["y"] - entries["y"].mean()).groupby(entries[cluster]).sum() / len(entries)
     return float(len(deviations) / (len(deviations) - 1) * (deviations**2).sum())
@@ -40,7 +40,7 @@ def row(layout: Layout, split: str, judge: str, generators: tuple[str, str]) -> 
     entries = a.merge(b, on=key, suffixes=("", "_b"))
     entries["y"] = entries["expected_top1"] - entries["expected_top1_b"]
     n, images = len(entries), entries["image_id"].nunique()
-    over_pairs, over_images = variance(entries, "pair"), variance(entries, "image_id")
+    over_pairs, over_images = cluster_variance(entries, "pair"), cluster_variance(entries, "image_id")
     expected = read_json(layout.place / "widths.json")["splits"][split]
     sd = math.sqrt(max(0, over_pairs - over_images) * expected["effective_pairs"])
     correlation = (over_images * n / entries["y"].var() - 1) / (n / images - 1)
@@ -52,10 +52,10 @@ def row(layout: Layout, split: str, judge: str, generators: tuple[str, str]) -> 
     return f"| {' | '.join(cells)} |"
 
 
-def main(step: Widths) -> None:
-    for composition in step.compositions:
+def main(command: Widths) -> None:
+    for composition in command.compositions:
         for split in ("test_unseen", "test_swapped"):
-            print(row(Layout(step.results, step.dataset, composition), split, step.judge, step.generators))
+            print(row(Layout(command.results, command.dataset, composition), split, command.judge, command.generators))
 
 
 if __name__ == "__main__":

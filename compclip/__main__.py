@@ -9,6 +9,7 @@ from importlib import import_module
 from compclip.core.cli import run
 
 COMMANDS = {
+    "score": ("score.score_files", "score images by a judge: R-precision and adjective accuracy"),
     "aggregate": ("score.aggregate", "score a published pickle of predictions"),
     "divergence": ("divergence.measure", "measure how far two sets of samples diverge"),
     "divide": ("divergence.divide", "divide samples into train and test by divergence"),

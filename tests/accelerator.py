@@ -4,8 +4,9 @@ Its tensors report another device and are computed on the CPU, so results are eq
 another path). As on a GPU,
 
 - an operation takes tensors of one device,
-- mixed precision uses the types that CUDA's does,
 - deterministic mode refuses what CUDA computes with races.
+
+Mixed precision computes in 32 bits there.
 """
 
 import sys
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
@@ -45,19 +45,6 @@ RACING = {
     "_ctc_loss_backward", "scatter_reduce", "index_reduce", "index_reduce_", "histc", "bincount", "median",
 }  # fmt: skip
 
-# What CUDA computes in 16 bits, and what in 32, by torch's notes on autocast.
-COARSE = [
-    "_convolution", "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "linear",
-    "matmul", "mm", "mv", "prelu", "scaled_dot_product_attention",
-]  # fmt: skip
-FINE = [
-    "binary_cross_entropy_with_logits", "cosine_similarity", "cumprod", "cumsum", "exp", "expm1", "group_norm",
-    "kl_div", "l1_loss", "layer_norm", "linalg_vector_norm", "log", "log10", "log1p", "log2", "log_softmax.int",
-    "logsumexp", "mse_loss", "native_layer_norm", "nll_loss", "norm.ScalarOpt_dim", "pow.Tensor_Scalar",
-    "pow.Tensor_Tensor", "prod", "reciprocal", "rsqrt", "smooth_l1_loss", "softmax.int", "softplus", "sum",
-    "sum.dim_IntList",
-]  # fmt: skip
-
 
 class _Backend(_DummyBackendModule):
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
@@ -66,30 +53,8 @@ class _Backend(_DummyBackendModule):
 
 _setup_privateuseone_for_python_backend("simulated", _Backend())
 DEVICE = torch.device("simulated", 0)
-_AUTOCAST = "AutocastPrivateUse1"
-_KEY = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
-
-
-def _in_precision(operation: Callable[..., Any], coarse: bool) -> Callable[..., Any]:
-    def cast(value: Any) -> Any:
-        if not isinstance(value, There) or value.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-            return value
-        return value.to(torch.get_autocast_dtype("simulated") if coarse else torch.float32)
-
-    def run(*arguments: Any, **named: Any) -> Any:
-        with torch._C._ExcludeDispatchKeyGuard(_KEY):
-            return operation(*tree_map(cast, arguments), **tree_map(cast, named))
-
-    return run
-
-
-_rules = torch.library.Library("aten", "IMPL")
-_others = torch.library.Library("_", "IMPL", _AUTOCAST)
-_others.fallback(torch.library.fallthrough_kernel)
-for _name in COARSE + FINE:
-    _packet, _, _overload = _name.partition(".")
-    _operation = getattr(getattr(aten, _packet), _overload or "default")
-    _rules.impl(_name, _in_precision(_operation, _name in COARSE), _AUTOCAST)
+_precision = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")
+_precision.fallback(torch.library.fallthrough_kernel)
 
 
 class There(torch.Tensor):
@@ -103,9 +68,6 @@ class There(torch.Tensor):
         )  # fmt: skip
         made.here = here
         return made
-
-    def __repr__(self) -> str:
-        return f"There({self.here})"
 
     def tolist(self) -> Any:
         return self.here.tolist()
@@ -180,16 +142,6 @@ class _Simulated(TorchDispatchMode):
         return _run(operation, args, kwargs or {})
 
 
-class _Lists(TorchFunctionMode):
-    """Makes a tensor of a list on the CPU first, because no other mode sees that."""
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        named = kwargs or {}
-        if function is not torch.tensor or not _is_there(named.get("device")):
-            return function(*args, **named)
-        return function(*args, **{**named, "device": "cpu"}).to(DEVICE)
-
-
 @contextmanager
 def accelerator(free: int = 2**33) -> Iterator[torch.device]:
     """Let ``find_device("auto")``, also in loaded modules, return the simulated device, with ``free`` bytes."""
@@ -212,7 +164,7 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
         patch.setattr(torch, "inference_mode", torch.no_grad)
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         try:
-            with _Simulated(), _Lists():
+            with _Simulated():
                 yield DEVICE
             _raise_faults()
         finally:

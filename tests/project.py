@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from benchmarks.digests import digests
+from benchmarks.digests import artifact_digests
 from compclip.core.code import ROOT
 
 DATASET, COMPOSITION, GENERATORS = "sketch", "color", ("photographs", "faithful", "memorizer")
@@ -92,4 +92,4 @@ class Project:
 
     def artifacts(self, results: str) -> dict[str, str]:
         """Return the hash of each artifact by its path in ``results``."""
-        return dict(digests(self.root / results))
+        return dict(artifact_digests(self.root / results))

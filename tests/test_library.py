@@ -20,12 +20,12 @@ import pytest
 import compclip
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, save_judge
-from compclip.core.code import PACKAGE, ROOT, module_file, reached
+from compclip.core.code import PACKAGE, ROOT
 from compclip.core.seeds import rng
 from compclip.core.tables import as_captions
-from compclip.dataset.sketch.draw import draw_pose, paint, png
+from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
-from tests.workflow.test_envs import BRINGS, PACKAGES, normal
+from tests.workflow.test_envs import imported, normal, with_brought
 
 PAGE = (ROOT / "docs" / "library.md").read_text()
 # The table has six.
@@ -48,7 +48,7 @@ def draw_images(prompts: pd.DataFrame, pairs: pd.DataFrame, folder: Path) -> Non
         stated = pairs[pairs["image_id"] == row.image_id]
         scene = draw_wild_scene(dice) | {f"{p.noun}:color": p.adjective for p in stated.itertuples()}
         (folder / row.file_name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / row.file_name).write_bytes(png(paint(scene, draw_pose(dice), 64)))
+        (folder / row.file_name).write_bytes(png(paint_scene(scene, draw_pose(dice), 64)))
 
 
 @functools.cache
@@ -125,40 +125,12 @@ def test_code_imports_modules_so_that_its_identity_can_be_read() -> None:
                 assert node.attr not in compclip.__all__, file
 
 
-def modules_imported(module: str, seen: set[str]) -> set[str]:
-    """Return the module and those of the project that are imported with it."""
-    seen.add(module)
-    for node in ast.parse(module_file(module).read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.module.startswith(PACKAGE):
-            for inner in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
-                if module_file(inner) and inner not in seen:
-                    modules_imported(inner, seen)
-    return seen
-
-
-def packages_needed(name: str) -> set[str]:
-    """Return the packages, except Python's own, that importing a name of ``compclip`` and calling it imports."""
-    module = f"{PACKAGE}.{compclip._MODULES[name]}"
-    nodes = [
-        node for other in modules_imported(module, set()) for node in ast.parse(module_file(other).read_text()).body
-    ]
-    for other, definition in reached(f"{module}:{name}"):
-        for statement in ast.parse(module_file(other).read_text()).body:
-            if getattr(statement, "name", "") == definition:
-                nodes += ast.walk(statement)
-    imports = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    imports += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
-    packages = {name.split(".")[0] for name in imports} - set(sys.stdlib_module_names) - {PACKAGE}
-    return {normal(PACKAGES.get(name, name)) for name in packages}
-
-
 @pytest.mark.parametrize("name", compclip.__all__)
 def test_an_extra_has_what_its_functions_import(name: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     listed = project["dependencies"] + project["optional-dependencies"].get(EXTRAS.get(name), [])
-    there = {normal(re.split("[<>=]", line)[0]) for line in listed}
-    there |= {brought for package in there for brought in BRINGS.get(package, ())}
-    assert packages_needed(name) <= there | OPTIONAL
+    there = with_brought([normal(re.split("[<>=]", line)[0]) for line in listed])
+    assert imported(f"{PACKAGE}.{compclip._MODULES[name]}:{name}") <= there | OPTIONAL
 
 
 def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path: Path) -> None:

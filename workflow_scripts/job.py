@@ -20,7 +20,7 @@ from compclip.core.errors import require
 from compclip.core.log import log
 from workflow_scripts.lock import locked
 
-ROOT = Path(__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[1]
 # Inputs of this name are made before the job and not read by it.
 UNREAD = "after"
 
@@ -88,7 +88,7 @@ def run(main: Callable[[Job], None]) -> None:
         sys.exit(
             "error: a script is run by its rule: `snakemake <output>`; to debug one, see workflow_scripts/stand_in.py"
         )
-    # Of several processes that train together, the first one waits, checks and records.
+    # When several processes train together, the first one waits, checks and records.
     first = os.environ.get("RANK", "0") == "0"
     processes = getattr(snakemake.params, "processes", 1)
     if processes > 1 and "RANK" not in os.environ:
@@ -100,7 +100,7 @@ def run(main: Callable[[Job], None]) -> None:
     with one_line_errors(log_file), _alone(log_file) if first else nullcontext():
         start_logging(log_file)
         library = Path(str(compclip.__file__)).parents[1]
-        require(library == ROOT, library, "not the compclip of this checkout", "uninstall it from this environment")
+        require(library == CHECKOUT, library, "not the compclip of this checkout", "uninstall it from this environment")
         after = {str(path) for path in snakemake.input.get(UNREAD) or []}
         job = Job.of(snakemake)
         if first:

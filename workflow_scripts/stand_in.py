@@ -23,7 +23,7 @@ from snakemake.settings.types import (
     WorkflowSettings,
 )
 
-from workflow_scripts.job import ROOT, Job
+from workflow_scripts.job import CHECKOUT, Job
 
 
 def load_workflow(config: str | Path = "config.yaml") -> Workflow:
@@ -38,9 +38,9 @@ def load_workflow(config: str | Path = "config.yaml") -> Workflow:
         deployment_settings=DeploymentSettings(),
         output_settings=OutputSettings(),
         storage_provider_settings={},
-        overwrite_workdir=ROOT,
+        overwrite_workdir=CHECKOUT,
     )
-    workflow.include(str(ROOT / "Snakefile"))
+    workflow.include(str(CHECKOUT / "Snakefile"))
     return workflow
 
 

@@ -1,4 +1,4 @@
-"""Read those of a job's inputs that are tables."""
+"""Read a job's inputs that are tables."""
 
 import pandas as pd
 

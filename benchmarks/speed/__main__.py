@@ -19,28 +19,28 @@ from compclip.core import cli, plugins
 from compclip.core.cli import Command
 from compclip.io import read_json, write_json
 
-PACKAGE = "benchmarks.speed"
+SPEED_PACKAGE = "benchmarks.speed"
 
 
 class Speed(Command):
     """Run benchmarks and put their figures into results/bench.json."""
 
-    names: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(plugins.available(PACKAGE))}")
+    names: CliPositionalArg[list[str]] = Field([], description=f"of {', '.join(plugins.available(SPEED_PACKAGE))}")
     out: Path = Field(Path("results/bench.json"), description="file of the figures")
 
 
-def main(step: Speed) -> None:
-    figures = read_json(step.out) if step.out.is_file() else {}
-    for name in step.names or plugins.available(PACKAGE):
+def main(command: Speed) -> None:
+    figures = read_json(command.out) if command.out.is_file() else {}
+    for name in command.names or plugins.available(SPEED_PACKAGE):
         cli.log.info("%s ...", name)
-        measured = plugins.load(PACKAGE, name).measure()
+        measured = plugins.load(SPEED_PACKAGE, name).measure()
         figures[name] = measured
-        write_json(dict(sorted(figures.items())), step.out)
-        for line in lines(name, measured):
+        write_json(dict(sorted(figures.items())), command.out)
+        for line in figure_lines(name, measured):
             cli.log.info("%s", line)
 
 
-def lines(name: str, measured: dict[str, Any]) -> Iterator[str]:
+def figure_lines(name: str, measured: dict[str, Any]) -> Iterator[str]:
     """Yield a line for the comparison, and one for each part with figures of its own."""
     bound = f", bound {measured['bound']:.1f}" if "bound" in measured else ""
     yield (
@@ -49,7 +49,7 @@ def lines(name: str, measured: dict[str, Any]) -> Iterator[str]:
     )
     for part, figures in measured.items():
         if isinstance(figures, dict) and "ratio" in figures:
-            yield from lines(f"{name}, {part}", figures)
+            yield from figure_lines(f"{name}, {part}", figures)
         elif isinstance(figures, dict):
             yield f"{name}, {part}: {', '.join(f'{key}: {value}' for key, value in figures.items())}"
 

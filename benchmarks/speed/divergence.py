@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.plain_divergence import plain_greedy
+from benchmarks.speed import compared
 from benchmarks.speed.score import seconds
 from compclip.core.seeds import rng
 from compclip.divergence.divide import RESTARTS, divide_samples
@@ -21,12 +22,12 @@ from compclip.divergence.samples import Samples, from_bags
 from tests.divergence.random_samples import adjective_noun_bags
 
 ATOM, COMPOUND, SEED = 0.02, 1.0, 0
-PLAIN = (200, 800, 3000)
-OWN = (3000, 6000, 12_000, 24_000)
-REPEATS = 5
+PLAIN_SIZES = (200, 800, 3000)
+OWN_SIZES = (3000, 6000, 12_000, 24_000)
+GREEDY_REPEATS = 5
 
 
-def sizes(n: int) -> tuple[int, int]:
+def part_sizes(n: int) -> tuple[int, int]:
     return n * 6 // 10, n * 2 // 10
 
 
@@ -36,41 +37,39 @@ def first_sample(n: int) -> int:
 
 
 def own(samples: Samples) -> Division:
-    return greedy(samples, *sizes(len(samples)), Goal(ATOM, COMPOUND, False), first_sample(len(samples)))
+    return greedy(samples, *part_sizes(len(samples)), Goal(ATOM, COMPOUND, False), first_sample(len(samples)))
 
 
-def check_equal(division: Division, train: list[int], test: list[int], path: list[tuple[float, float]]) -> None:
+def check_choices(division: Division, train: list[int], test: list[int], path: list[tuple[float, float]]) -> None:
     """Raises AssertionError unless both took the same sample at every step."""
     assert division.train.tolist() == train and division.test.tolist() == test, "the two sides chose differently"
     np.testing.assert_allclose(np.transpose([division.atom, division.compound]), path, atol=1e-9)
 
 
 def measure(
-    plain: tuple[int, ...] = PLAIN, sizes_own: tuple[int, ...] = OWN, restarts: int = RESTARTS
+    plain: tuple[int, ...] = PLAIN_SIZES, sizes_own: tuple[int, ...] = OWN_SIZES, restarts: int = RESTARTS
 ) -> dict[str, Any]:
     """Seconds of both sides at the last of ``plain``, and of each at all its sizes."""
     own(from_bags(*adjective_noun_bags(50)))
     plain_seconds, own_seconds = {}, {}
     for n in plain:
         bags = adjective_noun_bags(n)
-        plain_seconds[n], reference = seconds(partial(plain_greedy, *bags, *sizes(n), ATOM, COMPOUND, first_sample(n)))
+        plain_seconds[n], reference = seconds(
+            partial(plain_greedy, *bags, *part_sizes(n), ATOM, COMPOUND, first_sample(n))
+        )
         samples = from_bags(*bags)
         # Milliseconds: the median of several.
-        times = [seconds(partial(own, samples)) for _ in range(REPEATS)]
-        check_equal(times[0][1], *reference)
+        times = [seconds(partial(own, samples)) for _ in range(GREEDY_REPEATS)]
+        check_choices(times[0][1], *reference)
         own_seconds[n] = float(np.median([time for time, _ in times]))
     n, greedy_end = plain[-1], times[0][1]
-    with_restarts, split = seconds(lambda: divide_samples(samples, *sizes(n), ATOM, COMPOUND, SEED, restarts))
+    with_restarts, split = seconds(lambda: divide_samples(samples, *part_sizes(n), ATOM, COMPOUND, SEED, restarts))
     for larger in sizes_own:
         if larger not in own_seconds:
             made = from_bags(*adjective_noun_bags(larger))
             own_seconds[larger] = seconds(partial(own, made))[0]
-    return {
-        "ratio": round(plain_seconds[n] / own_seconds[n], 1),
-        "ours": round(sum(sizes(n)) / own_seconds[n], 1),
-        "baseline": round(sum(sizes(n)) / plain_seconds[n], 1),
-        "unit": "samples placed/s",
-        "n": n,
+    placed = sum(part_sizes(n))
+    return compared(placed / own_seconds[n], placed / plain_seconds[n], "samples placed/s", n) | {
         "plain_seconds": {str(size): round(took, 3) for size, took in plain_seconds.items()},
         "own_seconds": {str(size): round(took, 4) for size, took in own_seconds.items()},
         "greedy_atom": round(float(greedy_end.atom[-1]), 4),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.speed import compared
 from compclip.core.fingerprint import TICK, fingerprint
 
 FILES, SIZE, PER_FOLDER = 60_000, 15_000, 500
@@ -27,12 +28,6 @@ def measure(files: int = FILES) -> dict[str, Any]:
             fingerprint(folder, cache=cache)
             runs.append((time.perf_counter() - wall, time.process_time() - cpu))
     (first, first_cpu), (again, again_cpu) = runs
-    return {
-        "ratio": round(first / again, 1),
-        "ours": round(files / again, 1),
-        "baseline": round(files / first, 1),
-        "unit": "files/s",
-        "n": files,
-        "seconds": {"first": round(first, 2), "again": round(again, 2)},
-        "cpu_seconds": {"first": round(first_cpu, 2), "again": round(again_cpu, 2)},
-    }
+    seconds = {"first": round(first, 2), "again": round(again, 2)}
+    cpu_seconds = {"first": round(first_cpu, 2), "again": round(again_cpu, 2)}
+    return compared(files / again, files / first, "files/s", files, seconds=seconds, cpu_seconds=cpu_seconds)

@@ -36,7 +36,7 @@ IMAGES, ROUNDS = 1920, 3  # images of an epoch; measured epochs of each side
 # Steps, and how much their mean losses may differ, relatively. The first loss has only float32's rounding; each update
 # by Adam scales that of small gradients up: a change of the pixels by 1e-7 moves the mean of three steps by 1.5e-4.
 TOLERANCES = {1: 1e-5, 3: 1e-3}
-SIZE = 2048  # of the matrices
+MATRIX_SIZE = 2048  # of the matrices
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def draw_data(n: int) -> Data:
     return Data(pixels, captions["text"].tolist(), count.to_numpy(), config.model_dump())
 
 
-def start(data: Data) -> tuple[Any, Judge, torch.Tensor]:
+def start_judge(data: Data) -> tuple[Any, Judge, torch.Tensor]:
     """Return the settings, the judge before training, and the ids of the captions."""
     config = load_config({"dataset": {"source": "sketch"}, "judge": data.settings}).judge
     built = build(config, data.texts, 0)
@@ -82,7 +82,7 @@ def start(data: Data) -> tuple[Any, Judge, torch.Tensor]:
 def ours(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     """Return each epoch's mean loss and CPU seconds, as the step trains."""
     settle(1)
-    config, judge, ids = start(data)
+    config, judge, ids = start_judge(data)
     ends = [time.process_time()]
 
     def images(rows: np.ndarray, mirrored: None) -> torch.Tensor:
@@ -99,10 +99,10 @@ def ours(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     return [row["loss"] for row in rows], np.diff(ends).tolist()
 
 
-def plain(data: Data, epochs: int) -> tuple[list[float], list[float]]:
+def plain_training(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     """Return the same of the plain loop, which draws the same batches."""
     torch.set_num_threads(1)
-    config, judge, ids = start(data)
+    config, judge, ids = start_judge(data)
     model, words, vision = judge.model.train(), judge.model.text, judge.model.visual
     half = words.window // 2
     windows = F.pad(ids, (half, half)).unfold(1, words.window, 1) + torch.arange(words.window) * words.vocab_size
@@ -150,12 +150,12 @@ def step_operations(data: Data) -> int:
 def roofline() -> float:
     """Return the operations per second of one thread in a large matrix product, the best of several."""
     torch.set_num_threads(1)
-    a, times = torch.ones(SIZE, SIZE), []
+    a, times = torch.ones(MATRIX_SIZE, MATRIX_SIZE), []
     for _ in range(5):
         begun = time.process_time()
         a @ a
         times.append(time.process_time() - begun)
-    return 2 * SIZE**3 / min(times)
+    return 2 * MATRIX_SIZE**3 / min(times)
 
 
 def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
@@ -168,10 +168,10 @@ def measure(images: int = IMAGES, rounds: int = ROUNDS) -> dict[str, Any]:
     with ProcessPoolExecutor(1, spawn) as one, ProcessPoolExecutor(1, spawn) as other:
         for steps, tolerance in TOLERANCES.items():
             few = data.head(steps * batch)
-            losses = one.submit(ours, few, 1).result()[0], other.submit(plain, few, 1).result()[0]
+            losses = one.submit(ours, few, 1).result()[0], other.submit(plain_training, few, 1).result()[0]
             np.testing.assert_allclose(*losses, rtol=tolerance, err_msg="the two sides train differently")
         for _ in range(rounds):
-            seconds["plain"] += other.submit(plain, data, 1).result()[1]
+            seconds["plain"] += other.submit(plain_training, data, 1).result()[1]
             seconds["ours"] += one.submit(ours, data, 1).result()[1]
             rates.append(other.submit(roofline).result())
         operations = one.submit(step_operations, data.head(batch)).result()

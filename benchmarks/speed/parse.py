@@ -25,16 +25,16 @@ from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTIONS, PAIRS
-from compclip.dataset.sources.cub import read_captions
+from compclip.dataset.sources.cub import CUB_LAYOUT
 from compclip.io import read_table, write_table
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.text import windows
 from compclip.text.language import installed_name, load_language
-from compclip.text.lexicon import COMPOUNDS, load_lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 
-MODEL = "en_core_web_sm"
-SIZE = 24_000
-LEXICONS = ROOT / "lexicons"
+PARSED_BY = "en_core_web_sm"
+CAPTIONS_READ = 24_000
+LEXICON_FOLDER = ROOT / "lexicons"
 
 
 def load_captions() -> pd.DataFrame:
@@ -43,22 +43,22 @@ def load_captions() -> pd.DataFrame:
     archive = ROOT / preset["dataset"]["cub"]["root"] / "cub_captions.zip"
     made = ROOT / "results" / "sketch" / "captions.parquet"
     if archive.is_file():
-        return read_captions(archive)[0]
+        return CUB_LAYOUT.read_captions(archive)[0]
     if made.is_file():
         return read_table(made, CAPTIONS)
     raise UserError(f"{made}: no captions to parse: make run first")
 
 
-def plain(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
+def plain_extraction(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
     """Extract the pairs as a user of spaCy would, who has the rules."""
     import spacy
 
     from compclip.pairs.engine import Occurrence, occurrences
     from compclip.pairs.words import Vocabulary, spans
 
-    nlp = spacy.load(installed_name(MODEL), disable=["attribute_ruler", "lemmatizer", "ner"])
-    adjectives = [load_lexicon(path) for path in sorted((LEXICONS / "adjectives").glob("*.yaml"))]
-    vocabulary = Vocabulary(nlp, adjectives, load_lexicon(nouns), load_lexicon(COMPOUNDS))
+    nlp = spacy.load(installed_name(PARSED_BY), disable=["attribute_ruler", "lemmatizer", "ner"])
+    adjectives = [load_lexicon(path) for path in sorted((LEXICON_FOLDER / "adjectives").glob("*.yaml"))]
+    vocabulary = Vocabulary(nlp, adjectives, load_lexicon(nouns), load_lexicon(COMMON_COMPOUNDS))
     table = read_table(captions, CAPTIONS)
     rows = []
     docs = nlp.pipe(table["text"].tolist(), n_process=processes)
@@ -70,13 +70,13 @@ def plain(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
 
 def library(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
     """Extract the pairs as the step does, without a cache."""
-    adjectives = [load_lexicon(path) for path in sorted((LEXICONS / "adjectives").glob("*.yaml"))]
-    settings: dict[str, Any] = {"model": MODEL, "processes": processes, "cache": pairs.with_suffix(".sqlite")}
+    adjectives = [load_lexicon(path) for path in sorted((LEXICON_FOLDER / "adjectives").glob("*.yaml"))]
+    settings: dict[str, Any] = {"model": PARSED_BY, "processes": processes, "cache": pairs.with_suffix(".sqlite")}
     found = extract_pairs(read_table(captions, CAPTIONS), adjectives, load_lexicon(nouns), **settings)
     write_table(found, pairs, PAIRS)
 
 
-def run(command: list[Any]) -> tuple[float, float]:
+def timed_run(command: list[Any]) -> tuple[float, float]:
     """Run a command; return the seconds that pass, and those of CPU time."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, *map(str, command)], cwd=ROOT, check=True)
@@ -86,7 +86,7 @@ def run(command: list[Any]) -> tuple[float, float]:
 
 def bound(texts: list[str]) -> float:
     """Captions a second of this process if it only multiplied matrices, once for each distinct window."""
-    nlp = load_language(MODEL)
+    nlp = load_language(PARSED_BY)
     pipe: Any = nlp.get_pipe("tok2vec")
     with patch.object(windows, "LIMIT", sys.maxsize):
         docs = list(pipe.pipe(map(nlp.make_doc, texts)))
@@ -102,18 +102,18 @@ def bound(texts: list[str]) -> float:
     return len(texts) / (products * seconds / (inputs.size * len(matrix)))
 
 
-def measure(n: int = SIZE, captions: pd.DataFrame | None = None, nouns: str = "birds") -> dict[str, Any]:
+def measure(n: int = CAPTIONS_READ, captions: pd.DataFrame | None = None, nouns: str = "birds") -> dict[str, Any]:
     """Captions a second of the step and of the baseline, on ``n`` distinct captions."""
     captions = (load_captions() if captions is None else captions).drop_duplicates("text")
     chosen = sorted(rng(0, "bench", "parse").permutation(len(captions))[:n])
     captions = captions.iloc[chosen].reset_index(drop=True)
-    processes, lexicon = len(os.sched_getaffinity(0)), LEXICONS / "nouns" / f"{nouns}.yaml"
+    processes, lexicon = len(os.sched_getaffinity(0)), LEXICON_FOLDER / "nouns" / f"{nouns}.yaml"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_table(captions, folder / "captions.parquet", CAPTIONS)
         given = folder / "captions.parquet", lexicon, processes
         (baseline, baseline_cpu), (ours, ours_cpu) = (
-            run(["-m", "benchmarks.speed.parse", name, *given, folder / f"{name}.parquet"])
+            timed_run(["-m", "benchmarks.speed.parse", name, *given, folder / f"{name}.parquet"])
             for name in ("plain", "library")
         )
         found, expected = (read_table(folder / f"{name}.parquet", PAIRS) for name in ("library", "plain"))
@@ -128,5 +128,5 @@ def measure(n: int = SIZE, captions: pd.DataFrame | None = None, nouns: str = "b
 
 
 if __name__ == "__main__":
-    side = {"plain": plain, "library": library}[sys.argv[1]]
+    side = {"plain": plain_extraction, "library": library}[sys.argv[1]]
     side(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), Path(sys.argv[5]))

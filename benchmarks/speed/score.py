@@ -37,7 +37,7 @@ PROGRAM = (
     "import pickle, sys; from workflow_scripts.job import run_checked; from workflow_scripts.score.score_images import"
     " main; run_checked(main, *pickle.load(open(sys.argv[1], 'rb')))"
 )
-TOLERANCE = 5e-5  # rounding differs, and so near ties
+SCORE_TOLERANCE = 5e-5  # rounding differs, and so near ties
 IMAGES, TEXTS, WIDTH = 2048, 24_000, 128
 
 
@@ -73,7 +73,7 @@ def score_arguments(composition: str, judge: str, generators: Sequence[str], to:
     return f'-c "{PROGRAM}" {to / "job"}'
 
 
-def differences(ours: Path, plain: dict[str, Any]) -> float:
+def largest_difference(ours: Path, plain: dict[str, Any]) -> float:
     """The largest difference of the two sides' scores."""
     worst = 0.0
     for generator, sets in plain.items():
@@ -88,14 +88,14 @@ def differences(ours: Path, plain: dict[str, Any]) -> float:
 
 def forward(config: Config, generators: Sequence[str]) -> float:
     """CPU seconds of one pass of each distinct image and caption through the judge."""
-    from compclip.clip.embed import file_digest
     from compclip.clip.model import load_judge
+    from compclip.core.digests import sha256
     from compclip.split.judged import judged_images
 
     results, dataset = ROOT / config.results, ROOT / config.results / config.dataset.source
     folder = dataset / config.compositions[0]
     made = [pd.read_parquet(folder / "generated" / name / "manifest.parquet")["path"] for name in generators]
-    paths = {file_digest(results / path): results / path for path in pd.concat(made).dropna().unique()}
+    paths = {sha256(results / path): results / path for path in pd.concat(made).dropna().unique()}
     prompts, variants, swapped, splits = (
         pd.read_parquet(folder / f"{name}.parquet") for name in ("prompts", "variants", "swapped", "splits")
     )
@@ -162,8 +162,8 @@ def measure() -> dict[str, Any]:
             words = f"-m benchmarks.plain_score {dataset} {composition} {judge} {plain} {' '.join(generators)}"
             sides["plain"].append(timed(words))
             sides["ours"].append(timed(score_arguments(composition, judge, generators, out)))
-            worst = differences(out, read_json(plain))
-            assert worst < TOLERANCE, f"the two sides' scores differ by up to {worst}"
+            worst = largest_difference(out, read_json(plain))
+            assert worst < SCORE_TOLERANCE, f"the two sides' scores differ by up to {worst}"
     ours, plain_way = sides["ours"][-1], sides["plain"][-1]
     made = dataset / composition / "generated"
     n = sum(len(pd.read_parquet(made / name / "manifest.parquet")) for name in generators)

@@ -25,7 +25,7 @@ from compclip.clip.device import is_gpu
 from compclip.clip.embed import Embedder
 from compclip.core.cache import Cache
 from compclip.core.seeds import rng
-from compclip.dataset.sketch.description import count_values, describe, grow
+from compclip.dataset.sketch.description import count_values, describe_scene, grow
 from compclip.dataset.sketch.world import Dice
 from compclip.dataset.sources import sketch
 from compclip.specs.score import score_pairs
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from compclip.clip.model import Built
 
 SEED = 0
-EACH = 3
+OTHERS_EACH = 3
 # A caption has so many or more, up to a whole description.
 SENTENCES = 12
-TOLERANCE = 1e-4
-REPEATS = 5
+COSINE_TOLERANCE = 1e-4
+WARM_RUNS = 5
 
-Pairs = list[tuple[Path, str]]
+PathsAndTexts = list[tuple[Path, str]]
 
 
-def described(n: int, folder: Path) -> tuple[list[Path], list[str]]:
+def described_birds(n: int, folder: Path) -> tuple[list[Path], list[str]]:
     """n photographs of drawn birds in ``folder``, and of each one's description as many sentences as a die says."""
     drawn = sketch.load(sketch.Settings(images=n, captions=1), seed=SEED, limit=n, folder=folder, cache=folder)
     table = drawn.tables["scenes"]
@@ -52,16 +52,16 @@ def described(n: int, folder: Path) -> tuple[list[Path], list[str]]:
     frequencies, dice = count_values(scenes), Dice(rng(SEED, "bench", "specs"))
     texts = []
     for scene in scenes:
-        sentences = describe(scene, frequencies, dice)
+        sentences = describe_scene(scene, frequencies, dice)
         texts.append(dice.pick(grow(sentences)[SENTENCES - 1 :])[0])
     return [folder / as_photograph(folder / name) for name in drawn.images["path"]], texts
 
 
-def pair(images: Sequence[Path], texts: Sequence[str]) -> Pairs:
-    """Pairs of n images and n captions as evaluations have them: first images with EACH captions, each of another
-    captioner, then captions with EACH images, each of another generator."""
-    n = len(images) // (1 + EACH)
-    several = [(one, n + EACH * one + k) for one in range(n) for k in range(EACH)]
+def pair(images: Sequence[Path], texts: Sequence[str]) -> PathsAndTexts:
+    """Pairs of n images and n captions as evaluations have them: images with OTHERS_EACH captions, of as many
+    captioners, then captions with OTHERS_EACH images, of as many generators."""
+    n = len(images) // (1 + OTHERS_EACH)
+    several = [(one, n + OTHERS_EACH * one + k) for one in range(n) for k in range(OTHERS_EACH)]
     rows = [*several, *((many, one) for one, many in several)]
     return [(images[image], texts[text]) for image, text in rows]
 
@@ -76,7 +76,7 @@ def stretched(model: str) -> Built:
     return stretch(build(ModelConfig(model=model, pretrained=None), [], SEED))
 
 
-def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[Pairs], np.ndarray]:
+def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[PathsAndTexts], np.ndarray]:
     """The cosines of pairs, (n,), as eight plain lines compute them: distinct images and captions, in batches."""
     from compclip.clip.vision import open_clip
 
@@ -88,7 +88,7 @@ def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[Pairs
     tokenizer = library.SimpleTokenizer(context_length=built.model_cfg["text_cfg"]["context_length"])
 
     @torch.inference_mode()
-    def cosines(pairs: Pairs) -> np.ndarray:
+    def cosines(pairs: PathsAndTexts) -> np.ndarray:
         paths, texts = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
         images, told = [], []
         for start in range(0, len(paths), batch):
@@ -102,15 +102,15 @@ def plain_way(built: Built, device: torch.device, batch: int) -> Callable[[Pairs
     return cosines
 
 
-def check_equal(ours: np.ndarray, plain: np.ndarray) -> float:
+def check_cosines(ours: np.ndarray, plain: np.ndarray) -> float:
     """The largest difference of cosines; AssertionError if it is too large, or if all pairs are alike."""
-    assert np.ptp(plain) > 10 * TOLERANCE, f"all pairs have about one score ({plain.min()} to {plain.max()})"
+    assert np.ptp(plain) > 10 * COSINE_TOLERANCE, f"all pairs have about one score ({plain.min()} to {plain.max()})"
     worst = float(np.abs(ours - plain).max())
-    assert worst < TOLERANCE, f"the two sides' cosines differ by up to {worst}"
+    assert worst < COSINE_TOLERANCE, f"the two sides' cosines differ by up to {worst}"
     return worst
 
 
-def score(embedder: Embedder, pairs: Pairs) -> np.ndarray:
+def cosines_of(embedder: Embedder, pairs: PathsAndTexts) -> np.ndarray:
     images, texts = zip(*pairs, strict=True)
     return score_pairs(embedder, images, texts)["cosine"].to_numpy()
 
@@ -129,7 +129,7 @@ def measure(images: int | None = None, batch: int | None = None, model: str = "V
             batch or (256 if is_gpu(judge.device) else 32),
         )
         plain = plain_way(built, judge.device, batch)
-        paths, captions = described(2 * images, folder)
+        paths, captions = described_birds(2 * images, folder)
         first, texts = paths[:images], captions[:images]
         pairs, of_others = pair(first, texts), pair(paths[images:], texts)
         n = len(pairs)
@@ -138,15 +138,15 @@ def measure(images: int | None = None, batch: int | None = None, model: str = "V
         before, one = seconds(lambda: plain(pairs))
         with Cache(folder / "cache.sqlite") as cache:
             embedder = Embedder(judge, cache, batch, "bench")
-            cold, cosines = seconds(lambda: score(embedder, pairs))
-            new_images, of_new = seconds(lambda: score(embedder, of_others))
-            cached = float(np.median([seconds(lambda: score(embedder, pairs))[0] for _ in range(REPEATS)]))
-            assert (score(embedder, pairs) == cosines).all(), "the cache gives other scores"
+            cold, cosines = seconds(lambda: cosines_of(embedder, pairs))
+            new_images, of_new = seconds(lambda: cosines_of(embedder, of_others))
+            cached = float(np.median([seconds(lambda: cosines_of(embedder, pairs))[0] for _ in range(WARM_RUNS)]))
+            assert (cosines_of(embedder, pairs) == cosines).all(), "the cache gives other scores"
         parts = list(judge.read_ahead([(path, None) for path in first], batch))
         of_images = seconds(lambda: judge.encode_pixels(np.concatenate(parts), batch))[0]
         of_texts = seconds(lambda: judge.encode_texts(texts, batch))[0]
         after, two = seconds(lambda: plain(of_others))
-        difference = check_equal(np.concatenate([cosines, of_new]), np.concatenate([one, two]))
+        difference = check_cosines(np.concatenate([cosines, of_new]), np.concatenate([one, two]))
     each = (before + after) / (2 * n)
 
     def figures(took: float, **bound: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The output of a model's frozen part for each image or caption, in a file mapped into memory."""
+"""The output of a model's frozen part for each image or caption, or pixels, in a file mapped into memory."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 
 
 class Activations:
-    """A table of floats of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
+    """A table of numbers of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
 
     def __init__(self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
         self.file, self.shape, self.dtype, self.device = file, shape, dtype, device
@@ -27,7 +27,7 @@ class Activations:
         if is_whole(self.file, "computed again"):
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        check_space(self.size, self.file.parent, f"computing the frozen part once: {what}")
+        check_space(self.size, self.file.parent, f"computing once: {what}")
         with sealed(self.file) as file, Progress(self.shape[0], "rows") as progress:
             for batch in batches:
                 file.write(batch.cpu().contiguous().view(torch.uint8).numpy().data)

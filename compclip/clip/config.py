@@ -18,7 +18,7 @@ MODELS = ROOT / "compclip" / "clip" / "models"
 HUB, FOLDER = "hf-hub:", "local-dir:"
 # In open_clip's folders: the settings, the weights in order of preference, and a tokenizer's files.
 SETTINGS = "open_clip_config.json"
-WEIGHTS = (
+FOLDER_WEIGHTS = (
     "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin",
     "open_clip_pytorch_model.pth", "model.safetensors", "pytorch_model.bin",
 )  # fmt: skip
@@ -27,7 +27,7 @@ TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 # What decides how a weights file is used, if it lies beside it: a judge's files, and open_clip's.
 BESIDE = ("model.json", "vocabulary.json", SETTINGS)
 
-TOWERS = ("vision_cfg", "text_cfg")
+CFG_KEYS = ("vision_cfg", "text_cfg")
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -52,21 +52,21 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
         reason = error.strerror if isinstance(error, OSError) else f"not valid JSON ({error})"
         raise UserError(f"{path}: {reason}; give a model in open_clip's format") from error
     cfg = content.get("model_cfg", content) if isinstance(content, dict) else {}
-    is_config = isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in TOWERS)
+    is_config = isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
     require(is_config, path, "not an open_clip model config", "it needs embed_dim, vision_cfg and text_cfg")
     return cfg, content.get("preprocess_cfg") or {}
 
 
 def folder_weights(folder: Path) -> Path:
     """Return the weights in an open_clip folder; UserError if there are none."""
-    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()]
+    weights = [folder / name for name in FOLDER_WEIGHTS if (folder / name).is_file()]
     require(weights, folder, "no weights in this folder", f"expected {' or '.join(HUB_WEIGHTS)}")
     return weights[0]
 
 
 def folder_files(folder: Path) -> list[Path]:
     """Return the files of an open_clip folder that decide an embedding: settings, weights, tokenizer."""
-    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()][:1]
+    weights = [folder / name for name in FOLDER_WEIGHTS if (folder / name).is_file()][:1]
     return [*weights, *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
 
 
@@ -156,8 +156,5 @@ class ModelConfig(Section):
             paths += [Path(self.pretrained).with_name(name) for name in BESIDE]
         if self.model.startswith(FOLDER):
             paths += folder_files(Path(self.model.removeprefix(FOLDER)))
-        return list(dict.fromkeys(_relative(path) for path in paths if path is not None and os.path.isfile(path)))
-
-
-def _relative(path: Path) -> str:
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+        files = [path for path in paths if path is not None and os.path.isfile(path)]
+        return list(dict.fromkeys(str(p.relative_to(ROOT) if p.is_relative_to(ROOT) else p) for p in files))

@@ -58,5 +58,5 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager:
 
 
 def scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
-    """Return a scaler of the loss, so that float16 gradients do not vanish; otherwise it does nothing."""
+    """Return a scaler of the loss, so that float16 gradients do not vanish; disabled for other precisions."""
     return torch.amp.GradScaler(device.type, enabled=precision == "amp_fp16")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +18,12 @@ from compclip.core.log import log
 if TYPE_CHECKING:
     import pandas as pd
 
-Box = tuple[float, float, float, float]
-Item = tuple[Path, Box | None]
+BoxedFile = tuple[Path, tuple[float, float, float, float] | None]  # an image's file and its bounding box
 
 BATCHES_HELD = 16  # encoded between two writes to the cache: what a killed run may lose
-TOLERANCE = 1e-3  # of an embedding's length of 1
-SHOWN = 80  # characters of a caption in an error
+LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
+CAPTION_SHOWN = 80  # characters of a caption in an error
+ENCODING_CODE = "compclip.clip.model:load_judge"  # what decides an embedding, apart from the judge
 
 
 class InvalidEmbedding(UserError):
@@ -43,7 +41,7 @@ def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str]
     """
     finite = np.isfinite(vectors).all(axis=1)
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-    bad = np.flatnonzero(~(finite & (np.abs(lengths - 1) <= TOLERANCE) if unit else finite))
+    bad = np.flatnonzero(~(finite & (np.abs(lengths - 1) <= LENGTH_TOLERANCE) if unit else finite))
     if len(bad):
         row = int(bad[0])
         fault = f"has length {lengths[row]:.3g} instead of 1" if finite[row] else "is NaN or infinite"
@@ -59,9 +57,7 @@ class Encoder(Protocol):
     device: Any
     tokenizer: Any
 
-    @property
-    def width(self) -> int: ...
-    def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray: ...
+    def encode_images(self, items: Sequence[BoxedFile], batch: int) -> np.ndarray: ...
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
 
 
@@ -75,9 +71,10 @@ class Embedder:
     def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
         self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
 
-    def images(self, items: Sequence[Item]) -> np.ndarray:
+    def images(self, items: Sequence[BoxedFile]) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
-        digests = {path: file_digest(path) for path in dict.fromkeys(path for path, _ in items)}
+        digests = {path: checked_digest(path) or sha256(path) for path in dict.fromkeys(path for path, _ in items)}
+        # An item of a step's inputs has a digest from the check of the inputs.
         names = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
 
         def encode(rows: list[int]) -> np.ndarray:
@@ -93,7 +90,7 @@ class Embedder:
         return self._rows(
             "captions", keys(["caption", self.made, self.judge.hash], texts),
             lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
-            lambda row: f"caption {texts[row][:SHOWN]!r}",
+            lambda row: f"caption {texts[row][:CAPTION_SHOWN]!r}",
         )  # fmt: skip
 
     def _rows(
@@ -119,10 +116,6 @@ class Embedder:
         return np.stack([vectors[name] for name in keys]) if keys else np.zeros((0, 1), np.float32)
 
 
-def encoding_code() -> str:
-    return code_hash("compclip.clip.model:load_judge")
-
-
 @contextmanager
 def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
     """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``."""
@@ -131,19 +124,12 @@ def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Pa
     from compclip.clip.model import load_judge
 
     judge = load_judge(folder, threads, device)
-    made = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
+    made = f"{batch} {threads} {judge.device} {torch.__version__} {code_hash(ENCODING_CODE)}"
     with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
         yield Embedder(judge, opened, batch, made)
 
 
-def file_digest(path: Path) -> str:
-    """Return the digest of a file's content, from the check of the step's inputs if that has read it."""
-    if digest := checked_digest(path) or sha256(path):
-        return digest
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-
-
-def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[Item]:
+def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[BoxedFile]:
     """Return files and boxes of manifest paths; only real images, those with a path in ``images``, have boxes."""
     boxed = images[images["path"].notna() & images["bbox_x"].notna()]
     boxes = {

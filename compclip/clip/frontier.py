@@ -6,7 +6,7 @@ An image tower is a sequence of stages; the frontier lies before the first stage
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -15,36 +15,22 @@ from compclip.clip.networks import ConvTower
 from compclip.clip.text_tower import causal_tower, embed, mask, pool, projected
 from compclip.clip.vision import open_clip
 
-Transform = Callable[[torch.Tensor], torch.Tensor]
+Transform = Callable[..., torch.Tensor]
+Part = nn.Module | nn.Parameter
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     name: str
-    parts: tuple[nn.Module | nn.Parameter, ...]
+    parts: Sequence[Part]
     run: Transform
 
-    @property
-    def trains(self) -> bool:
-        parameters = (part.parameters() if isinstance(part, nn.Module) else [part] for part in self.parts)
-        return any(parameter.requires_grad for of_part in parameters for parameter in of_part)
-
 
 @dataclass(frozen=True)
-class ImageCut:
-    """An image tower in two: ``below`` is frozen and ends with stage ``behind``, ``above`` gives the features."""
+class CutTower:
+    """A tower in two: ``below`` is frozen and ends with stage ``behind``, ``above`` gives the features (n, d)."""
 
-    below: Transform
-    above: Transform
-    behind: str
-
-
-@dataclass(frozen=True)
-class TextCut:
-    """A text tower in two, after block ``behind``."""
-
-    below: Transform  # ids (n, length) to floats (n, length, width), for any length that holds the end
-    above: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # these and the ids to features (n, d)
+    below: Transform  # of pixels (n, 3, height, width), or of ids (n, length), for any length that holds the end
+    above: Transform  # of the output of ``below`` and, for captions, the ids
     behind: str
 
 
@@ -80,39 +66,42 @@ def image_stages(visual: Any) -> list[Stage]:
     return []
 
 
-def image_cut(model: Any) -> ImageCut | None:
+def _count_frozen(stages: Sequence[Sequence[Part]]) -> int:
+    """Return how many of the stages, given by their parts, come before the first that trains."""
+    for number, parts in enumerate(stages):
+        parameters = (part.parameters() if isinstance(part, nn.Module) else [part] for part in parts)
+        if any(parameter.requires_grad for of_part in parameters for parameter in of_part):
+            return number
+    return len(stages)
+
+
+def image_cut(model: Any) -> CutTower | None:
     """Cut ``model``'s image tower before the first stage that trains; None if nothing before it is frozen."""
     stages = image_stages(model.visual)
-    frozen = next((i for i, stage in enumerate(stages) if stage.trains), len(stages))
-    if not frozen:
-        return None
-    return ImageCut(_chain(stages[:frozen]), _chain(stages[frozen:]), stages[frozen - 1].name)
+    frozen = _count_frozen([stage.parts for stage in stages])
+
+    def through(chosen: Sequence[Stage]) -> Transform:
+        return lambda x: reduce(lambda passed, stage: stage.run(passed), chosen, x)
+
+    return CutTower(through(stages[:frozen]), through(stages[frozen:]), stages[frozen - 1].name) if frozen else None
 
 
-def _chain(stages: Sequence[Stage]) -> Transform:
-    return lambda x: reduce(lambda passed, stage: stage.run(passed), stages, x)
-
-
-def text_cut(model: Any) -> TextCut | None:
+def text_cut(model: Any) -> CutTower | None:
     """Cut ``model``'s ``causal_tower`` before the first block that trains; None if there is none or it is the first."""
     tower = causal_tower(model)
     if tower is None or not tower.transformer.batch_first:
         return None
     blocks = list(tower.transformer.resblocks)
-    frozen = next(
-        (i for i, block in enumerate(blocks) if any(p.requires_grad for p in block.parameters())), len(blocks)
-    )
-    embeddings = (*tower.token_embedding.parameters(), tower.positional_embedding)
-    if not frozen or any(p.requires_grad for p in embeddings):
+    embeddings = (tower.token_embedding, tower.positional_embedding)
+    frozen = _count_frozen([embeddings, *((block,) for block in blocks)]) - 1
+    if frozen < 1:
         return None
 
     def through(x: torch.Tensor, chosen: list[Any]) -> torch.Tensor:
         return reduce(lambda passed, block: block(passed, attn_mask=mask(tower, x)), chosen, x)
 
-    def below(ids: torch.Tensor) -> torch.Tensor:
-        return through(embed(tower, ids), blocks[:frozen])
-
-    def above(x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        return pool(tower, through(x, blocks[frozen:]), ids)
-
-    return TextCut(below, above, f"resblocks.{frozen - 1}")
+    return CutTower(
+        lambda ids: through(embed(tower, ids), blocks[:frozen]),
+        lambda x, ids: pool(tower, through(x, blocks[frozen:]), ids),
+        f"resblocks.{frozen - 1}",
+    )

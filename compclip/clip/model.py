@@ -33,7 +33,7 @@ from compclip.clip.pixels import Item, Preprocess
 from compclip.clip.sources import find_source
 from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from compclip.clip.vision import open_clip
-from compclip.clip.weights import load_pretrained, read_weights, start, start_tower
+from compclip.clip.weights import load_pretrained, load_tensors, read_weights, start_tower
 from compclip.core import digests
 from compclip.core.errors import UserError, require
 from compclip.core.hub import hub, hub_folder
@@ -127,7 +127,7 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     torch.manual_seed(seed)
     model = construct(model_cfg)
     if weights and isinstance(model, TwoTowers):
-        start(model, read_weights(str(weights)), str(weights))
+        load_tensors(model, read_weights(str(weights)), str(weights))
     elif weights:
         load_pretrained(model, weights, config.model)
     unused: list[str] = []
@@ -148,7 +148,7 @@ def assemble(
 ) -> Built:
     """Build the model of a config from tensors; UserError names one that is missing, unused or of another shape."""
     model = construct(model_cfg)
-    unused = start(model, state, where)
+    unused = load_tensors(model, state, where)
     fault = f"has {', '.join(unused[:3])}, which the model lacks"
     require(not unused, where, fault, "use the weights of this model")
     return Built(model, model_cfg, preprocess_cfg, vocabulary, [], tokenizer_files)
@@ -248,12 +248,7 @@ class Judge:
                     items = np.concatenate([items, np.zeros((batch - n, *items.shape[1:]), items.dtype)])
                 done.append(encode(items)[:n].float().cpu().numpy())
                 progress.add(n)
-        return np.concatenate(done) if done else np.zeros((0, self.width), np.float32)
-
-    @property
-    def width(self) -> int:
-        with torch.inference_mode():
-            return self._texts(tokenize(self.tokenizer, [""]).numpy()).shape[1]
+        return np.concatenate(done)
 
     def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
         """Yield batches of bytes, (n, height, width, 3); the next is read while this one is encoded."""
@@ -279,12 +274,9 @@ def fold_norms(model: nn.Module) -> None:
 
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
-    """Read a judge as it was saved, to be trained further: its model, name and crop."""
+    """Read a judge as it was saved: its model, name and crop; UserError as ``check_judge``."""
+    folder = Path(folder)
     check_judge(folder)
-    return _read_judge(Path(folder))
-
-
-def _read_judge(folder: Path) -> tuple[Built, str, float | None]:
     settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
     tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None  # of transformers
     state, preprocess_cfg = read_weights(weights), settings["preprocess_cfg"]
@@ -303,13 +295,11 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
     Raises:
         UserError: as ``check_judge``.
     """
-    folder = Path(folder)
     settle(threads)
-    digest = check_judge(folder)
-    built, name, crop = _read_judge(folder)
+    built, name, crop = read_judge(folder)
     fold_norms(built.model)
     judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), find_device(device), threads)
-    judge.name, judge.hash = name, digest
+    judge.name, judge.hash = name, judge_hash(folder)
     return judge
 
 

@@ -149,7 +149,7 @@ def find_pretrained(model: str, pretrained: str, model_cfg: Mapping[str, Any]) -
 
 
 def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
-    """Return what open_clip knows of the weights with tag ``pretrained``; UserError, begun by ``key``, if nothing."""
+    """Return open_clip's entry of the weights with tag ``pretrained``; UserError, with ``key`` first, if none."""
     tag: dict[str, Any] = open_clip().get_pretrained_cfg(model, pretrained)
     if not tag:
         tags = ", ".join(open_clip().list_pretrained_tags_by_model(model)) or "none"

@@ -1,7 +1,7 @@
 """CLIP's causal text transformer, which reads a caption only up to its end token.
 
 No token sees those after it, and the feature is that of the end token, which has the highest id. So a caption that is
-cut after its end has the feature that it has in the whole context, except for rounding.
+truncated after its end has the feature that it has in the whole context, except for rounding.
 """
 
 from typing import Any
@@ -66,20 +66,13 @@ def encode(model: Any, ids: torch.Tensor) -> torch.Tensor:
     return pool(tower, tower.transformer(x, attn_mask=mask(tower, x)), ids)
 
 
-def encode_texts(model: Any, ids: torch.Tensor, at_once: int) -> torch.Tensor:
-    """Return (n, d) features of captions as ``model.encode_text`` does, not normalized.
-
-    Args:
-        ids: (n, context length).
-        at_once: captions of similar length that go through a ``causal_tower`` together, cut after the longest. Other
-            towers get all captions uncut.
-    """
+def encode_texts(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return (n, d) as ``encode``, of ids (n, context length); a ``causal_tower`` gets them cut after the longest."""
     if causal_tower(model) is None:
-        return model.encode_text(ids)
+        return encode(model, ids)
     counts = lengths(ids)
-    order = counts.argsort(stable=True)
-    features = [encode(model, ids[rows, : int(counts[rows].max())]) for rows in order.split(at_once)]
-    return torch.cat(features)[order.argsort()]
+    order = counts.argsort(stable=True)  # another order changes floating-point rounding
+    return encode(model, ids[order, : int(counts.max())])[order.argsort()]
 
 
 def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -108,9 +101,9 @@ def encode_families(model: Any, ids: torch.Tensor) -> torch.Tensor:
     """
     tower = causal_tower(model)
     if tower is None or len(ids) == 1:
-        return encode_texts(model, ids.flatten(0, 1), ids.shape[1]).unflatten(0, ids.shape[:2])
+        return encode_texts(model, ids.flatten(0, 1)).unflatten(0, ids.shape[:2])
     text, place, shared, ends = _pack(ids)
-    # Nobody looks at what follows the last text's end.
+    # Slots after the end of the last text are not read.
     known = place.clamp(max=ids.shape[2] - 1)
     family = torch.arange(ids.shape[1], device=ids.device)[:, None]
     dtype = tower.transformer.get_cast_dtype()

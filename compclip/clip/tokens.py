@@ -20,7 +20,7 @@ WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
 PAD, UNKNOWN, END = 0, 1, 2
 SPECIAL = ("<pad>", "<unknown>", "<end>")
 DEFAULT_LENGTH = 77  # as open_clip has it
-AT_ONCE = 10_000  # captions tokenized together in the search for truncated ones
+TOKENIZED_AT_ONCE = 10_000  # captions tokenized together in the search for truncated ones
 
 Tokenizer = Callable[..., torch.Tensor]
 
@@ -119,7 +119,7 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
     """Return the captions that have more tokens than the model reads; they are truncated before their end token."""
     distinct = iter(dict.fromkeys(captions))
     result: set[str] = set()
-    while batch := list(islice(distinct, AT_ONCE)):
+    while batch := list(islice(distinct, TOKENIZED_AT_ONCE)):
         is_cut = find_cut(tokenizer, batch, tokenize(tokenizer, batch))
         result.update(text for text, cut in zip(batch, is_cut, strict=True) if cut)
     return result

@@ -13,7 +13,7 @@ _libraries: list[torch.library.Library] = []  # as long as they live, their defi
 
 
 def import_torchvision() -> None:
-    """Make ``import torchvision`` work; do nothing where it works by itself."""
+    """Make ``import torchvision`` work where torchvision's operators do not match torch's build."""
     try:
         import torchvision  # noqa: F401
     except RuntimeError as error:

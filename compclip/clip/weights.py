@@ -78,7 +78,7 @@ def _reason(error: Exception) -> str:
     return "not a torch file of tensors by name"
 
 
-def read_table(path: str | Path) -> Table:
+def read_renames(path: str | Path) -> Table:
     """Read a YAML mapping of patterns to replacements, in order; UserError for anything else."""
     try:
         content = parse_yaml(decode(Path(path)))
@@ -101,10 +101,10 @@ def rename(names: Sequence[str], table: Table, where: str | Path = "rename table
     return {old: new for new, old in old_of.items()}
 
 
-def start(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) -> list[str]:
+def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) -> list[str]:
     """Load ``weights`` of file ``where`` into ``module``; return the names of unused tensors, sorted.
 
-    The batch norms' counters of batches may be missing, because nothing reads them.
+    The batch norms' counters of batches may be missing, because they are not used.
     """
     state = module.state_dict()
     missing = [name for name in state if name not in weights and not name.endswith("num_batches_tracked")]
@@ -156,6 +156,6 @@ def start_tower(model: Any, name: str, tower: Tower) -> list[str]:
     require(architecture == tower.model, "judge.tower.model", fault)
     assert isinstance(trunk, nn.Module)
     weights = read_weights(tower.weights)
-    names = rename(list(weights), read_table(tower.rename) if tower.rename else [])
-    unused = start(trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights)
+    names = rename(list(weights), read_renames(tower.rename) if tower.rename else [])
+    unused = load_tensors(trunk, {names[old]: tensor for old, tensor in weights.items()}, tower.weights)
     return [old for old in sorted(weights) if names[old] in unused]

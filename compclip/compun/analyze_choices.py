@@ -3,8 +3,7 @@
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3, 5, 6, A.1.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -23,72 +22,70 @@ from compclip.stats.paired import holm, mcnemar
 # among all. wrong, <kind>: fraction of wrong answers among compounds of a kind (the paper's figure 3). similarity,
 # <kind>: mean of right answers (figure 4). minus template, minus <model>: difference of right on common compounds, in
 # the usual prompts; p is of McNemar's exact test with Holm's correction, for the prompts of a model or all of models.
-RIGHT, TIED, FIRST, MINUS, WRONG, SIMILARITY = "right", "tied", "first", "minus ", "wrong, ", "similarity, "
-COLUMNS = ["model", "prompt", "measure", "value", "low", "high", "n", "p"]
+RIGHT, TIED, RANKED_FIRST, MINUS, WRONG, SIMILARITY = "right", "tied", "first", "minus ", "wrong, ", "similarity, "
+ANALYSIS_COLUMNS = ["model", "prompt", "measure", "value", "low", "high", "n", "p"]
 PEOPLE = "people"
-Row = dict[str, Any]
+# Model, prompt, measure, and its value for each compound, by the compound's name.
+MeasuredCompounds = tuple[str, str, str, pd.Series]
 
 
-def estimate_mean(
-    table: pd.DataFrame, values: pd.Series, measure: str, model: str, prompt: str, *, resamples: int, seed: int
-) -> Row:
-    """Return a row: the mean of ``values`` (n >= 1), of booleans the fraction that is true, and its interval.
+def estimate_measure(measured: MeasuredCompounds, resamples: int, seed: int) -> dict[str, Any]:
+    """Return a row: the mean of n >= 1 values, of booleans the fraction that is true, and its interval.
 
     If all other values are equal, there is no interval.
     """
-    of = interval.share if values.dtype == bool else interval.mean
-    drawn = rng(seed, measure, model, prompt)
-    mean = of(table["compound"].to_numpy(str), values.to_numpy(), np.ones(len(table)), resamples, drawn)
+    model, prompt, measure, values = measured
+    estimator = interval.share if values.dtype == bool else interval.mean
+    drawn, weights = rng(seed, measure, model, prompt), np.ones(len(values))
+    mean = estimator(values.index.to_numpy(str), values.to_numpy(), weights, resamples, drawn)
     constant = values.dtype != bool and values.nunique() == 1
     low, high = (None, None) if constant else (mean.low, mean.high)
-    return dict(zip(COLUMNS, (model, prompt, measure, mean.value, low, high, len(table), None), strict=True))
+    return dict(zip(ANALYSIS_COLUMNS, (model, prompt, measure, mean.value, low, high, len(values)), strict=False))
 
 
-def measures(choices: pd.DataFrame, kinds: pd.Series, estimate: Callable[..., Row]) -> Iterator[Row]:
-    """Yield the rows of each model and prompt by itself; ``kinds`` are those of compounds that have one."""
-    for (model, prompt), answers in choices.groupby(["model", "prompt"], sort=False):
+def measure_choices(choices: pd.DataFrame, kinds: pd.Series) -> Iterator[MeasuredCompounds]:
+    """Yield the measures of each model and prompt by itself; ``kinds`` are those of compounds that have one."""
+    for (model, prompt), answers in choices.set_index("compound").groupby(["model", "prompt"], sort=False):
         right, rival = answers["right"], answers[["similarity_n1", "similarity_n2"]].max(axis=1)
-        yield estimate(answers, right, RIGHT, model, prompt)
-        yield estimate(answers, ~right & (answers["similarity_compound"] == rival), TIED, model, prompt)
-        yield estimate(answers, answers["rank"] == 1, FIRST, model, prompt)
+        tied = ~right & (answers["similarity_compound"] == rival)
+        values = {RIGHT: right, TIED: tied, RANKED_FIRST: answers["rank"] == 1}
         for kind in NOUNS_SEEN:
-            of_kind = answers[answers["compound"].map(kinds) == kind]
-            if len(of_kind):
-                yield estimate(of_kind, ~of_kind["right"], f"{WRONG}{kind}", model, prompt)
-            if of_kind["right"].any():
-                chosen = of_kind[of_kind["right"]]
-                yield estimate(chosen, chosen["similarity_compound"], f"{SIMILARITY}{kind}", model, prompt)
+            of_kind = answers[answers.index.isin(kinds.index[kinds == kind])]
+            values[f"{WRONG}{kind}"] = ~of_kind["right"]
+            values[f"{SIMILARITY}{kind}"] = of_kind.loc[of_kind["right"], "similarity_compound"]
+        yield from (
+            (model, prompt, measure, of_compounds) for measure, of_compounds in values.items() if len(of_compounds)
+        )
 
 
-def differences(choices: pd.DataFrame, estimate: Callable[..., Row]) -> Iterator[Row]:
-    """Yield the differences of the usual prompts from the template, and of every two models under each prompt."""
+def compare_choices(choices: pd.DataFrame) -> Iterator[tuple[MeasuredCompounds, float]]:
+    """Yield the differences of the usual prompts from the template, and of every two models under each prompt.
+
+    Each comes with its p-value, corrected for all tests of its family: of its model, or of all models.
+    """
     usual = usual_prompts(list(choices["prompt"].unique()))
     models = list(choices["model"].unique())
     answers = choices.set_index(["model", "prompt", "compound"])["right"].unstack(["model", "prompt"])
-    pairs = [((model, prompt), (model, "template")) for model in models for prompt in usual if prompt != "template"]
-    between = [((b, prompt), (a, prompt)) for prompt in usual for a, b in combinations(models, 2)]
-    families: dict[str, list[Row]] = {}
-    for one, other in pairs + between:
-        if not {one, other} <= set(answers):
-            continue
-        both = answers[[one, other]].dropna().astype(bool).reset_index()
-        if both.empty:
-            continue
-        a, b = both[one], both[other]
-        same_model = one[0] == other[0]
-        measure = f"{MINUS}{other[1] if same_model else other[0]}"
-        table = pd.DataFrame({"compound": both["compound"].to_numpy()})
-        row = estimate(table, a.astype(float) - b.astype(float), measure, *one)
-        p = mcnemar(a.to_numpy(), b.to_numpy())
-        families.setdefault(one[0] if same_model else "", []).append(row | {"p": p})
-    for family in families.values():
-        for row, p in zip(family, holm([row["p"] for row in family]), strict=True):
-            yield row | {"p": float(p)}
+    families = [
+        [((model, prompt), (model, "template"), "template") for prompt in usual if prompt != "template"]
+        for model in models
+    ]
+    families.append([((b, prompt), (a, prompt), a) for prompt in usual for a, b in combinations(models, 2)])
+    for family in families:
+        differences, p_values = [], []
+        for one, other, name in family:
+            both = answers.reindex(columns=[one, other]).dropna().astype(bool)
+            if len(both):
+                a, b = both[one], both[other]
+                differences.append((*one, f"{MINUS}{name}", a.astype(float) - b.astype(float)))
+                p_values.append(mcnemar(a.to_numpy(), b.to_numpy()))
+        yield from zip(differences, map(float, holm(p_values)), strict=True)
 
 
 def analyze_choices(
-    choices: pd.DataFrame, compounds: pd.DataFrame, people: Row | None = None, *, resamples: int = 2000, seed: int = 0
-) -> pd.DataFrame:
+    choices: pd.DataFrame, compounds: pd.DataFrame, people: dict[str, Any] | None = None, *, resamples: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """Return measures of the choices, and their differences.
 
     Args:
@@ -99,19 +96,19 @@ def analyze_choices(
         seed: seed of every random choice.
 
     Returns:
-        ``COLUMNS``: a row for each model, prompt and measure; p for differences only.
+        ``ANALYSIS_COLUMNS``: a row for each model, prompt and measure; p for differences only.
     """
     require(len(choices), "choices", "there are none", "at least one model and one complete compound are needed")
     others = set(choices["compound"]) - set(compounds["compound"])
     require(not others, "choices", f"{len(others)} compounds are not in the table of compounds", "run classify again")
     kinds = compounds.dropna(subset="kind").set_index("compound")["kind"]
-    estimate = partial(estimate_mean, resamples=resamples, seed=seed)
     if kinds.empty:
         log.warning("warning: compounds: no compound has a kind; there is no figure by kind")
-    rows = [*measures(choices, kinds, estimate), *differences(choices, estimate)]
+    rows = [estimate_measure(measured, resamples, seed) for measured in measure_choices(choices, kinds)]
+    rows += [estimate_measure(difference, resamples, seed) | {"p": p} for difference, p in compare_choices(choices)]
     if people:
         rows.append({"model": PEOPLE, "measure": RIGHT, **people})
-    table = pd.DataFrame(rows, columns=COLUMNS)
+    table = pd.DataFrame(rows, columns=ANALYSIS_COLUMNS)
     for row in table[table["measure"] == RIGHT].itertuples():
         values = (row.model, row.prompt, 100 * row.value, 100 * row.low, 100 * row.high, row.n)
         log.info("%s, %s: %.1f %% [%.1f, %.1f] of %d", *values)

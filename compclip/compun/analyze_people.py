@@ -17,10 +17,10 @@ from compclip.human.tasks import COMPOUND_KINDS
 from compclip.stats import interval
 from compclip.stats.agreement import agreement
 
-ITEMS = ["kind", "compound", "answers", "share", "majority", "right"]
+ITEM_COLUMNS = ["kind", "compound", "answers", "share", "majority", "right"]
 
 
-def votes(opinions: pd.DataFrame, kind: str) -> pd.DataFrame:
+def count_votes(opinions: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Return how often each answer was given, (compounds, answers); repeats and gold tasks do not count."""
     study = opinions[(opinions["check"] == "none") & (opinions["kind"] == kind)]
     counts = pd.crosstab(study["image_id"], study["answer"])
@@ -33,8 +33,8 @@ def majority(counts: np.ndarray, answers: tuple[str, ...]) -> list[str]:
     return [TIE if n > 1 else answers[best] for n, best in zip(winners, counts.argmax(axis=1), strict=True)]
 
 
-def items(counts: pd.DataFrame, tasks: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return ITEMS of the compounds with an answer; ``counts`` as from ``votes``.
+def summarize_items(counts: pd.DataFrame, tasks: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return ITEM_COLUMNS of the compounds with an answer; ``counts`` as from ``count_votes``.
 
     share is the fraction of answers that chose the compound's picture, or find it confusing; majority an answer or TIE;
     right whether the majority is right, None if the task has no right answer.
@@ -46,13 +46,13 @@ def items(counts: pd.DataFrame, tasks: pd.DataFrame, kind: str) -> pd.DataFrame:
     table["share"] = [counts.at[compound, answer] for compound, answer in counted.items()] / table["answers"]
     table["majority"] = majority(counts.to_numpy(), COMPOUND_KINDS[kind].answers)
     table["right"] = (table["majority"] == counted.to_numpy()) if is_choice else None
-    return table[ITEMS]
+    return table[ITEM_COLUMNS]
 
 
 def human_accuracy(opinions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any] | None:
     """Return the mean over workers of their fractions of right answers, and its interval over compounds.
 
-    Answers are weighted so that each worker counts the same. None if nobody chose a picture.
+    Answers are weighted so that each worker counts the same. None without such answers.
     """
     study = opinions[(opinions["check"] == "none") & (opinions["kind"] == "compound")]
     if study.empty:
@@ -69,13 +69,13 @@ def analyze_people(
     """Summarize people's answers to tasks about compounds; the arguments are those of ``human.analyze``.
 
     Returns:
-        The summary, with human accuracy; ``ITEMS`` of each kind; and the workers, by number.
+        The summary, with human accuracy; ``ITEM_COLUMNS`` of each kind; and the workers, by number.
     """
     kept, people, records = screen(tasks, answers, keep)
     tables, kinds = [], dict[str, dict[str, Any]]()
     for kind in (kind for kind in COMPOUND_KINDS if (tasks["kind"] == kind).any()):
-        counts = votes(kept, kind)
-        table = items(counts, tasks, kind)
+        counts = count_votes(kept, kind)
+        table = summarize_items(counts, tasks, kind)
         tables.append(table)
         drawn = rng(seed, "people", kind)
         kinds[kind] = {

@@ -13,17 +13,17 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from compclip.compun.load_compounds import key, read_list
+from compclip.compun.load_compounds import name_key, read_list
 from compclip.compun.prompts import read_texts
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.section import SECRET
-from compclip.io import write_json
+from compclip.io import read_json, write_json
 
 SAMPLING = {"temperature": 0.1, "top_p": 1}  # as published
-TRIES, RETRIES = 3, 5  # until an answer is valid, and of a request that fails
+TRIES, REQUEST_RETRIES = 3, 5  # until an answer is valid, and of a request that fails
 SECRET_LENGTH = 8
 # The paper's instruction in other words.
 QUESTIONS = {
@@ -82,29 +82,26 @@ def read_answer(answer: str, count: int) -> list[str]:
     return lines[:count]
 
 
-def clean(text: str, secret: str | None) -> str:
-    """Return ``text`` without the key, which servers may quote."""
-    return text.replace(secret, "***") if secret else text
-
-
-def ask(client: Any, command: AskCaptions, noun: str, secret: str | None) -> list[str]:
-    """Return the texts of a noun; UserError quotes no key."""
+def ask_texts(client: Any, command: AskCaptions, noun: str, secret: str | None) -> list[str]:
+    """Return the texts of a noun, and raise UserError, both without the key, which servers may quote."""
     import openai
 
+    def hidden(text: str) -> str:
+        return text.replace(secret, "***") if secret else text
+
     question = f"{QUESTIONS[command.kind]} {FORM}".format(noun=f'"{noun}"', count=command.count)
-    fault = ""
+    messages, fault = [{"role": "user", "content": question}], ""
     for _ in range(TRIES):
         try:
-            messages = [{"role": "user", "content": question}]
             reply = client.chat.completions.create(model=command.model, messages=messages, **SAMPLING)
-            return [clean(text, secret) for text in read_answer(reply.choices[0].message.content, command.count)]
+            return [hidden(text) for text in read_answer(reply.choices[0].message.content, command.count)]
         except (BadAnswer, AttributeError, LookupError, TypeError) as error:
-            fault = clean(str(error), secret)
+            fault = hidden(str(error))
         except openai.AuthenticationError:  # its message may hold a part of the key
             state = "rejects the key in" if secret else "asks for a key; export"
             raise UserError(f"{command.base_url}: the server {state} {command.key}; run again to resume") from None
         except openai.OpenAIError as error:
-            reason = clean(one_line(error), secret)
+            reason = hidden(one_line(error))
             raise UserError(f"{command.base_url}: {reason}; texts so far are kept, run again to resume") from None
     raise UserError(f"{command.model}: {noun!r}: invalid answers ({fault}); run again, or add it to {command.texts}")
 
@@ -113,15 +110,15 @@ def main(command: AskCaptions) -> None:
     import openai
 
     nouns = read_list(command.compounds)["compound"].tolist()
-    texts = json.loads(command.texts.read_text(encoding="utf-8")) if command.texts.exists() else {}
+    texts = read_json(command.texts) if command.texts.exists() else {}
     known = read_texts(command.texts) if texts else {}
     key_value = os.environ.get(command.key, "").strip() or "none"
     # Shorter values are placeholders for servers that need no key; they may appear in any text.
     secret = key_value if len(key_value) >= SECRET_LENGTH else None
     require(not secret or secret not in command.base_url, "--base-url", "it holds the key", "remove the key from it")
-    client = openai.OpenAI(base_url=command.base_url, api_key=key_value, max_retries=RETRIES)
-    missing = [noun for noun in nouns if key(noun) not in known]
+    client = openai.OpenAI(base_url=command.base_url, api_key=key_value, max_retries=REQUEST_RETRIES)
+    missing = [noun for noun in nouns if name_key(noun) not in known]
     log.info("%s: %d of %d compounds to ask of %s", command.texts, len(missing), len(nouns), command.model)
     for noun in track(missing, len(missing), "answers"):
-        texts[noun] = ask(client, command, noun, secret)
+        texts[noun] = ask_texts(client, command, noun, secret)
         write_json(texts, command.texts)

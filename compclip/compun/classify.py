@@ -22,7 +22,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.tables import ROLES
 from compclip.dataset.source import named
 
-BATCH = 256  # items encoded at once; changes floating-point rounding
+CLASSIFY_BATCH = 256  # items encoded at once; changes floating-point rounding
 
 
 def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +42,9 @@ def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(ROLES, dtype=object)[answers], answers == 0
 
 
-def ask(embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, columns: pd.DataFrame) -> pd.DataFrame:
+def ask_model(
+    embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, columns: pd.DataFrame
+) -> pd.DataFrame:
     """Return CHOICES of one model.
 
     images: (m, d), distinct; ``columns`` has the rows in it of a compound's three images, in the order of ROLES.
@@ -68,7 +70,7 @@ def distinct_texts(prompts: Prompts) -> list[str]:
     return list(dict.fromkeys(text for of in prompts.values() for texts in of.values() for text in texts))
 
 
-def summarize(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
+def summarize_prompts(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
     """Return an example of each prompt and the compounds that lack texts for it, and warn of them."""
     summary = {}
     for prompt, of in prompts.items():
@@ -116,13 +118,13 @@ def classify(
     tables, asked = [], []
     for model in models:
         log.info("%s", model.title)
-        with open_model(model, BATCH, threads, device, cache) as embedder:
+        with open_model(model, CLASSIFY_BATCH, threads, device, cache) as embedder:
             vectors = embedder.images([(folder / path, None) for path in images["path"]])
             # A duplicate would tie with itself.
             vectors, places = np.unique(vectors, axis=0, return_inverse=True)
             columns = images.assign(place=places.reshape(-1)).pivot(index="compound", columns="role", values="place")
             columns = columns.loc[whole["compound"], list(ROLES)].astype(int)
-            tables.append(ask(embedder, model.title, prompts, vectors.astype(float), columns))
+            tables.append(ask_model(embedder, model.title, prompts, vectors.astype(float), columns))
             truncated = len(cut_texts(embedder.judge.tokenizer, texts))
             about = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "texts_truncated": truncated}
         say_cut(truncated, len(texts), "texts")
@@ -130,4 +132,4 @@ def classify(
     choices = pd.concat(tables, ignore_index=True)
     for (title, prompt), accuracy in choices.groupby(["model", "prompt"], sort=False)["right"].mean().items():
         log.info("%s, %s: %.1f %%", title, prompt, 100 * accuracy)
-    return choices, summarize(whole["compound"].tolist(), prompts) | {"models": asked}
+    return choices, summarize_prompts(whole["compound"].tolist(), prompts) | {"models": asked}

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,8 +13,6 @@ from compclip.judge.config import SmallJudgeConfig, Training
 
 # The small CLIPs trained on drawn pictures: without the tested compounds, and with them.
 TRAININGS = ("untaught", "taught")
-Bootstrap = Annotated[int, Field(2000, ge=100, description="resamples of the intervals, over compounds")]
-Device = Annotated[Literal["auto", "cpu", "cuda"], Field("auto", description="auto uses a GPU if there is one")]
 
 
 class Compounds(Section):
@@ -96,8 +94,8 @@ class CompunConfig(Section):
     descriptions: str | None = Field(
         None, min_length=1, description="table of describing phrases; null: those of drawn compounds, otherwise none"
     )
-    device: Device
-    bootstrap: Bootstrap
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
+    bootstrap: int = Field(2000, ge=100, description="resamples of the intervals, over compounds")
     human: People | None = Field(None, description="null: no people are asked")
 
     @field_validator("models")

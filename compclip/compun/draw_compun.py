@@ -9,14 +9,14 @@ from matplotlib.ticker import MaxNLocator
 
 from compclip.compun.analyze_choices import RIGHT, WRONG
 from compclip.compun.prompts import captions_of
-from compclip.compun.published import CHANCE, COMPOUNDS, TABLE_1, TABLE_2
+from compclip.compun.published import CHANCE, PAPER_COMPOUNDS, TABLE_1, TABLE_2
 from compclip.compun.shown import prompt_words, row_name, rows_of
 from compclip.core.tables import NOUNS_SEEN
 from compclip.plot.drawing import GRAY, WIDTH, Looks, draw_line, draw_rows, empty, finish, in_percent, looks_of
 from compclip.plot.labels import percent
 
 # Of prompts, and of the paper's figures.
-LOOKS: Looks = {
+PROMPT_LOOKS: Looks = {
     "template": ("", GRAY, "o"), "reversed": ("", "#CC79A7", "v"), "descriptions": ("", "#0072B2", "s"),
     "examples": ("", "#D55E00", "D"),
 }  # fmt: skip
@@ -42,8 +42,8 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(low=np.nan, high=np.nan)
     paper["prompt"] = paper["prompt"].astype(object).where(paper["prompt"].notna(), None)
     names = [row_name(row.model, row.prompt) for row in paper.itertuples()]
-    theirs = _in_rows(paper, f"the paper, {COMPOUNDS} compounds", names, filled=False)
-    figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], LOOKS)
+    theirs = _in_rows(paper, f"the paper, {PAPER_COMPOUNDS} compounds", names, filled=False)
+    figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], PROMPT_LOOKS)
     draw_line(axes, 100 * CHANCE)
     axes.set(xlim=(0, 102), xlabel="%")
     hollow = "hollow: as the paper prints it, without intervals"
@@ -75,7 +75,7 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="example captions", ylabel="compound's image chosen, %")
     about = "line: 95 % interval; dotted: the model's template; the paper's table 2 is of"
-    return finish(figure, f"{about} {COMPOUNDS} compounds")
+    return finish(figure, f"{about} {PAPER_COMPOUNDS} compounds")
 
 
 def draw_kinds(analysis: pd.DataFrame) -> Figure:
@@ -86,12 +86,12 @@ def draw_kinds(analysis: pd.DataFrame) -> Figure:
     rows = list(wrong.itertuples())
     groups = [row_name(row.model, row.prompt) for row in rows]
     table = _in_rows(wrong, groups, [f"{row.name}, n = {int(row.n):,}" for row in rows])
-    figure, ((axes,),) = draw_rows([[table]], LOOKS)
+    figure, ((axes,),) = draw_rows([[table]], PROMPT_LOOKS)
     axes.set(xlim=(-2, 102), xlabel="wrong answers, %")
     return finish(figure, "line: 95 % interval. As the paper's figure 3, which has no numbers")
 
 
-def _describe(rows: pd.DataFrame) -> str:
+def _accuracies(rows: pd.DataFrame) -> str:
     return "; ".join(f"{row_name(row.model, row.prompt)}: {percent(row.value)}" for row in rows.itertuples())
 
 
@@ -102,7 +102,7 @@ def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
     wrong = analysis[analysis["measure"].str.startswith(WRONG)]
     wrong = wrong.assign(model=wrong["measure"] + ": " + wrong["model"])
     return {
-        "accuracy": (draw_accuracy(analysis), "How often the compound’s image is chosen", _describe(usual)),
-        "examples": (draw_examples(analysis), "Accuracy by the number of example captions", _describe(counted)),
-        "kinds": (draw_kinds(analysis), "Wrong answers by what the picture shows", _describe(wrong)),
+        "accuracy": (draw_accuracy(analysis), "How often the compound’s image is chosen", _accuracies(usual)),
+        "examples": (draw_examples(analysis), "Accuracy by the number of example captions", _accuracies(counted)),
+        "kinds": (draw_kinds(analysis), "Wrong answers by what the picture shows", _accuracies(wrong)),
     }

@@ -22,22 +22,22 @@ from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS, NOUNS_SEEN, ROLES
 from compclip.dataset.source import named
 
 DISTRACTOR = re.compile(r"(.+)_(n[12])", re.IGNORECASE)
-COLUMNS = ("first", "second", "kind", "n1", "n2")
+OPTIONAL_COLUMNS = ("first", "second", "kind", "n1", "n2")
 
 
-def plain(text: str) -> str:
+def tidy_name(text: str) -> str:
     """Return a name on one line with single spaces; an underscore counts as a space."""
     return " ".join(unicodedata.normalize("NFC", text).replace("_", " ").split())
 
 
-def key(text: str) -> str:
+def name_key(text: str) -> str:
     """Return what spellings of a name share if case and the width of spaces do not count."""
-    return plain(text).casefold()
+    return tidy_name(text).casefold()
 
 
-def joined(text: str) -> str:
+def name_letters(text: str) -> str:
     """Return what spellings of a compound share (``snow ball``, ``snowball``): its letters."""
-    return re.sub(r"[\s-]", "", key(text))
+    return re.sub(r"[\s-]", "", name_key(text))
 
 
 def split_open(compound: str) -> tuple[str, str] | tuple[None, None]:
@@ -51,23 +51,23 @@ def split_open(compound: str) -> tuple[str, str] | tuple[None, None]:
 
 
 def read_list(file: Path) -> pd.DataFrame:
-    """Return a row a compound: columns ``compound`` and ``COLUMNS``, each a text or None.
+    """Return a row a compound: columns ``compound`` and ``OPTIONAL_COLUMNS``, each a text or None.
 
     Constituents default to those of ``split_open``; n1 and n2, which the distractors show, default to the constituents.
     UserError names the first row with a fault.
     """
-    table, bad = read_records(file, ["compound"], COLUMNS, only=True)
+    table, bad = read_records(file, ["compound"], OPTIONAL_COLUMNS, only=True)
     require(not bad, file, f"{[*bad, ''][0]}", "correct the row")
     require(len(table), file, "no compounds", "give a table with a column 'compound'")
     rows, places = [], dict[str, str]()
     for record in table.to_dict("records"):
         where = f"{file}: {record.pop('where')}"
-        row = {name: plain(record.get(name) or "") or None for name in ("compound", *COLUMNS)}
+        row = {name: tidy_name(record.get(name) or "") or None for name in ("compound", *OPTIONAL_COLUMNS)}
         name = row["compound"] or ""
         require(name, where, "no compound", "fill it in or remove the row")
         require((row["first"] is None) == (row["second"] is None), where, "one constituent", "give both or neither")
         require(row["kind"] in (None, *NOUNS_SEEN), where, f"kind {row['kind']!r}", f"use {', '.join(NOUNS_SEEN)}")
-        require(places.setdefault(key(name), where) == where, where, f"duplicate entry {name!r}", "remove one")
+        require(places.setdefault(name_key(name), where) == where, where, f"duplicate entry {name!r}", "remove one")
         if row["first"] is None:
             row["first"], row["second"] = split_open(name)
         rows.append(row | {"n1": row["n1"] or row["first"], "n2": row["n2"] or row["second"]})
@@ -76,24 +76,24 @@ def read_list(file: Path) -> pd.DataFrame:
 
 def two_spellings(compounds: Iterable[str]) -> list[str]:
     """Return groups such as ``snow ball, snowball`` that differ only by spaces and hyphens."""
-    by = pd.Series([*compounds], dtype=object).groupby([*map(joined, compounds)], sort=False)
+    by = pd.Series([*compounds], dtype=object).groupby([*map(name_letters, compounds)], sort=False)
     return [", ".join(names) for _, names in by if len(names) > 1]
 
 
-def match(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
+def match_images(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the image file of each compound and role, if there is one; of several, the first.
 
     Equal spellings match first, then those that differ only by spaces and hyphens and could be of one compound only.
     """
-    spellings = Counter(map(joined, compounds))
-    exact = {key(name): name for name in compounds}
-    loose = {joined(name): name for name in compounds if spellings[joined(name)] == 1}
+    spellings = Counter(map(name_letters, compounds))
+    exact = {name_key(name): name for name in compounds}
+    loose = {name_letters(name): name for name in compounds if spellings[name_letters(name)] == 1}
     files: dict[tuple[str, str], str] = {}
     for name in sorted(names):
         stem = PurePosixPath(name).stem.strip()
         distractor = DISTRACTOR.fullmatch(stem)
         base, role = (distractor[1], distractor[2].lower()) if distractor else (stem, "compound")
-        compound = exact.get(key(base)) or loose.get(joined(base))
+        compound = exact.get(name_key(base)) or loose.get(name_letters(base))
         if compound is not None:
             files.setdefault((compound, role), name)
     return files
@@ -109,7 +109,7 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
     compounds = read_list(file)
     paths = {path.relative_to(source).as_posix(): path for path in sorted(source.rglob("*")) if path.is_file()}
     images = [name for name, path in paths.items() if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")]
-    files = match(compounds["compound"].tolist(), images)
+    files = match_images(compounds["compound"].tolist(), images)
     unused = sorted({*images} - {*files.values()})
     example = f"{compounds['compound'][0]}{SUFFIXES[0]}"
     require(files, source, f"{len(images)} images, none of a compound of {file}", f"name them as {example!r}")

@@ -11,24 +11,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from compclip.compun.load_compounds import key
-from compclip.core.errors import UserError, one_line, require
+from compclip.compun.load_compounds import name_key
+from compclip.core.errors import require
+from compclip.core.records import read_records
 from compclip.io import read_json
 
 # The texts of each prompt and compound; similarities to a compound's texts are averaged.
 Prompts = dict[str, dict[str, list[str]]]
 TEMPLATE = "a photo of a {}"
-EXAMPLES = "examples_"
+EXAMPLE_PREFIX = "examples_"
 # Descriptions that begin with these words are clauses: ``often lies in grass``.
-CLAUSES = ("is", "are", "has", "have", "can", "may", "often", "typically", "usually")
+CLAUSE_STARTS = ("is", "are", "has", "have", "can", "may", "often", "typically", "usually")
 MAX_CAPTIONS = 7  # example captions of a compound in the paper's table 2
 PUBLISHED_CAPTIONS = 5  # in its table 1
 
 
 def read_texts(path: Path) -> dict[str, list[str]]:
-    """Return the texts of each compound, by ``key`` of its name.
+    """Return the texts of each compound, by ``name_key`` of its name.
 
-    The file is JSON, ``{"garden hose": ["…", "…"]}``, or CSV with one text a row and the columns compound and text.
+    The file is JSON, ``{"garden hose": ["…", "…"]}``, or a table with one text a row: columns compound and text.
     """
     if path.suffix.lower() == ".json":
         content = read_json(path)
@@ -37,17 +38,12 @@ def read_texts(path: Path) -> dict[str, list[str]]:
             full = isinstance(lines, list) and lines and all(isinstance(line, str) and line.strip() for line in lines)
             require(full, path, f"{name!r}: expected a list of texts, none of them empty", "correct it")
     else:
-        try:
-            table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        except (OSError, ValueError) as error:
-            raise UserError(f"{path}: not a readable CSV file ({one_line(error)}); correct it") from error
-        # pandas takes what rows have more than the header for an index.
-        require(isinstance(table.index, pd.RangeIndex), path, "rows have more cells than the header", "correct them")
-        require({"compound", "text"} <= set(table), path, "no columns compound and text", "give both")
-        empty = table.index[(table[["compound", "text"]] == "").any(axis=1)]
-        require(empty.empty, path, f"row {[*empty + 1, 0][0]}: empty cell", "fill it in or remove the row")
+        table, bad = read_records(path, ["compound", "text"])
+        empty = table["where"][(table[["compound", "text"]].fillna("").map(str.strip) == "").any(axis=1)]
+        bad += [f"{where}: empty cell" for where in empty]
+        require(not bad, path, f"{[*bad, ''][0]}", "correct the row")
         content = table.groupby("compound")["text"].agg(list).to_dict()
-    texts = {key(name): [" ".join(text.split()) for text in lines] for name, lines in content.items()}
+    texts = {name_key(name): [" ".join(text.split()) for text in lines] for name, lines in content.items()}
     require(len(texts) == len(content), path, "names of compounds that differ only in case or spaces", "merge them")
     return texts
 
@@ -57,24 +53,24 @@ def compound_prompts(
 ) -> Prompts:
     """Return every prompt of every compound that has what it needs; prompts that no compound has are skipped."""
     result: Prompts = {"template": {}, "reversed": {}, "descriptions": {}}
-    result |= {f"{EXAMPLES}{count}": {} for count in range(1, MAX_CAPTIONS + 1)}
+    result |= {f"{EXAMPLE_PREFIX}{count}": {} for count in range(1, MAX_CAPTIONS + 1)}
     for row in compounds.itertuples():
         name, photo = row.compound, TEMPLATE.format(row.compound)
         result["template"][name] = [photo]
         if pd.notna(row.first) and pd.notna(row.second):
             result["reversed"][name] = [TEMPLATE.format(f"{row.second} {row.first}")]
-        examples = [f"{photo}. An example of {name} in an image is {text}" for text in captions.get(key(name), [])]
+        examples = [f"{photo}. An example of {name} in an image is {text}" for text in captions.get(name_key(name), [])]
         for count in range(1, min(len(examples), MAX_CAPTIONS) + 1):
-            result[f"{EXAMPLES}{count}"][name] = examples[:count]
-        if described := descriptions.get(key(name)):
-            clauses = [text if text.split()[0].lower() in CLAUSES else f"has {text}" for text in described]
+            result[f"{EXAMPLE_PREFIX}{count}"][name] = examples[:count]
+        if described := descriptions.get(name_key(name)):
+            clauses = [text if text.split()[0].lower() in CLAUSE_STARTS else f"has {text}" for text in described]
             result["descriptions"][name] = [f"{photo}, which {clause}" for clause in clauses]
     return {prompt: texts for prompt, texts in result.items() if texts}
 
 
 def captions_of(prompt: str) -> int | None:
     """Return the number of example captions of a prompt, None for prompts without."""
-    return int(prompt.removeprefix(EXAMPLES)) if prompt.startswith(EXAMPLES) else None
+    return int(prompt.removeprefix(EXAMPLE_PREFIX)) if prompt.startswith(EXAMPLE_PREFIX) else None
 
 
 def usual_prompts(names: Sequence[str]) -> list[str]:

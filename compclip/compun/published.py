@@ -5,7 +5,7 @@ The counts and similarities by kind are published only as pictures (figures 3 an
 not published, so there are no numbers to compare with.
 """
 
-COMPOUNDS = 400
+PAPER_COMPOUNDS = 400
 CHANCE = 1 / 3  # one image of three
 # Model, prompt and accuracy; people have no prompt.
 TABLE_1 = (
@@ -22,4 +22,4 @@ TABLE_1 = (
 )
 # CLIP (ViT-L/14), by the number of example captions.
 TABLE_2 = {1: 0.7955, 2: 0.7990, 3: 0.8130, 4: 0.8355, 5: 0.8650, 6: 0.8650, 7: 0.8655}
-FIRST = 0.12  # CLIP's template with all 1,200 images as candidates (section 6)
+PAPER_FIRST = 0.12  # CLIP's template with all 1,200 images as candidates (section 6)

@@ -14,7 +14,7 @@ from compclip.core.tables import ROLES
 from compclip.human.pictures import drawn_text, random_drawings
 from compclip.human.study import GOLD, Page, Picture, Task, with_checks
 
-PAGE = 40  # tasks between checks
+PAGE_TASKS = 40  # tasks between checks
 
 
 def named_pictures(names: Sequence[str]) -> str:
@@ -53,7 +53,7 @@ def study_tasks(compounds: pd.DataFrame, images: pd.DataFrame, kind: str, seed: 
     return tasks
 
 
-def gold_task(kind: str, generator: np.random.Generator) -> Task:
+def compound_gold_task(kind: str, generator: np.random.Generator) -> Task:
     """Return a task of drawn shapes: find one of three; or tell three different, or three equal ones apart."""
     drawings = random_drawings(generator)
     pictures = tuple(Picture(drawing=drawing) for drawing in drawings)
@@ -61,9 +61,9 @@ def gold_task(kind: str, generator: np.random.Generator) -> Task:
     number = int(generator.integers(3))
     if kind == "compound":
         return Task(kind, pictures, (names[number],), check="gold", right=str(number + 1))
-    if number == 0:
-        return Task(kind, pictures[:1] * 3, (named_pictures(names),), check="gold", right="yes")
-    return Task(kind, pictures, (named_pictures(names),), check="gold", right="no")
+    confusing = number == 0
+    shown, right = (pictures[:1] * 3, "yes") if confusing else (pictures, "no")
+    return Task(kind, shown, (named_pictures(names),), check="gold", right=right)
 
 
 def sample_compun_tasks(
@@ -71,10 +71,11 @@ def sample_compun_tasks(
 ) -> dict[str, list[Page]]:
     """Return the pages of each kind, with a task for each complete compound; ``kinds`` are of ``COMPOUND_KINDS``."""
     require(compounds["complete"].any(), "compounds", f"none of {len(compounds)} is complete", "add their images")
-    pages = {}
+    pages: dict[str, list[Page]] = {}
     for kind in kinds:
         tasks, generator = study_tasks(compounds, images, kind, seed), rng(seed, "sample_compun_tasks", kind, "pages")
-        number = -(-len(tasks) // PAGE)
-        parts = [tasks[first::number] for first in range(number)]
-        pages[kind] = [with_checks(p, [gold_task(kind, generator) for _ in range(GOLD)], generator) for p in parts]
+        number, pages[kind] = -(-len(tasks) // PAGE_TASKS), []
+        for first in range(number):
+            gold = [compound_gold_task(kind, generator) for _ in range(GOLD)]
+            pages[kind].append(with_checks(tasks[first::number], gold, generator))
     return pages

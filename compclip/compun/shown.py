@@ -6,17 +6,17 @@ from typing import Any
 import pandas as pd
 
 from compclip.compun import published
-from compclip.compun.analyze_choices import FIRST, MINUS, RIGHT
+from compclip.compun.analyze_choices import MINUS, RANKED_FIRST, RIGHT
 from compclip.compun.prompts import captions_of, usual_prompts
 from compclip.core.seeds import rng
 from compclip.core.tables import ROLES
 from compclip.io import spreadsheet_texts
 from compclip.plot.labels import interval, number, p_value, percent
 
-FIGURES = ("accuracy", "examples", "kinds")  # in the order of the page
-EXAMPLES = 12  # compounds on the page, half of them wrong if there are enough
+COMPUN_FIGURES = ("accuracy", "examples", "kinds")  # in the order of the page
+COMPOUNDS_SHOWN = 12  # compounds on the page, half of them wrong if there are enough
 ALPHA = 0.05  # corrected p-values below this are bold
-WORDS = {"template": "template", "reversed": "nouns reversed", "descriptions": "descriptions"}
+PROMPT_WORDS = {"template": "template", "reversed": "nouns reversed", "descriptions": "descriptions"}
 
 
 def row_name(model: str, prompt: str | None) -> str:
@@ -26,7 +26,7 @@ def row_name(model: str, prompt: str | None) -> str:
 
 def prompt_words(prompt: str) -> str:
     count = captions_of(prompt)
-    return WORDS[prompt] if count is None else f"{count} example caption{'s' * (count != 1)}"
+    return PROMPT_WORDS[prompt] if count is None else f"{count} example caption{'s' * (count != 1)}"
 
 
 def read_analysis(file: Path) -> pd.DataFrame:
@@ -42,42 +42,38 @@ def rows_of(analysis: pd.DataFrame, measure: str, *, usual: bool = True) -> pd.D
     return rows[rows["prompt"].isin([*prompts, None])] if usual else rows
 
 
-def cell(row: Any, *, bold: bool = False) -> dict[str, Any]:
+def number_cell(row: Any, *, bold: bool = False) -> dict[str, Any]:
     """Return a row's number in percent with its interval, as macro ``points`` expects it."""
     return {"value": percent(row.value), "interval": interval(row.low, row.high), "bold": bold}
 
 
-def words(text: str) -> dict[str, Any]:
+def text_cell(text: str) -> dict[str, Any]:
     return {"value": text, "interval": "", "bold": False}
 
 
 def accuracy_lines(analysis: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a line for each model and prompt, and for each of the paper's: right, first among all, compounds."""
-    first = {(row.model, row.prompt): cell(row) for row in rows_of(analysis, FIRST, usual=False).itertuples()}
-    lines = [
-        {
-            "name": row_name(row.model, row.prompt),
-            "cells": [cell(row, bold=True), first.get((row.model, row.prompt)), words(f"{int(row.n):,}")],
-        }
-        for row in rows_of(analysis, RIGHT, usual=False).itertuples()
-    ]
+    ranked_first = rows_of(analysis, RANKED_FIRST, usual=False)
+    first = {(row.model, row.prompt): number_cell(row) for row in ranked_first.itertuples()}
+    lines = []
+    for row in rows_of(analysis, RIGHT, usual=False).itertuples():
+        cells = [number_cell(row, bold=True), first.get((row.model, row.prompt)), text_cell(f"{int(row.n):,}")]
+        lines.append({"name": row_name(row.model, row.prompt), "cells": cells})
     for model, prompt, value in published.TABLE_1:
-        ranked = words(percent(published.FIRST)) if (model, prompt) == ("CLIP", "template") else None
-        name = f"the paper: {row_name(model, prompt)}"
-        lines.append({"name": name, "cells": [words(percent(value, 2)), ranked, words(f"{published.COMPOUNDS}")]})
+        ranked = text_cell(percent(published.PAPER_FIRST)) if (model, prompt) == ("CLIP", "template") else None
+        cells = [text_cell(percent(value, 2)), ranked, text_cell(f"{published.PAPER_COMPOUNDS}")]
+        lines.append({"name": f"the paper: {row_name(model, prompt)}", "cells": cells})
     return lines
 
 
 def difference_lines(analysis: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a line for each difference of prompts or models: points, p and compounds."""
-    rows = analysis[analysis["measure"].str.startswith(MINUS)]
-    return [
-        {
-            "name": f"{row_name(row.model, row.prompt)} − {row.measure.removeprefix(MINUS)}",
-            "cells": [cell(row, bold=row.p < ALPHA), words(p_value(row.p)), words(f"{int(row.n):,}")],
-        }
-        for row in rows.itertuples()
-    ]
+    lines = []
+    for row in analysis[analysis["measure"].str.startswith(MINUS)].itertuples():
+        cells = [number_cell(row, bold=row.p < ALPHA), text_cell(p_value(row.p)), text_cell(f"{int(row.n):,}")]
+        name = f"{row_name(row.model, row.prompt)} − {row.measure.removeprefix(MINUS)}"
+        lines.append({"name": name, "cells": cells})
+    return lines
 
 
 def shown_compounds(
@@ -87,11 +83,11 @@ def shown_compounds(
     model, prompt = choices.loc[choices.index[0], ["model", "prompt"]]
     answers = choices[(choices["model"] == model) & (choices["prompt"] == prompt)]
     mixed = answers.iloc[rng(0, "compun page").permutation(len(answers))]
-    wrong = mixed[~mixed["right"]].head(max(EXAMPLES // 2, EXAMPLES - int(mixed["right"].sum())))
+    wrong = mixed[~mixed["right"]].head(max(COMPOUNDS_SHOWN // 2, COMPOUNDS_SHOWN - int(mixed["right"].sum())))
     paths = images.set_index(["compound", "role"])["path"]
     about = compounds.set_index("compound")
     shown = []
-    for row in pd.concat([wrong, mixed[mixed["right"]].head(EXAMPLES - len(wrong))]).itertuples():
+    for row in pd.concat([wrong, mixed[mixed["right"]].head(COMPOUNDS_SHOWN - len(wrong))]).itertuples():
         nouns = {role: row.compound if role == "compound" else about.at[row.compound, role] for role in ROLES}
         pictures = [
             {

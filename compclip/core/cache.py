@@ -11,13 +11,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from compclip.core.errors import UserError
 from compclip.core.log import log
 
 WAIT = 600  # seconds for another process's write
-KEYS_PER_QUERY = 500
 
 Part = str | bytes | int
 
@@ -42,11 +41,6 @@ def keys(common: Sequence[Part], last: Iterable[Part]) -> list[bytes]:
 
 def _digest(key: bytes, value: bytes) -> bytes:
     return hashlib.blake2b(value, key=key, digest_size=16).digest()
-
-
-def _is_whole(name: Any, value: Any, digest: Any) -> bool:
-    """Return whether a row is as it was stored; a damaged one may hold values of any type."""
-    return isinstance(name, bytes) and isinstance(value, bytes) and digest == _digest(name, value)
 
 
 class Cache:
@@ -76,14 +70,13 @@ class Cache:
         values: dict[bytes, bytes] = {}
         damaged = 0
         with self._errors():
-            for start in range(0, len(keys), KEYS_PER_QUERY):
-                asked = list(keys[start : start + KEYS_PER_QUERY])
-                query = f"SELECT key, value, digest FROM entries WHERE key IN ({','.join('?' * len(asked))})"
-                for row in self.db.execute(query, asked):
-                    if _is_whole(*row):
-                        values[row[0]] = row[1]
-                    else:
-                        damaged += 1
+            for name in keys:
+                row = self.db.execute("SELECT value, digest FROM entries WHERE key = ?", [name]).fetchone()
+                # A damaged value may be of any type.
+                if row and isinstance(row[0], bytes) and row[1] == _digest(name, row[0]):
+                    values[name] = row[0]
+                else:
+                    damaged += row is not None
         if damaged:
             log.warning("%s: %d damaged values are computed again", self.path, damaged)
         return values

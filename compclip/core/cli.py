@@ -21,7 +21,6 @@ from compclip.core.errors import UserError, one_line
 from compclip.core.log import UNDER_RUN, log
 from compclip.core.section import SECRET
 
-INTERRUPTED = "interrupted; run again to resume"
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
 
@@ -55,7 +54,7 @@ def start_logging(log_file: Path | None = None) -> None:
     log.addHandler(screen)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        # Of several processes that train together, the first starts the log and the others append their errors.
+        # When several processes train together, the first starts the log and the others append their errors.
         if os.environ.get("RANK", "0") == "0":
             log_file.write_bytes(b"")
         file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
@@ -69,7 +68,7 @@ def one_line_errors(log_file: Path | None = None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        log.error(INTERRUPTED, extra={"ends": True})
+        log.error("interrupted; run again to resume", extra={"ends": True})
         sys.exit(130)
     except Exception as error:
         # Only the file gets the traceback: its handler alone takes DEBUG.

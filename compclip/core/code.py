@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "compclip"
 # The packages that a run's code is in.
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
-# Modules that no result depends on: what they do is seen, waited for or refused, but never written to an artifact.
+# These modules never affect an artifact's content.
 UNDECISIVE = {
     f"{PACKAGE}.core.{name}" for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress")
 } | {"workflow_scripts.job", "workflow_scripts.lock"}
@@ -51,8 +51,6 @@ class _Meaning(ast.NodeTransformer):
                 argument.annotation = None
         return self._block(node)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
-
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         if isinstance(node.exc, ast.Call):
             node.exc.args, node.exc.keywords = [], []
@@ -64,12 +62,8 @@ class _Meaning(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        return None if _is_log(node) else self.generic_visit(node)
-
-
-def _is_log(statement: ast.Expr) -> bool:
-    function = statement.value.func if isinstance(statement.value, ast.Call) else None
-    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "log"
+        is_log = isinstance(node.value, ast.Call) and ast.unparse(node.value.func).startswith("log.")
+        return None if is_log else self.generic_visit(node)
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ class _Module:
 
 
 def _bound(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return [statement.name]
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -152,9 +146,7 @@ def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | N
                 target, inner = parsed.imports[used]
                 digest.update(f"{used}={target}:{inner}".encode())
                 places += [(target, inner or attribute) for attribute in attributes]
-    # The declarations of steps are command lines.
-    ours = (p for p in places if p[0].startswith(OURS) and p[0] not in UNDECISIVE)
-    return digest.digest(), tuple(ours)
+    return digest.digest(), tuple(p for p in places if p[0].startswith(OURS) and p[0] not in UNDECISIVE)
 
 
 @cache
@@ -182,11 +174,6 @@ def reached(*targets: str) -> frozenset[tuple[str, str]]:
             elif name in parsed.imports and parsed.imports[name][0].startswith(OURS):  # imported from there
                 queue.append(parsed.imports[name])
     return frozenset(seen)
-
-
-def modules_of(*targets: str) -> list[str]:
-    """Return the modules that decide ``targets``, sorted."""
-    return sorted({module for module, _ in reached(*targets)})
 
 
 @cache

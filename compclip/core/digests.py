@@ -14,14 +14,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from compclip.core.errors import UserError, require
-from compclip.core.sealed import log, read_sealed, seal, sealed
+from compclip.core.log import log
+from compclip.core.sealed import BYTES_PER_READ, read_sealed, seal, sealed
 
 FOLDER = ".digests"
-BYTES_PER_READ = 1 << 20
-# Files that a thread hashes at a time: a folder may contain 100,000 small images.
-FILES_PER_TASK = 64
-# Reading waits on network file systems; more threads would slow down small files.
-THREADS = 4
+# Files hashed at once: reading waits on network file systems; more threads would slow down small files.
+HASHED_AT_ONCE = 4
 
 
 class Record(BaseModel):
@@ -81,10 +79,9 @@ def digests(path: Path) -> dict[str, str]:
     if not path.is_dir():
         return {".": digest} if (digest := sha256(path)) else {}
     names = sorted(_files(str(path)))
-    tasks = [names[start : start + FILES_PER_TASK] for start in range(0, len(names), FILES_PER_TASK)]
-    with ThreadPoolExecutor(THREADS) as threads:
-        parts = threads.map(lambda task: [(name, sha256(os.path.join(path, name))) for name in task], tasks)
-        return {name: digest for part in parts for name, digest in part if digest}
+    with ThreadPoolExecutor(HASHED_AT_ONCE) as threads:
+        hashes = threads.map(sha256, (os.path.join(path, name) for name in names))
+        return {name: digest for name, digest in zip(names, hashes, strict=True) if digest}
 
 
 def record(path: Path, step: str, code: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:

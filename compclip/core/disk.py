@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from compclip.core.errors import UserError
+from compclip.core.errors import require
 from compclip.core.log import log
 
 
@@ -12,8 +12,7 @@ def check_space(needed: int, folder: Path, what: str) -> None:
     free = shutil.disk_usage(folder).free
     need, left = size_text(needed), size_text(free)
     log.info("%s: %s on disk (%s free)", what, need, left)
-    if needed > free:
-        raise UserError(f"{folder}: {what} needs {need}, but {left} are free; free some disk space")
+    require(needed <= free, folder, f"{what} needs {need}, but {left} are free", "free some disk space")
 
 
 def size_text(size: int) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from compclip.core.digests import sha256
 from compclip.core.errors import require
 from compclip.core.progress import track
 from compclip.core.sealed import is_whole, read_sealed, seal, sealed
@@ -95,11 +96,7 @@ def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) 
 
 
 def _digest(file: Path) -> str:
-    digest = seal()
     try:
-        with file.open("rb", buffering=0) as opened:
-            while piece := opened.read(1 << 20):
-                digest.update(piece)
+        return sha256(file) or UNREADABLE
     except OSError:  # the step that reads it names the reason
         return UNREADABLE
-    return digest.hexdigest()

@@ -3,7 +3,6 @@
 HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and the library's time-outs act as huggingface_hub documents them.
 """
 
-import hashlib
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,10 +10,11 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from compclip.core.digests import sha256
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 
-PATIENCE = 3  # seconds for an answer before a run
+ANSWER_WAIT = 3  # seconds for an answer before a run
 REMEDY = "correct the name, or download it on a machine with internet (docs/cluster.md)"
 
 
@@ -37,9 +37,7 @@ def hub_folder(
     from huggingface_hub import snapshot_download
 
     with hub(model, remedy):
-        folder = Path(
-            snapshot_download(model, revision=revision, allow_patterns=None if patterns is None else [*patterns])
-        )
+        folder = Path(snapshot_download(model, revision=revision, allow_patterns=patterns))
     for file in folder.rglob("*"):
         check_blob(file)
     return folder
@@ -68,8 +66,7 @@ def check_blob(file: Path) -> None:
 
 @cache
 def _sha256(file: Path, mtime: int) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return sha256(file)
 
 
 def check_hub_file(model: str, names: Sequence[str], remedy: str = REMEDY) -> None:
@@ -78,7 +75,7 @@ def check_hub_file(model: str, names: Sequence[str], remedy: str = REMEDY) -> No
 
     if not _cached(model, names, None):
         with hub(f"{model}: {names[0]}", remedy):
-            HfApi().repo_info(model, timeout=PATIENCE)
+            HfApi().repo_info(model, timeout=ANSWER_WAIT)
 
 
 def _cached(model: str, names: Sequence[str], revision: str | None) -> Path | None:

@@ -1,7 +1,7 @@
 """Read other people's pickles without running anything in them.
 
 A pickle is a program that calls what it names. Here a name stands for one of the functions in ``_BUILDERS``, or the
-file is refused. Texts of Python 2 become bytes, because it does not say how they are encoded: see ``as_text``.
+file is refused. Texts of Python 2 become bytes, because it does not say how they are encoded: see ``decoded``.
 """
 
 import io
@@ -22,7 +22,7 @@ class _Refused(Exception):
     """The pickle asks for more than plain data; the message names it."""
 
 
-def as_text(value: Any) -> str | None:
+def decoded(value: Any) -> str | None:
     """Return a text, or bytes decoded as UTF-8, else as Latin-1; None for anything else, or half a surrogate pair."""
     if isinstance(value, bytes):
         try:
@@ -32,7 +32,7 @@ def as_text(value: Any) -> str | None:
     return value if isinstance(value, str) and not re.search("[\ud800-\udfff]", value) else None
 
 
-def describe(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Describe a value in an error: a plain value by its repr, others by their type."""
     if isinstance(value, str | bytes):
         return repr(value[:60])
@@ -46,12 +46,12 @@ class _Dtype:
     """A numpy type of numbers, texts or objects."""
 
     def __init__(self, spec: Any, *_: Any) -> None:
-        self.spec, self.order = as_text(spec) or "", "<"
+        self.spec, self.order = decoded(spec) or "", "<"
         if not re.fullmatch(r"[biufUS]\d{1,6}|O\d", self.spec):
-            raise _Refused(f"a numpy type {describe(spec)}")
+            raise _Refused(f"a numpy type {describe_value(spec)}")
 
     def __setstate__(self, state: Any) -> None:
-        self.order = ">" if as_text(state[1]) == ">" else "<"
+        self.order = ">" if decoded(state[1]) == ">" else "<"
 
     def read(self, raw: Any, shape: tuple[int, ...] = (1,), order: Any = "C") -> list[Any]:
         """Return an array's values as a nested list; without values, it may claim any number of empty rows."""

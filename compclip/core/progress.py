@@ -10,18 +10,17 @@ from typing import Self, TypeVar
 from compclip.core.log import UNDER_RUN, log
 
 T = TypeVar("T")
+LOGGED_EVERY = 15  # seconds
 
 
 class Progress:
     """Counts finished work: ``with Progress(total, "captions") as progress: progress.add(64)``."""
 
-    def __init__(self, total: int | None, unit: str, every: float = 15.0) -> None:
-        self.total, self.unit, self.every = total, unit, every
-        self.done = 0
+    def __init__(self, total: int | None, unit: str) -> None:
+        self.total, self.unit, self.done = total, unit, 0
         self.started = self.logged = time.monotonic()
-        on_terminal = sys.stderr.isatty() and UNDER_RUN not in os.environ
         self.bar = None
-        if on_terminal:
+        if sys.stderr.isatty() and UNDER_RUN not in os.environ:
             with suppress(ImportError):  # an extra
                 from tqdm import tqdm
 
@@ -43,7 +42,7 @@ class Progress:
                 self.bar.set_postfix_str(note, refresh=False)
             return
         now = time.monotonic()
-        if now - self.logged >= self.every:
+        if now - self.logged >= LOGGED_EVERY:
             self.logged = now
             rate = self.done / (now - self.started)
             if self.total:

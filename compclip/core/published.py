@@ -12,18 +12,18 @@ import pandas as pd
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.pickles import as_text, describe, read_pickle
+from compclip.core.pickles import decoded, describe_value, read_pickle
 from compclip.core.tables import SPLITS
 
 CHANGE = ("noun", "original_adj", "new_adj")
-CAPTION = ("image_id", "caption_id", "text", "swapped_text", *CHANGE)
-PREDICTION = ("image_id", "caption_id", "path", "predicted")
+CAPTION_COLUMNS = ("image_id", "caption_id", "text", "swapped_text", *CHANGE)
+PREDICTION_COLUMNS = ("image_id", "caption_id", "path", "predicted")
 # The published key of the held-out pairs is not documented: this one, and similar ones, are read.
-HELDOUT = "heldout_pairs"
+HELDOUT_KEY = "heldout_pairs"
 
 
 def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read data.pkl: a row for each caption (columns CAPTION), sorted, and the images without captions.
+    """Read data.pkl: a row for each caption (columns CAPTION_COLUMNS), sorted, and the images without captions.
 
     The last four columns are null for a caption that was not swapped.
     """
@@ -35,7 +35,7 @@ def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
         for number, caption in _mapping(path, f"image {image!r}: ", captions, _number).items():
             rows.append((image, number, *_caption(path, f"image {image!r}: caption {number}: ", caption)))
     require(rows, path, "contains no captions", "give the published data.pkl")
-    table = pd.DataFrame(rows, columns=list(CAPTION)).astype({"caption_id": "int64"})
+    table = pd.DataFrame(rows, columns=list(CAPTION_COLUMNS)).astype({"caption_id": "int64"})
     return table.sort_values(["image_id", "caption_id"], ignore_index=True), sorted(silent)
 
 
@@ -67,8 +67,8 @@ def read_split(path: str | Path) -> PublishedSplit:
         require(name in content, path, f"no list {name!r}; its keys: {keys}")
     images = {name: _texts(path, name, content[name]) for name in SPLITS}
     names = [name for name in content if "".join(filter(str.isalpha, name.lower())).startswith("heldout")]
-    key = HELDOUT if HELDOUT in content else names[0] if len(names) == 1 else ""
-    wanted = f"the held-out pairs under {HELDOUT!r} or exactly one key that begins with heldout"
+    key = HELDOUT_KEY if HELDOUT_KEY in content else names[0] if len(names) == 1 else ""
+    wanted = f"the held-out pairs under {HELDOUT_KEY!r} or exactly one key that begins with heldout"
     require(key, path, f"expected {wanted}; its keys: {keys}")
     pairs = _texts(path, key, content[key])
     for pair in pairs:
@@ -78,48 +78,50 @@ def read_split(path: str | Path) -> PublishedSplit:
 
 
 def read_predictions(path: str | Path) -> pd.DataFrame:
-    """Read a pickle of predictions: columns PREDICTION, in the file's order, with duplicates."""
+    """Read a pickle of predictions: columns PREDICTION_COLUMNS, in the file's order, with duplicates."""
     content = read_pickle(path)
     shape = "(image_id, caption_id, path, predicted_index)"
-    require(isinstance(content, list | tuple), path, f"expected a list of {shape}, got {describe(content)}")
+    require(isinstance(content, list | tuple), path, f"expected a list of {shape}, got {describe_value(content)}")
     rows = []
     for place, entry in enumerate(content):
         where = f"{path}: entry {place}"
         is_entry = isinstance(entry, list | tuple) and len(entry) == 4
-        require(is_entry, where, f"expected a tuple {shape}, got {describe(entry)}")
+        require(is_entry, where, f"expected a tuple {shape}, got {describe_value(entry)}")
         caption, index = _number(entry[1]), entry[3]
-        require(caption is not None, where, f"caption_id: expected a number, got {describe(entry[1])}")
+        require(caption is not None, where, f"caption_id: expected a number, got {describe_value(entry[1])}")
         is_index = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < 2**31
-        require(is_index, where, f"predicted index: expected an integer from 0, got {describe(index)}")
+        require(is_index, where, f"predicted index: expected an integer from 0, got {describe_value(index)}")
         image, file = (_text(where, f"{name}: ", entry[column]) for name, column in (("image_id", 0), ("path", 2)))
         rows.append((image, caption, file, index))
-    return pd.DataFrame(rows, columns=list(PREDICTION)).astype({"caption_id": "int64", "predicted": "int64"})
+    return pd.DataFrame(rows, columns=list(PREDICTION_COLUMNS)).astype({"caption_id": "int64", "predicted": "int64"})
 
 
 def _number(value: Any) -> int | None:
     """Return a caption's number, an integer from 0 that may be written as a text; None for anything else."""
-    text = as_text(value)
+    text = decoded(value)
     if text is not None and text.isdecimal() and len(text) <= limits.COUNT_DIGITS:
         return int(text)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limits.EXACT_FLOAT else None
 
 
 def _text(path: str | Path, where: str, value: Any) -> str:
-    text = as_text(value)
+    text = decoded(value)
     if text is None:
-        raise UserError(f"{path}: {where}expected a text, got {describe(value)}")
+        raise UserError(f"{path}: {where}expected a text, got {describe_value(value)}")
     return text
 
 
-def _mapping(path: str | Path, where: str, value: Any, key: Any = as_text) -> dict[Any, Any]:
+def _mapping(path: str | Path, where: str, value: Any, key: Any = decoded) -> dict[Any, Any]:
     """Return a dict with its keys read by ``key``."""
-    require(isinstance(value, dict), path, f"{where}expected a dict, got {describe(value)}")
+    require(isinstance(value, dict), path, f"{where}expected a dict, got {describe_value(value)}")
     result: dict[Any, Any] = {}
     for name, inner in value.items():
         read = key(name)
-        expected = "text" if key is as_text else "number"
-        require(read is not None, path, f"{where}expected a {expected} as key, got {describe(name)}")
-        require(read not in result, path, f"{where}duplicate key {describe(name)}, written in two ways", "remove one")
+        expected = "text" if key is decoded else "number"
+        require(read is not None, path, f"{where}expected a {expected} as key, got {describe_value(name)}")
+        require(
+            read not in result, path, f"{where}duplicate key {describe_value(name)}, written in two ways", "remove one"
+        )
         result[read] = inner
     return result
 
@@ -127,6 +129,6 @@ def _mapping(path: str | Path, where: str, value: Any, key: Any = as_text) -> di
 def _texts(path: str | Path, where: str, value: Any) -> list[str]:
     """Return a list of texts: the keys of a dict, and a set sorted, because it has no order."""
     is_list = isinstance(value, list | tuple | set | frozenset | dict)
-    require(is_list, path, f"{where}: expected a list, got {describe(value)}")
+    require(is_list, path, f"{where}: expected a list, got {describe_value(value)}")
     texts = [_text(path, f"{where}: ", entry) for entry in value]
     return sorted(texts) if isinstance(value, set | frozenset) else texts

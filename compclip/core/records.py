@@ -21,9 +21,9 @@ from compclip.core import limits
 from compclip.core.documents import decode, no_such, parse_json
 from compclip.core.errors import UserError, require
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-FORMATS = (*SEPARATORS, ".json", ".jsonl", ".ndjson", ".parquet")
-Row = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
+CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+FORMATS = (*CELL_SEPARATORS, ".json", ".jsonl", ".ndjson", ".parquet")
+PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 # All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a character
@@ -49,7 +49,7 @@ def read_records(
         raise UserError(no_such(path))
     suffix = path.suffix.lower()
     require(suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
-    columns, rows = (_csv if suffix in SEPARATORS else _parquet if suffix == ".parquet" else _json)(path, suffix)
+    columns, rows = (_csv if suffix in CELL_SEPARATORS else _parquet if suffix == ".parquet" else _json)(path, suffix)
     if len(set(columns)) < len(columns):
         duplicate = next(name for name in columns if columns.count(name) > 1)
         raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
@@ -99,10 +99,10 @@ def _as_text(name: str, value: Any) -> str | None:
     return str(int(value))
 
 
-def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
+def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     """Read CSV with the standard library: pandas reads a row with too few cells as one with empty cells."""
     csv.field_size_limit(limits.CELL)
-    reader = csv.reader(io.StringIO(decode(path), newline=""), delimiter=SEPARATORS[suffix], strict=True)
+    reader = csv.reader(io.StringIO(decode(path), newline=""), delimiter=CELL_SEPARATORS[suffix], strict=True)
     rows, line = list[tuple[int, list[str]]](), 1
     try:
         for row in reader:
@@ -118,7 +118,7 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
     )
 
 
-def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
+def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
@@ -128,12 +128,12 @@ def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
     return table.column_names, ((f"record {number}", row) for number, row in enumerate(table.to_pylist(), 1))
 
 
-def _json(path: Path, suffix: str) -> tuple[list[str], Iterable[Row]]:
+def _json(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     """Read a list of objects or, unless the file ends with .json, an object a line.
 
     pandas would keep the last of duplicate keys, lose digits of large numbers, and not name the faulty line.
     """
-    text, rows = decode(path), list[Row]()
+    text, rows = decode(path), list[PlacedRow]()
     if suffix == ".json":
         try:
             content = parse_json(text)

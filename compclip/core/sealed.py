@@ -4,16 +4,15 @@ The digest is part of the file, so that a kill never separates them.
 """
 
 import hashlib
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import RawIOBase
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from compclip.core.log import log
 from compclip.io import atomic
 
-log = logging.getLogger("compclip")
 SEAL = 33  # bytes of a line break and the digest
 BYTES_PER_READ = 1 << 22
 

@@ -15,7 +15,7 @@ SECRET = "secret"
 
 Seed = Annotated[int, Field(0, ge=0, description="seed of every random choice")]
 Threads = Annotated[int, Field(2, ge=1, description="threads; changes floating-point rounding")]
-Cache = Annotated[Path, Field(Path(".cache"), description="folder of what steps reuse between runs")]
+CacheFolder = Annotated[Path, Field(Path(".cache"), description="folder of what steps reuse between runs")]
 
 
 class Section(BaseModel):
@@ -27,14 +27,19 @@ class Section(BaseModel):
     @classmethod
     def _refuse_boolean(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse ``true`` as a number, which Python takes for 1."""
-        kinds = _types(cls.model_fields[info.field_name or ""].annotation)
+        kinds = types_in(cls.model_fields[info.field_name or ""].annotation)
         is_number = bool not in kinds and (int in kinds or float in kinds)
         if is_number and any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):
             raise ValueError("expected a number")
         return value
 
 
-def _types(annotation: Any) -> list[Any]:
+def types_in(annotation: Any) -> list[Any]:
     """Return the types that a field's annotation consists of."""
     inner = get_args(annotation)
-    return [kind for part in inner for kind in _types(part)] if inner else [annotation]
+    return [kind for part in inner for kind in types_in(part)] if inner else [annotation]
+
+
+def sections_in(annotation: Any) -> list[type[Section]]:
+    """Return the sections that a field's annotation consists of."""
+    return [kind for kind in types_in(annotation) if isinstance(kind, type) and issubclass(kind, Section)]

@@ -11,6 +11,8 @@ import pandas as pd
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
+# What identifies a caption.
+CAPTION_KEY = ["image_id", "caption_id"]
 # The judge that knows what was drawn.
 ORACLE = "oracle"
 SIDES = ("train", "test", "unused")
@@ -21,7 +23,7 @@ NOUNS_SEEN = ("either", "both", "none")
 # The three images of a compound: its own, and the distractors that show the first and the second noun.
 ROLES = ("compound", "n1", "n2")
 # What pandas calls a column of objects that are texts or missing.
-TEXTS = ("string", "empty")
+TEXT_KINDS = ("string", "empty")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Column:
     def fault(self, values: pd.Series) -> str | None:
         """Return what is wrong with ``values``, None if nothing is."""
         # Texts may still be objects, as Python made them.
-        is_text = self.dtype == "str" and values.dtype == object and pd.api.types.infer_dtype(values) in TEXTS
+        is_text = self.dtype == "str" and values.dtype == object and pd.api.types.infer_dtype(values) in TEXT_KINDS
         if not is_text and values.dtype != self.dtype:
             return f"expected {self.dtype}, got {values.dtype}"
         is_bad = values.isna()
@@ -110,10 +112,8 @@ CAPTIONS = schema(
 # path is relative to the results folder; null, with width and height, where there is no readable image.
 IMAGES = schema(
     unique=["image_id"],
-    image_id=text(), path=text(nullable=True),
-    width=Column("Int64", nullable=True), height=Column("Int64", nullable=True),
-    bbox_x=Column("float64", nullable=True), bbox_y=Column("float64", nullable=True),
-    bbox_w=Column("float64", nullable=True), bbox_h=Column("float64", nullable=True),
+    image_id=text(), path=text(nullable=True), width=_MAYBE_COUNT, height=_MAYBE_COUNT,
+    bbox_x=_MAYBE_NUMBER, bbox_y=_MAYBE_NUMBER, bbox_w=_MAYBE_NUMBER, bbox_h=_MAYBE_NUMBER,
 )  # fmt: skip
 
 # Offsets count characters of the caption's text; end is exclusive.

@@ -27,17 +27,17 @@ from compclip.io import safe_id
 # an encrypted file.
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
 
-Entry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, opener
+ArchiveEntry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, opener
 
 
-def _zip_entries(path: Path) -> Iterator[Entry]:
+def _zip_entries(path: Path) -> Iterator[ArchiveEntry]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG) and not info.filename.endswith("/"):
                 yield info.filename, info.file_size, partial(archive.open, info)
 
 
-def _tar_entries(path: Path) -> Iterator[Entry]:
+def _tar_entries(path: Path) -> Iterator[ArchiveEntry]:
     with tarfile.open(path) as archive:
         for info in archive:
             if info.isfile():
@@ -47,7 +47,7 @@ def _tar_entries(path: Path) -> Iterator[Entry]:
             pass
 
 
-def _checked(path: Path, entries: Iterator[Entry]) -> Iterator[Entry]:
+def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[ArchiveEntry]:
     names, total = set[str](), 0
     most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
     for raw, size, opener in entries:
@@ -65,12 +65,12 @@ def _checked(path: Path, entries: Iterator[Entry]) -> Iterator[Entry]:
 
 
 @contextmanager
-def _entries(path: Path) -> Iterator[Iterator[Entry]]:
+def _entries(path: Path) -> Iterator[Iterator[ArchiveEntry]]:
     """Give every regular file, in the archive's order; raises UserError for a damaged or hostile archive."""
     if not path.is_file():
         raise UserError(no_such(path, "archive"))
     try:
-        yield _checked(path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path))
+        yield _checked_entries(path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path))
     except (*_DAMAGE, OSError) as error:
         # Decompressors raise OSError without a number; one with a number is the disk's.
         if isinstance(error, OSError) and error.errno is not None:

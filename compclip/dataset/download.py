@@ -8,7 +8,7 @@ import hashlib
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -26,7 +26,7 @@ TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFile:
     """Addresses, tried in order, and the sha256 published for their file."""
 
     addresses: tuple[str, ...]
@@ -34,46 +34,37 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One place where a file may be; ``name`` is the file's, if the address has none."""
+class FilePlace:
+    """One place where a file may be: a path, a ``file://`` address or a remote address."""
 
     address: str
-    name: str = ""
-    sha256: str | None = None
+    name: str = ""  # of a download; by default, the address's own
+    sha256: str | None = None  # None: any
     checked: str = "unchecked"  # where the sha256 comes from: given, published or unchecked
 
+    @property
+    def is_remote(self) -> bool:
+        return "://" in self.address and urlsplit(self.address).scheme != "file"
+
     def local(self, cache: Path) -> Path:
-        """Return the local file, which may not exist, or not yet."""
-        return download_place(self.address, cache, self.name) if is_remote(self.address) else local_path(self.address)
+        """Return the local file, or that of the download, which may not exist yet."""
+        path = unquote(urlsplit(self.address).path)
+        if not self.is_remote:
+            return Path(path if "://" in self.address else self.address)
+        # Addresses may differ only in their folders, and may contain characters that a file name cannot.
+        folder = hashlib.blake2b(self.address.encode(), digest_size=6).hexdigest()
+        return cache / "downloads" / folder / (re.sub(r"[^\w.-]", "_", self.name or Path(path).name) or "download")
 
 
-def google_drive(number: str, resource_key: str = "") -> str:
+def google_drive(number: str, resource_key: str) -> str:
     """Return the address of a file on Google Drive that skips the page which asks to confirm large downloads."""
-    key = resource_key and f"&resourcekey={resource_key}"
-    return f"https://drive.usercontent.google.com/download?id={number}&export=download&confirm=t{key}"
+    query = f"id={number}&export=download&confirm=t&resourcekey={resource_key}"
+    return f"https://drive.usercontent.google.com/download?{query}"
 
 
-def is_remote(address: str) -> bool:
-    """Return whether ``address`` is neither a plain path nor a ``file://`` address."""
-    return "://" in address and urlsplit(address).scheme != "file"
-
-
-def local_path(address: str) -> Path:
-    """Return the path of a plain path or a ``file://`` address."""
-    return Path(unquote(urlsplit(address).path) if "://" in address else address)
-
-
-def download_place(address: str, cache: Path, name: str = "") -> Path:
-    """Return the file in ``cache`` for a download of ``address``; ``name`` defaults to the address's own."""
-    # Addresses may differ only in their folders, and may contain characters that a file name cannot.
-    folder = cache / "downloads" / hashlib.blake2b(address.encode(), digest_size=6).hexdigest()
-    name = name or Path(unquote(urlsplit(address).path)).name
-    return folder / (re.sub(r"[^\w.-]", "_", name) or "download")
-
-
-def candidates(
-    names: str | list[str], root: str | None, sha256: str | None, published: Mapping[str, Published]
-) -> list[Candidate]:
+def places_of(
+    names: str | list[str], root: str | None, sha256: str | None, published: Mapping[str, PublishedFile]
+) -> list[FilePlace]:
     """Return the places where a file may be, in order; without a root, ``names`` may be keys of ``published``."""
     places = []
     for name in [names] if isinstance(names, str) else names:
@@ -81,20 +72,15 @@ def candidates(
         expected = sha256 or (known and known.sha256) or None
         checked = "given" if sha256 else "published" if expected else "unchecked"
         if known:
-            places += [Candidate(address, name, expected, checked) for address in known.addresses]
+            places += [FilePlace(address, name, expected, checked) for address in known.addresses]
         else:
             below = root is not None and "://" not in name and not Path(name).is_absolute()
             address = f"{root.rstrip('/')}/{name}" if root is not None and below else name
-            places.append(Candidate(address, "", expected, checked))
+            places.append(FilePlace(address, "", expected, checked))
     return places
 
 
-def unchecked(places: Iterable[Candidate]) -> list[Path | None]:
-    """Return the local files without a sha256 in the config."""
-    return [local_path(p.address) for p in places if p.checked == "unchecked" and not is_remote(p.address)]
-
-
-def obtain(places: Sequence[Candidate], cache: Path) -> tuple[Path, dict[str, str]]:
+def obtain(places: Sequence[FilePlace], cache: Path) -> tuple[Path, dict[str, str]]:
     """Return the file from the first place that has it, and what ``dataset.json`` tells of it.
 
     Local files and earlier downloads come first.
@@ -102,7 +88,7 @@ def obtain(places: Sequence[Candidate], cache: Path) -> tuple[Path, dict[str, st
     failures: list[str] = []
     for place in sorted(places, key=lambda place: not place.local(cache).is_file()):
         try:
-            path = fetch(place.address, cache, place.sha256, place.name)
+            path = fetch(place, cache)
             return path, {"sha256": (place.sha256 or sha256_of(path)).lower(), "sum": place.checked}
         except UserError as error:
             failures.append(str(error))
@@ -111,20 +97,15 @@ def obtain(places: Sequence[Candidate], cache: Path) -> tuple[Path, dict[str, st
     raise UserError("; ".join(failures))
 
 
-def fetch(address: str, cache: Path, sha256: str | None = None, name: str = "") -> Path:
-    """Return the local file of ``address``, downloaded into ``cache`` unless it is there already.
-
-    Args:
-        sha256: expected digest; None for any.
-        name: file name of the download, if the address has none.
-    """
-    path = Candidate(address, name).local(cache)
-    if is_remote(address):
-        _download(address, path, sha256)
+def fetch(place: FilePlace, cache: Path) -> Path:
+    """Return the local file of a place, downloaded into ``cache`` unless it is there already."""
+    path = place.local(cache)
+    if place.is_remote:
+        _download(place.address, path, place.sha256)
     elif not path.is_file():
         raise UserError(no_such(path))
-    elif sha256 and (actual := sha256_of(path)) != sha256.lower():
-        raise UserError(f"{path}: sha256 is {actual}, expected {sha256}; get it again, or correct the sha256")
+    elif place.sha256 and (actual := sha256_of(path)) != place.sha256.lower():
+        raise UserError(f"{path}: sha256 is {actual}, expected {place.sha256}; get it again, or correct the sha256")
     return path
 
 

@@ -11,7 +11,7 @@ from compclip.core.log import log
 from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
 from compclip.core.records import CONTROL, tidy_id
-from compclip.dataset.source import SOURCES, Loaded, clean, named
+from compclip.dataset.source import SOURCES, Loaded, named, unbroken
 from compclip.io import safe_id
 
 BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]
@@ -30,7 +30,8 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
         for row in captions[is_bad].head(1).itertuples():
             where = f"{source}: image {row.image_id!r}: caption {row.caption_id}"
             raise UserError(f"{where}: {fault} ({is_bad.sum()} in total); {remedy}: {row.text[:80]!r}")
-    captions = captions.assign(text=clean(captions["text"])).sort_values(["image_id", "caption_id"], ignore_index=True)
+    captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
+    captions["text"] = unbroken(captions["text"])
     is_empty = captions["text"] == ""
     empty = list(captions["image_id"][is_empty] + " " + captions["caption_id"][is_empty].astype(str))
     captions = captions[~is_empty].reset_index(drop=True)
@@ -52,7 +53,7 @@ def check_alike(captions: pd.DataFrame, folder: Path, source: str) -> None:
     log.warning("warning: %s; file systems of macOS and Windows do not distinguish them", fault)
 
 
-def measure(images: pd.DataFrame, folder: Path) -> tuple[dict[str, tuple[int, int]], list[str], list[str]]:
+def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Decode every image file, and remove those that are broken.
 
     Returns:
@@ -68,10 +69,10 @@ def measure(images: pd.DataFrame, folder: Path) -> tuple[dict[str, tuple[int, in
         except BrokenImage as error:
             broken.append(f"{row.image_id}: {error}")
             (folder / row.path).unlink()
-    return sizes, missing, broken
+    return pd.DataFrame.from_dict(sizes, "index", "Int64", ["width", "height"]), missing, broken
 
 
-def check_images(
+def check_image_files(
     captions: pd.DataFrame, images: pd.DataFrame, folder: Path, source: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Check the image files, remove broken ones and those without captions, and give each image with captions one row.
@@ -91,13 +92,11 @@ def check_images(
     images = images.set_index("image_id").reindex(ids).rename_axis("image_id").reset_index()
     images = images.reindex(columns=["image_id", "path", *BOX])
     given = images["path"].notna()
-    sizes, missing, broken = measure(images[given], folder)
+    sizes, missing, broken = measure_images(images[given], folder)
     fault = f"none of {given.sum()} images is readable, the first: {[*broken, *missing, None][0]}"
-    require(sizes or not given.any(), source, fault, "check the files")
-    images["path"] = images["path"].where(images["image_id"].isin(sizes), None)
-    for axis, name in enumerate(("width", "height")):
-        images[name] = images["image_id"].map({i: size[axis] for i, size in sizes.items()}).astype("Int64")
-    images, outside = check_boxes(images)
+    require(len(sizes) or not given.any(), source, fault, "check the files")
+    images["path"] = images["path"].where(images["image_id"].isin(sizes.index), None)
+    images, outside = check_boxes(images.join(sizes, on="image_id"))
     # Of captions alone, no file is missing.
     without = missing + list(images["image_id"][~given]) if given.any() else []
     report = {
@@ -113,12 +112,11 @@ def check_boxes(images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Set boxes to null that have no area inside their image; return the images, and the ids of those boxes."""
     images[BOX] = images[BOX].astype("float64")
     given = images[BOX].notna().any(axis=1) & images["path"].notna()
-    width, height = (images[c].astype("float64") for c in ("width", "height"))
-    right, bottom = images["bbox_x"] + images["bbox_w"], images["bbox_y"] + images["bbox_h"]
     inside = (
-        (images["bbox_w"] > 0) & (images["bbox_h"] > 0) & (right > 0) & (bottom > 0)
-        & (images["bbox_x"] < width) & (images["bbox_y"] < height)
-    )  # fmt: skip
+        images[[*BOX, "width", "height"]]
+        .astype("float64")
+        .eval("bbox_w > 0 and bbox_h > 0 and -bbox_w < bbox_x < width and -bbox_h < bbox_y < height")
+    )
     images.loc[~inside, BOX] = float("nan")
     return images, list(images["image_id"][given & ~inside])
 
@@ -157,7 +155,7 @@ def load_dataset(
     loaded = module.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **parallel)
     captions, empty = check_captions(loaded.captions, where)
     check_alike(captions, folder, where)
-    images, report = check_images(captions, loaded.images, folder, where)
+    images, report = check_image_files(captions, loaded.images, folder, where)
     skipped = {"captions_empty": named(empty), **report}
     warn({**loaded.summary, **skipped})
     summary = {

@@ -5,21 +5,25 @@ Each photograph has a file of ten captions, one a line; a caption's id is its li
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
 from compclip.core.disk import check_space
 from compclip.core.errors import require
+from compclip.core.log import log
 from compclip.core.section import Section
 from compclip.dataset.archive import contents, unpack
-from compclip.dataset.download import Candidate, Published, candidates, unchecked
-from compclip.dataset.source import spread
+from compclip.dataset.download import FilePlace, PublishedFile, obtain, places_of
+from compclip.dataset.source import spread_over_classes
 
-PLACE = "name below root, address, or several in order"
+WHERE = "name below root, address, or several in order"
 SHA256 = r"^[0-9a-fA-F]{64}$"
+
+Photographs = dict[str, tuple[str, int]]  # by image_id: name in the archive, size in bytes
 
 
 def _names(value: object) -> object:
@@ -34,71 +38,83 @@ Names = Annotated[str | list[str], BeforeValidator(_names)]
 NamesOrNone = Annotated[str | list[str] | None, BeforeValidator(_names)]
 
 
-class Files(Section):
+class ReedFiles(Section):
     """Where the files are; by default, at their public addresses."""
 
     root: str | None = Field(None, min_length=1, description="folder or base address; null: the public addresses")
     images_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
     captions_sha256: str | None = Field(None, pattern=SHA256, description="null: any")
 
-    published: ClassVar[Mapping[str, Published]] = {}
+    published: ClassVar[Mapping[str, PublishedFile]] = {}
 
-    def places(self) -> dict[str, list[Candidate]]:
+    def places(self) -> dict[str, list[FilePlace]]:
         """Return where each file may be; without ``images`` if only captions are taken."""
         return {
-            key: candidates(getattr(self, key), self.root, getattr(self, f"{key}_sha256"), self.published)
+            key: places_of(getattr(self, key), self.root, getattr(self, f"{key}_sha256"), self.published)
             for key in ("captions", "labels", "images")
             if getattr(self, key, None) is not None
         }
 
     def reads(self) -> list[Path | None]:
         """Return the local files without a sha256 in the config."""
-        return unchecked(place for places in self.places().values() for place in places)
+        places = [place for of_file in self.places().values() for place in of_file]
+        return [place.local(Path()) for place in places if place.checked == "unchecked" and not place.is_remote]
+
+    def obtain(self, cache: Path) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
+        """Return the files by key, and what ``dataset.json`` tells of them."""
+        obtained = {key: obtain(places, cache) for key, places in self.places().items()}
+        return {key: path for key, (path, _) in obtained.items()}, {key: about for key, (_, about) in obtained.items()}
 
 
-def read_caption_files(archive: Path, pattern: re.Pattern[str], layout: str) -> tuple[pd.DataFrame, list[str]]:
-    """Read the captions of an archive.
+@dataclass(frozen=True)
+class Layout:
+    """The names of a data set's files in its archives, which may be packed with any folders above."""
 
-    Args:
-        pattern: matches the whole name of a caption file in the archive; its first group becomes ``name``.
-        layout: names of caption files, for errors.
+    captions: str  # a pattern with a group ``image_id``; its other groups become columns
+    captions_name: str  # for errors
+    photographs: str  # a pattern whose group is the image_id
+    photographs_name: str
 
-    Returns:
-        name, caption_id and text, sorted, with U+FFFD for bytes that are not UTF-8; the files that contain such bytes.
-    """
-    rows: list[tuple[str, int, str]] = []
-    undecodable = []
-    for name, raw in contents(archive, lambda name: pattern.fullmatch(name) is not None)[1].items():
-        match = pattern.fullmatch(name)
-        assert match is not None, name
-        try:
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError:
+    def read_captions(self, archive: Path) -> tuple[pd.DataFrame, list[str]]:
+        """Read the captions of an archive.
+
+        Returns:
+            The groups of the name, caption_id and text, sorted, with U+FFFD for bytes that are not UTF-8; the files
+            that contain such bytes.
+        """
+        pattern, rows, undecodable = re.compile(self.captions), list[dict[str, Any]](), list[str]()
+        for name, raw in contents(archive, lambda name: pattern.fullmatch(name) is not None)[1].items():
+            match = pattern.fullmatch(name)
+            assert match is not None, name
             text = raw.decode("utf-8-sig", errors="replace")
-            undecodable.append(name)
-        lines = re.split(r"\r\n|\n|\r", text.rstrip())
-        rows.extend((match[1], number, line) for number, line in enumerate(lines))
-    require(rows, archive, f"contains no {layout}", "give the archive of the captions")
-    table = pd.DataFrame(rows, columns=["name", "caption_id", "text"])
-    check_single(table, "name", archive)
-    return table.sort_values(["name", "caption_id"], ignore_index=True), sorted(undecodable)
+            if text.encode() != raw.removeprefix(b"\xef\xbb\xbf"):
+                undecodable.append(name)
+            lines = re.split(r"\r\n|\n|\r", text.rstrip())
+            rows += [{**match.groupdict(), "caption_id": number, "text": line} for number, line in enumerate(lines)]
+        require(rows, archive, f"contains no {self.captions_name}", "give the archive of the captions")
+        table = pd.DataFrame(rows).sort_values(["image_id", "caption_id"], ignore_index=True)
+        duplicates = table["image_id"][table.duplicated(["image_id", "caption_id"])]
+        require(duplicates.empty, archive, f"{', '.join(duplicates[:1])} has several caption files", "keep one of them")
+        log.info("%s: %d captions of %d images", archive.name, len(table), table["image_id"].nunique())
+        return table, sorted(undecodable)
+
+    def find_photographs(self, archive: Path, sizes: Mapping[str, int]) -> Photographs:
+        """Return the photographs among the files of an archive, given with their sizes."""
+        matches = {name: re.fullmatch(self.photographs, name) for name in sizes}
+        photographs = {match[1]: (name, sizes[name]) for name, match in matches.items() if match}
+        require(photographs, archive, f"contains no {self.photographs_name}", "give the archive of the photographs")
+        log.info("%s: %d photographs", archive.name, len(photographs))
+        return photographs
 
 
-def check_single(captions: pd.DataFrame, name: str, archive: Path) -> None:
-    """Raise UserError if a value of column ``name`` has several caption files in ``archive``."""
-    duplicates = list(captions[name][captions.duplicated([name, "caption_id"])])
-    require(not duplicates, archive, f"{', '.join(duplicates[:1])} has several caption files", "keep one of them")
-
-
-def take(
-    captions: pd.DataFrame, photographs: dict[str, tuple[str, int]], archive: Path | None, *,
+def take_images(
+    captions: pd.DataFrame, photographs: Photographs, archive: Path | None, *,
     limit: int | None, seed: int, folder: Path,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
     """Take at most ``limit`` images, and copy their photographs to ``folder``.
 
     Args:
-        photographs: by image_id, the name in ``archive`` and the size in bytes.
-        archive: None if there are no photographs.
+        archive: of the photographs; None if there are none.
 
     Returns:
         The captions of these images; the images with columns image_id and path.
@@ -108,7 +124,7 @@ def take(
     fault = "none of its photographs has a caption"
     require(archive is None or len(with_photograph), archive, fault, "give archives of the same data set")
     # If there are photographs, a limit counts only images that have one.
-    chosen = spread(described if limit is None or archive is None else with_photograph, limit, seed)
+    chosen = spread_over_classes(described if limit is None or archive is None else with_photograph, limit, seed)
     copied = sorted(chosen & set(photographs))
     if archive is not None:
         check_space(sum(photographs[i][1] for i in copied), folder, f"unpacking {len(copied)} photographs")

@@ -38,12 +38,12 @@ def named(names: Sequence[str]) -> dict[str, Any]:
     return {"count": len(names), "names": list(names[:NAMES_LISTED])}
 
 
-def clean(texts: pd.Series) -> pd.Series:
+def unbroken(texts: pd.Series) -> pd.Series:
     """Put each caption on one line, because several exports have one caption a line."""
     return texts.str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True).str.strip()
 
 
-def spread(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
+def spread_over_classes(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
     """Choose at most ``limit`` images, as evenly over the classes (null: none) as possible; all if it is None.
 
     With the same seed, the images of a smaller limit are among those of a larger one.

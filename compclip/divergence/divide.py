@@ -17,14 +17,12 @@ from compclip.core.section import Seed
 from compclip.core.seeds import rng
 from compclip.divergence.exchange import REACHED, exchange, tried
 from compclip.divergence.greedy import Division, greedy
-from compclip.divergence.kernels import Goal, score
+from compclip.divergence.kernels import Goal, target_score
 from compclip.divergence.measure import measure
 from compclip.divergence.samples import KEEP, Samples, make_samples, read_samples
 from compclip.io import write_json
 
 RESTARTS = 3
-# Points of the recorded path of a greedy division.
-POINTS = 1000
 # Exchanges tried before the hops, for each square root of the number of samples; more improve little.
 MOVES = 40_000
 # Tolerance for the rounding of a divergence.
@@ -117,20 +115,9 @@ def divide_samples(
             start + 1, restarts, ends[1].atom, ends[1].compound, ends[0].atom, ends[0].compound,
         )  # fmt: skip
         starts += ends
-        if score(goal, ends[1].atom, ends[1].compound) < REACHED:
+        if target_score(goal, ends[1].atom, ends[1].compound) < REACHED:
             break
-    return min(starts, key=lambda one: score(goal, one.atom, one.compound))
-
-
-def path(grown: Division, points: int = POINTS) -> dict[str, list[float]]:
-    """Return D_A and D_C while the greedy division grew, at most ``points`` values, with the last one."""
-    defined = np.flatnonzero(~np.isnan(grown.atom) & ~np.isnan(grown.compound))
-    chosen = defined[np.unique(np.linspace(0, len(defined) - 1, min(points, len(defined))).astype(int))]
-    return {
-        "samples": (chosen + 1).tolist(),
-        "atom": grown.atom[chosen].round(DECIMALS).tolist(),
-        "compound": grown.compound[chosen].round(DECIMALS).tolist(),
-    }
+    return min(starts, key=lambda one: target_score(goal, one.atom, one.compound))
 
 
 def main(command: Divide) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from compclip.divergence.results import FIGURES, SYMBOLS, measured, random_share, share
+from compclip.divergence.results import FIGURES, SYMBOLS, measured, random_share, three_decimals
 from compclip.plot.drawing import GRAY, WIDTH, draw_rows, empty, finish, long, looks_of_splits
 from compclip.plot.labels import PART_NAMES, SPLIT_NAMES, pair_words, percent
 
@@ -28,7 +28,7 @@ def draw_shares(distribution: Mapping[str, Any], row: Mapping[str, Any], seed: i
     axes.set_xlim(left=0)
     axes.set_xlabel(f"fraction of all {PART_NAMES['pairs', kind]}, %")
     column, most = kind.removesuffix("s"), "all" if len(parts) == row[kind] else f"the {len(parts)} most frequent of"
-    apart = f"{SYMBOLS[kind]} {share(row[f'{column}_divergence'])} (random {random_share(row, column)})"
+    apart = f"{SYMBOLS[kind]} {three_decimals(row[f'{column}_divergence'])} (random {random_share(row, column)})"
     of = f"{most} {row[kind]:,} {PART_NAMES['pairs', kind]}"
     return finish(figure, f"{apart}; {of}; n: images, with all their captions; seed {seed}")
 
@@ -56,7 +56,7 @@ def draw_path(division: Mapping[str, Any], seed: int) -> Figure:
         if target != "max":
             axes.axhline(target, color="#D55E00", linewidth=1.2, linestyle="--", label="wanted")
         kind = f"{column}s"
-        axes.set_title(f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {share(reached)},\nwanted: {wanted}")
+        axes.set_title(f"{SYMBOLS[kind]} ({PART_NAMES['pairs', kind]}): {three_decimals(reached)},\nwanted: {wanted}")
     all_axes[0].set_ylim(0, 1.02)
     # It starts at 1 and ends at a few hundredths.
     all_axes[1].set_yscale("log", nonpositive="mask")

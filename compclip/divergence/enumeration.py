@@ -94,15 +94,6 @@ def _edge(relation, code):
 
 
 @njit(cache=True)
-def _slot(table, keys, key):
-    """Return the slot of ``key`` in a hash table of positions in ``keys``, or the free slot where it belongs."""
-    slot = key & uint64(len(table) - 1)
-    while table[slot] >= 0 and keys[table[slot]] != key:
-        slot = (slot + uint64(1)) & uint64(len(table) - 1)
-    return slot
-
-
-@njit(cache=True)
 def _encode_set(members, parents, labels, relations, position, above, children, sums):
     """Return the code of a set, its size, and bit i for each member without which the rest is connected.
 
@@ -141,7 +132,7 @@ def list_parts(heads, labels, relations, branching, room):
     if too_many:
         sets, n_sets, total, n = sets[:0], 0, 0, 0
     codes, keys, counts = np.empty(total, np.uint64), np.empty(total, np.uint64), np.zeros(total, np.uint8)
-    paths, inner = np.empty((total - n_sets, 3), np.int64), np.empty(total * nodes, np.int32)
+    paths, inside = np.empty((total - n_sets, 3), np.int64), np.empty(total * nodes, np.uint64)
     # The key of a set of nodes is the XOR of its members'.
     key_of = np.empty(n, np.uint64)
     for v in range(n):
@@ -166,23 +157,18 @@ def list_parts(heads, labels, relations, branching, room):
                 codes[at], keys[at] = code, key
                 paths[at - n_sets] = np.array((v, top, size))
                 at += 1
-    length = 2
-    while length < 2 * total:
-        length *= 2
-    table = np.full(length, -1, np.int32)
-    for o in range(total):
-        table[_slot(table, keys, keys[o])] = o
     filled = 0
-    for o in range(total):
-        begun = filled
-        if o >= n_sets:
-            for end in paths[o - n_sets, :2]:
-                inner[filled] = table[_slot(table, keys, keys[o] ^ key_of[end])]
+    for o in range(n_sets):
+        for i in range(nodes):
+            if removable[o] >> i & 1:
+                inside[filled] = keys[o] ^ key_of[sets[o, i]]
                 filled += 1
-        else:
-            for i in range(nodes):
-                if removable[o] >> i & 1:
-                    inner[filled] = table[_slot(table, keys, keys[o] ^ key_of[sets[o, i]])]
-                    filled += 1
-        counts[o] = filled - begun
-    return Parts(order, parents, sets, paths, codes, inner[:filled], counts), too_many
+                counts[o] += 1
+    for o in range(n_sets, total):
+        for end in paths[o - n_sets, :2]:
+            inside[filled] = keys[o] ^ key_of[end]
+            filled += 1
+        counts[o] = 2
+    by_key = np.argsort(keys)
+    inner = by_key[np.searchsorted(keys[by_key], inside[:filled])].astype(np.int32)
+    return Parts(order, parents, sets, paths, codes, inner, counts), too_many

@@ -9,13 +9,13 @@ An exchange changes the overlap Σ train^alpha test^(1 − alpha) only in the it
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from copy import deepcopy
 
 import numpy as np
 from scipy import sparse
 
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
-from compclip.divergence.kernels import TRAIN, Goal, Kind, Sides, as_kind, clear, descend
+from compclip.divergence.kernels import Goal, State, as_kind, clear, descend
 from compclip.divergence.samples import Samples
 
 # Number of hops, and the exchanges that each tries as a fraction of those tried before the hops.
@@ -24,7 +24,7 @@ HOPS, HOP_FRACTION = 400, 0.02
 CLEARING = 4
 # Weights are rounded to multiples of this, so that their sums are exact: what has left a side weighs 0 there, and not
 # 1e-17, whose tenth root is 0.02.
-GRID = 2.0**-24
+WEIGHT_GRID = 2.0**-24
 # A score below this counts as 0.
 REACHED = 5e-5
 
@@ -43,16 +43,16 @@ def exchange(
         goal = goal._replace(atom=goal.atom - 1e-12)
     pool = np.setdiff1d(np.arange(len(samples)), np.concatenate([train, test]))
     sizes = np.array([len(train), len(test)])
-    best = fill(samples, np.concatenate([train, test, pool]), sizes)
-    lowest = best.descend(goal, moves, generator)
+    best = state_of(samples, np.concatenate([train, test, pool]), sizes)
+    lowest = descend(best, goal, generator.random((moves, 2)))
     advance(moves)
-    compounds, of_hop = best.compounds.items.items, int(moves * HOP_FRACTION)
+    compounds, of_hop = best.compounds.items, int(moves * HOP_FRACTION)
     for _ in range(HOPS):
         if lowest < REACHED:
             break
-        hop = best.copy()
-        if hop.clear(goal, compounds[generator.integers(len(compounds))], generator):
-            score = hop.descend(goal, of_hop, generator)
+        hop, compound = deepcopy(best), compounds[generator.integers(len(compounds))]
+        if clear(hop, goal, compound, generator.random((len(train), CLEARING))):
+            score = descend(hop, goal, generator.random((of_hop, 2)))
             if score < lowest:
                 best, lowest = hop, score
         advance(of_hop)
@@ -60,37 +60,17 @@ def exchange(
     return train, test
 
 
-class State(NamedTuple):
-    """A division in progress: ``order`` has the rows of train, then of test, then of the pool."""
-
-    order: np.ndarray
-    sizes: np.ndarray
-    atoms: Kind
-    compounds: Kind
-
-    def copy(self) -> "State":
-        kinds = (kind._replace(sides=Sides(*(a.copy() for a in kind.sides))) for kind in (self.atoms, self.compounds))
-        return State(self.order.copy(), self.sizes, *kinds)
-
-    def descend(self, goal: Goal, moves: int, generator: np.random.Generator) -> float:
-        """Try ``moves`` exchanges, make those that lower the score, and return it."""
-        return descend(self.atoms, self.compounds, goal, generator.random((moves, 2)), self.order, self.sizes)
-
-    def clear(self, goal: Goal, compound: int, generator: np.random.Generator) -> bool:
-        """Move all samples with ``compound`` out of train; return whether there was room for them elsewhere."""
-        luck = generator.random((self.sizes[TRAIN], CLEARING))
-        return clear(self.atoms, self.compounds, goal, compound, luck, self.order, self.sizes)
-
-
-def fill(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
+def state_of(samples: Samples, order: np.ndarray, sizes: np.ndarray) -> State:
     """Return the state of a division; ``sizes`` are those of train and test."""
     kinds = []
     for matrix, alpha in ((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA)):
-        matrix = sparse.csr_array((np.rint(matrix.data / GRID) * GRID, matrix.indices, matrix.indptr), matrix.shape)
+        matrix = sparse.csr_array(
+            (np.rint(matrix.data / WEIGHT_GRID) * WEIGHT_GRID, matrix.indices, matrix.indptr), matrix.shape
+        )
         kind = as_kind(matrix, alpha)
         for side, rows in enumerate(np.split(order, np.cumsum(sizes))[:2]):
-            kind.sides.weights[side] = matrix[rows].sum(axis=0)
-            kind.sides.powers[side] = kind.sides.weights[side] ** kind.items.exponents[side]
-        kind.sides.totals[:] = kind.sides.weights.sum(axis=1)
+            kind.weights[side] = matrix[rows].sum(axis=0)
+            kind.powers[side] = kind.weights[side] ** kind.exponents[side]
+        kind.totals[:] = kind.weights.sum(axis=1)
         kinds.append(kind)
     return State(order, sizes, *kinds)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
-from compclip.divergence.kernels import TRAIN, Goal, as_kind, place, renew, take
+from compclip.divergence.kernels import TRAIN, Goal, as_kind, place, renew, take_samples
 from compclip.divergence.samples import Samples
 
 # Steps after which gains are computed anew, because sums of differences drift.
@@ -49,7 +49,7 @@ def greedy(
         for kind in (atoms, compounds):
             renew(kind)
         end = min(begin + RENEW, steps)
-        take(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end)
+        take_samples(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end)
         advance(end - begin)
     on_train = side_of[taken] == TRAIN
     return Division(taken[on_train], taken[~on_train], *reached)

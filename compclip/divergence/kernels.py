@@ -12,33 +12,9 @@ from scipy import sparse
 
 TRAIN, TEST = 0, 1
 # Scores of the greedy algorithm are compared to ten decimals.
-DECIMALS = 1e10
+SCORE_SCALE = 1e10
 # How much more a D_A above its upper bound counts than a deviation of D_C.
 PENALTY = 1e12
-
-
-class Items(NamedTuple):
-    """Samples × items (atoms, or compounds), by sample and by item; ``exponents`` of train and of test."""
-
-    exponents: np.ndarray
-    starts: np.ndarray
-    items: np.ndarray
-    weights: np.ndarray
-    totals: np.ndarray
-    item_starts: np.ndarray
-    holders: np.ndarray
-    # Ascending for each item, so that equal weights are raised to a power once.
-    holder_weights: np.ndarray
-
-
-class Sides(NamedTuple):
-    """The weights of train (0) and test (1), and what each sample would add to the overlap on either side."""
-
-    weights: np.ndarray  # 2 × items
-    powers: np.ndarray  # weights to the power of the side's exponent
-    totals: np.ndarray  # 2
-    overlap: np.ndarray  # 1: the sum over items of the product of both powers
-    gains: np.ndarray  # 2 × samples
 
 
 class Goal(NamedTuple):
@@ -50,27 +26,48 @@ class Goal(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Atoms or compounds: the samples' items, the sides' weights, and scratch space."""
+    """Atoms or compounds: the weights of samples by item, the sides of a division, and scratch space."""
 
-    items: Items
-    sides: Sides
+    exponents: np.ndarray  # of train (0) and of test (1)
+    starts: np.ndarray  # where each sample's entries in ``items`` and ``item_weights`` begin, and the end
+    items: np.ndarray
+    item_weights: np.ndarray
+    sample_totals: np.ndarray
+    holder_starts: np.ndarray  # where each item's entries in ``holders`` and ``holder_weights`` begin, and the end
+    holders: np.ndarray  # samples
+    holder_weights: np.ndarray  # ascending for each item, so that equal weights are raised to a power once
+    weights: np.ndarray  # 2 × items: those of train and of test
+    powers: np.ndarray  # weights to the power of the side's exponent
+    totals: np.ndarray  # 2
+    overlap: np.ndarray  # 1: the sum over items of the product of both powers
+    gains: np.ndarray  # 2 × samples: what each would add to the overlap on either side
     change: np.ndarray  # one per item, zeros between calls
     touched: np.ndarray  # items of two samples
+
+
+class State(NamedTuple):
+    """A division in progress: ``order`` has the rows of train, then of test, then of the pool."""
+
+    order: np.ndarray
+    sizes: np.ndarray  # of train and test
+    atoms: Kind
+    compounds: Kind
 
 
 def as_kind(matrix: sparse.csr_array, alpha: float) -> Kind:
     """Return a matrix of samples × items in the form that the kernels take, with empty sides."""
     n, n_items = matrix.shape
-    rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    sizes = np.diff(matrix.indptr)
+    rows = np.repeat(np.arange(n), sizes)
     order = np.lexsort((rows, matrix.data, matrix.indices))
     counts = np.bincount(matrix.indices, minlength=n_items)
-    items = Items(
+    return Kind(
         np.array([alpha, 1 - alpha]), matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data,
         np.asarray(matrix.sum(axis=1)).ravel(), np.concatenate([[0], counts.cumsum()]), rows[order],
-        matrix.data[order],
+        matrix.data[order], weights=np.zeros((2, n_items)), powers=np.zeros((2, n_items)), totals=np.zeros(2),
+        overlap=np.zeros(1), gains=np.zeros((2, n)), change=np.zeros(n_items),
+        touched=np.zeros(2 * int(sizes.max()), np.int64),
     )  # fmt: skip
-    sides = Sides(np.zeros((2, n_items)), np.zeros((2, n_items)), np.zeros(2), np.zeros(1), np.zeros((2, n)))
-    return Kind(items, sides, np.zeros(n_items), np.zeros(2 * int(np.diff(matrix.indptr).max()), np.int64))
 
 
 @njit(cache=True)
@@ -85,7 +82,7 @@ def deviation(reached, wanted):
 
 
 @njit(cache=True)
-def score(goal, atom, compound):
+def target_score(goal, atom, compound):
     """Return the score of the reached D_A and D_C; lower is better."""
     off = deviation(atom, goal.atom)
     if goal.bound:
@@ -96,74 +93,72 @@ def score(goal, atom, compound):
 @njit(cache=True)
 def renew(kind):
     """Compute overlap and gains anew from the weights."""
-    items, sides = kind.items, kind.sides
-    sides.overlap[0] = 0.0
-    sides.gains[:] = 0.0
-    for item in range(sides.weights.shape[1]):
-        train, test = sides.powers[TRAIN, item], sides.powers[TEST, item]
-        sides.overlap[0] += train * test
+    kind.overlap[0] = 0.0
+    kind.gains[:] = 0.0
+    for item in range(kind.weights.shape[1]):
+        train, test = kind.powers[TRAIN, item], kind.powers[TEST, item]
+        kind.overlap[0] += train * test
         last = -1.0
-        for i in range(items.item_starts[item], items.item_starts[item + 1]):
-            weight = items.holder_weights[i]
+        for i in range(kind.holder_starts[item], kind.holder_starts[item + 1]):
+            weight = kind.holder_weights[i]
             if weight != last:
                 last = weight
-                on_train = (power(sides.weights[TRAIN, item] + weight, items.exponents[TRAIN]) - train) * test
-                on_test = (power(sides.weights[TEST, item] + weight, items.exponents[TEST]) - test) * train
-            sides.gains[TRAIN, items.holders[i]] += on_train
-            sides.gains[TEST, items.holders[i]] += on_test
+                on_train = (power(kind.weights[TRAIN, item] + weight, kind.exponents[TRAIN]) - train) * test
+                on_test = (power(kind.weights[TEST, item] + weight, kind.exponents[TEST]) - test) * train
+            kind.gains[TRAIN, kind.holders[i]] += on_train
+            kind.gains[TEST, kind.holders[i]] += on_test
 
 
 @njit(cache=True)
 def place(kind, sample, side):
-    items, sides, other = kind.items, kind.sides, 1 - side
-    exponent, other_exponent = items.exponents[side], items.exponents[other]
-    for j in range(items.starts[sample], items.starts[sample + 1]):
-        item = items.items[j]
-        old, old_power = sides.weights[side, item], sides.powers[side, item]
-        new = old + items.weights[j]
+    other = 1 - side
+    exponent, other_exponent = kind.exponents[side], kind.exponents[other]
+    for j in range(kind.starts[sample], kind.starts[sample + 1]):
+        item = kind.items[j]
+        old, old_power = kind.weights[side, item], kind.powers[side, item]
+        new = old + kind.item_weights[j]
         new_power = power(new, exponent)
-        beside, beside_power = sides.weights[other, item], sides.powers[other, item]
-        sides.overlap[0] += (new_power - old_power) * beside_power
+        beside, beside_power = kind.weights[other, item], kind.powers[other, item]
+        kind.overlap[0] += (new_power - old_power) * beside_power
         last = -1.0
-        for i in range(items.item_starts[item], items.item_starts[item + 1]):
-            weight = items.holder_weights[i]
+        for i in range(kind.holder_starts[item], kind.holder_starts[item + 1]):
+            weight = kind.holder_weights[i]
             if weight != last:
                 last = weight
                 here = power(new + weight, exponent) - new_power - power(old + weight, exponent) + old_power
                 here *= beside_power
                 there = (power(beside + weight, other_exponent) - beside_power) * (new_power - old_power)
-            sides.gains[side, items.holders[i]] += here
-            sides.gains[other, items.holders[i]] += there
-        sides.weights[side, item], sides.powers[side, item] = new, new_power
-    sides.totals[side] += items.totals[sample]
+            kind.gains[side, kind.holders[i]] += here
+            kind.gains[other, kind.holders[i]] += there
+        kind.weights[side, item], kind.powers[side, item] = new, new_power
+    kind.totals[side] += kind.sample_totals[sample]
 
 
 @njit(cache=True)
 def divergence_with(kind, sample, side, other_power):
     """Return the divergence once ``sample`` is on ``side``; ``other_power`` is the power of the other side's total."""
-    items, sides = kind.items, kind.sides
-    total = sides.totals[side] + items.totals[sample]
+    total = kind.totals[side] + kind.sample_totals[sample]
     if total == 0.0 or other_power == 0.0:
         return np.nan
-    overlap = sides.overlap[0] + sides.gains[side, sample]
-    return 1.0 - overlap / (power(total, items.exponents[side]) * other_power)
+    overlap = kind.overlap[0] + kind.gains[side, sample]
+    return 1.0 - overlap / (power(total, kind.exponents[side]) * other_power)
 
 
 @njit(cache=True)
-def take(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end):
+def take_samples(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end):
     """Run steps ``begin`` to ``end`` of the greedy algorithm: fill ``side_of``, ``taken`` and ``reached``."""
     placed = np.array([np.sum(side_of == TRAIN), np.sum(side_of == TEST)])
     for step in range(begin, end):
         side = TRAIN if placed[TRAIN] * sizes[TEST] <= placed[TEST] * sizes[TRAIN] else TEST
         other = 1 - side
-        atom_power = power(atoms.sides.totals[other], atoms.items.exponents[other])
-        compound_power = power(compounds.sides.totals[other], compounds.items.exponents[other])
+        atom_power = power(atoms.totals[other], atoms.exponents[other])
+        compound_power = power(compounds.totals[other], compounds.exponents[other])
         lowest, best = np.inf, -1
         for sample in range(len(side_of)):
             if side_of[sample] < 0:
                 atom = divergence_with(atoms, sample, side, atom_power)
                 compound = divergence_with(compounds, sample, side, compound_power)
-                rounded = np.rint((deviation(compound, goal.compound) + deviation(atom, goal.atom)) * DECIMALS)
+                rounded = np.rint((deviation(compound, goal.compound) + deviation(atom, goal.atom)) * SCORE_SCALE)
                 if rounded < lowest:
                     lowest, best = rounded, sample
                     reached[0, step], reached[1, step] = atom, compound
@@ -176,116 +171,122 @@ def take(atoms, compounds, goal, sizes, side_of, taken, reached, begin, end):
 @njit(cache=True)
 def after_exchange_of(kind, out, into, side, both):
     """Return divergence and overlap once ``into`` replaces ``out`` on ``side``; if ``both``, also the reverse."""
-    items, sides, other = kind.items, kind.sides, 1 - side
-    count = 0
+    other, count = 1 - side, 0
     for sample, sign in ((out, -1.0), (into, 1.0)):
-        for j in range(items.starts[sample], items.starts[sample + 1]):
-            kind.change[items.items[j]] += sign * items.weights[j]
-            kind.touched[count] = items.items[j]
+        for j in range(kind.starts[sample], kind.starts[sample + 1]):
+            kind.change[kind.items[j]] += sign * kind.item_weights[j]
+            kind.touched[count] = kind.items[j]
             count += 1
-    overlap = sides.overlap[0]
+    overlap = kind.overlap[0]
     for item in kind.touched[:count]:
         more = kind.change[item]
         if more != 0.0:
             kind.change[item] = 0.0
-            here = power(sides.weights[side, item] + more, items.exponents[side])
-            there = sides.powers[other, item]
+            here = power(kind.weights[side, item] + more, kind.exponents[side])
+            there = kind.powers[other, item]
             if both:
-                there = power(sides.weights[other, item] - more, items.exponents[other])
-            overlap += here * there - sides.powers[side, item] * sides.powers[other, item]
-    more = items.totals[into] - items.totals[out]
-    here, there = sides.totals[side] + more, sides.totals[other] - (more if both else 0.0)
+                there = power(kind.weights[other, item] - more, kind.exponents[other])
+            overlap += here * there - kind.powers[side, item] * kind.powers[other, item]
+    more = kind.sample_totals[into] - kind.sample_totals[out]
+    here, there = kind.totals[side] + more, kind.totals[other] - (more if both else 0.0)
     if here == 0.0 or there == 0.0:
         return np.nan, overlap
-    return 1.0 - overlap / (power(here, items.exponents[side]) * power(there, items.exponents[other])), overlap
+    return 1.0 - overlap / (power(here, kind.exponents[side]) * power(there, kind.exponents[other])), overlap
 
 
 @njit(cache=True)
 def swap(kind, out, into, side, both, overlap):
-    items, sides, other = kind.items, kind.sides, 1 - side
+    other = 1 - side
     for sample, sign in ((out, -1.0), (into, 1.0)):
-        for j in range(items.starts[sample], items.starts[sample + 1]):
-            item, more = items.items[j], sign * items.weights[j]
-            sides.weights[side, item] += more
-            sides.powers[side, item] = power(sides.weights[side, item], items.exponents[side])
+        for j in range(kind.starts[sample], kind.starts[sample + 1]):
+            item, more = kind.items[j], sign * kind.item_weights[j]
+            kind.weights[side, item] += more
+            kind.powers[side, item] = power(kind.weights[side, item], kind.exponents[side])
             if both:
-                sides.weights[other, item] -= more
-                sides.powers[other, item] = power(sides.weights[other, item], items.exponents[other])
-        sides.totals[side] += sign * items.totals[sample]
+                kind.weights[other, item] -= more
+                kind.powers[other, item] = power(kind.weights[other, item], kind.exponents[other])
+        kind.totals[side] += sign * kind.sample_totals[sample]
         if both:
-            sides.totals[other] -= sign * items.totals[sample]
-    sides.overlap[0] = overlap
+            kind.totals[other] -= sign * kind.sample_totals[sample]
+    kind.overlap[0] = overlap
 
 
 @njit(cache=True)
 def sum_up(kind):
     """Compute the overlap anew from the powers, because a sum of differences drifts."""
-    kind.sides.overlap[0] = np.sum(kind.sides.powers[TRAIN] * kind.sides.powers[TEST])
+    kind.overlap[0] = np.sum(kind.powers[TRAIN] * kind.powers[TEST])
 
 
 @njit(cache=True)
-def after_exchange(atoms, compounds, goal, out, into, side, both):
-    """Return the score, and both overlaps, after an exchange as in ``after_exchange_of``."""
-    atom, atom_overlap = after_exchange_of(atoms, out, into, side, both)
-    compound, compound_overlap = after_exchange_of(compounds, out, into, side, both)
-    return score(goal, atom, compound), atom_overlap, compound_overlap
+def after_exchange(state, goal, i, j):
+    """Return the score, and both overlaps, once the samples at ``i``, a placed one, and ``j`` change places."""
+    out, into, n_train, placed = state.order[i], state.order[j], state.sizes[TRAIN], state.sizes.sum()
+    side = TRAIN if i < n_train else TEST
+    atom, atom_overlap = after_exchange_of(state.atoms, out, into, side, j < placed)
+    compound, compound_overlap = after_exchange_of(state.compounds, out, into, side, j < placed)
+    return target_score(goal, atom, compound), (atom_overlap, compound_overlap)
 
 
 @njit(cache=True)
-def descend(atoms, compounds, goal, draws, order, sizes):
+def make_exchange(state, i, j, overlaps):
+    """Let the samples at ``i`` and ``j`` change places; ``overlaps`` as from ``after_exchange``."""
+    out, into, n_train, placed = state.order[i], state.order[j], state.sizes[TRAIN], state.sizes.sum()
+    side = TRAIN if i < n_train else TEST
+    swap(state.atoms, out, into, side, j < placed, overlaps[0])
+    swap(state.compounds, out, into, side, j < placed, overlaps[1])
+    state.order[i], state.order[j] = into, out
+
+
+@njit(cache=True)
+def descend(state, goal, draws):
     """Try an exchange for each row of ``draws`` and make it if the score falls; return the score.
 
     Args:
         draws: (n, 2) numbers in [0, 1): the placed sample, and the one that it changes places with.
-        order: the rows of train, then of test, then of the pool.
     """
-    n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
-    sum_up(atoms)
-    sum_up(compounds)
+    n, n_train, placed = len(state.order), state.sizes[TRAIN], state.sizes.sum()
+    sum_up(state.atoms)
+    sum_up(state.compounds)
     # Exchanging a sample with itself changes nothing.
-    current, _, _ = after_exchange(atoms, compounds, goal, order[0], order[0], TRAIN, False)
+    current, _ = after_exchange(state, goal, 0, 0)
     for move in range(len(draws)):
         i, j = int(draws[move, 0] * placed), int(draws[move, 1] * n)
-        side = TRAIN if i < n_train else TEST
-        if j < placed and (j < n_train) == (side == TRAIN):
+        if j < placed and (j < n_train) == (i < n_train):
             continue
-        out, into, both = order[i], order[j], j < placed
-        after, atom_overlap, compound_overlap = after_exchange(atoms, compounds, goal, out, into, side, both)
+        after, overlaps = after_exchange(state, goal, i, j)
         if after < current:
-            swap(atoms, out, into, side, both, atom_overlap)
-            swap(compounds, out, into, side, both, compound_overlap)
-            order[i], order[j], current = into, out, after
+            make_exchange(state, i, j, overlaps)
+            current = after
     return current
 
 
 @njit(cache=True)
-def clear(atoms, compounds, goal, item, luck, order, sizes):
-    """Exchange each train sample that holds ``item``; return False, unchanged, if the others have no room."""
-    n, n_train, placed = len(order), sizes[TRAIN], sizes[TRAIN] + sizes[TEST]
+def clear(state, goal, compound, luck):
+    """Move all samples with ``compound`` out of train; return False, unchanged, if the others have no room.
+
+    Args:
+        luck: (n_train, tries) numbers in [0, 1): the samples tried in exchange for each; the best is taken.
+    """
+    order, n, n_train = state.order, len(state.order), state.sizes[TRAIN]
     holds = np.zeros(n, np.bool_)
-    for i in range(compounds.items.item_starts[item], compounds.items.item_starts[item + 1]):
-        holds[compounds.items.holders[i]] = True
+    begin, end = state.compounds.holder_starts[compound : compound + 2]
+    holds[state.compounds.holders[begin:end]] = True
     leaving = np.sum(holds[order[:n_train]])
     if leaving == 0 or leaving > np.sum(~holds[order[n_train:]]):
         return False
-    sum_up(atoms)
-    sum_up(compounds)
+    sum_up(state.atoms)
+    sum_up(state.compounds)
     for i in range(n_train):
-        out = order[i]
-        if not holds[out]:
+        if not holds[order[i]]:
             continue
-        lowest, best, atom_overlap, compound_overlap = np.inf, -1, 0.0, 0.0
+        lowest, best, overlaps = np.inf, -1, (0.0, 0.0)
         for draw in luck[i]:
             j = n_train + int(draw * (n - n_train))
-            # The next sample without the item, from the start after the end.
+            # The next sample without the compound, from the start after the end.
             while holds[order[j]]:
                 j = j + 1 if j + 1 < n else n_train
-            both = j < placed
-            after, of_atoms, of_compounds = after_exchange(atoms, compounds, goal, out, order[j], TRAIN, both)
+            after, reached = after_exchange(state, goal, i, j)
             if after < lowest:
-                lowest, best, atom_overlap, compound_overlap = after, j, of_atoms, of_compounds
-        into, both = order[best], best < placed
-        swap(atoms, out, into, TRAIN, both, atom_overlap)
-        swap(compounds, out, into, TRAIN, both, compound_overlap)
-        order[i], order[best] = into, out
+                lowest, best, overlaps = after, j, reached
+        make_exchange(state, i, best, overlaps)
     return True

@@ -83,10 +83,12 @@ def measure_divergence(
         the standard deviation of both over random divisions (random_atom_mean and so on), and counts.
     """
     samples, n = make_samples([*train, *test], keep), len(train)
-    return report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)
+    return divergence_report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)
 
 
-def report(samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int, seed: int) -> dict[str, Any]:
+def divergence_report(
+    samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int, seed: int
+) -> dict[str, Any]:
     atom, compound = measure(samples, train, test)
     random = random_baseline(samples, len(train), len(test), shuffles, rng(seed, "measure"))
     values = {"atom_divergence": atom, "compound_divergence": compound}
@@ -98,4 +100,4 @@ def report(samples: Samples, train: np.ndarray, test: np.ndarray, shuffles: int,
 
 def main(command: Measure) -> None:
     samples, (train, test) = read_samples(command.train, command.test, keep=command.keep)
-    print(json.dumps(report(samples, train, test, command.shuffles, command.seed), indent=2))
+    print(json.dumps(divergence_report(samples, train, test, command.shuffles, command.seed), indent=2))

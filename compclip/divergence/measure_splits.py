@@ -16,24 +16,23 @@ from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import DIVERGENCE, TESTS
+from compclip.core.tables import CAPTION_KEY, DIVERGENCE, TESTS
 from compclip.divergence.chernoff import Totals, divergences
 from compclip.divergence.config import DivergenceConfig, Subgraphs
-from compclip.divergence.pair_samples import pair_samples
-from compclip.divergence.samples import Bags, Weighing, collect, join
-from compclip.divergence.subgraphs import LIMIT, Forest, find_subgraphs
+from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
+from compclip.divergence.samples import Bags, Weighing, collect_bags, join
+from compclip.divergence.subgraphs import MAX_OCCURRENCES, Forest, find_subgraphs
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, decode_tree
 from compclip.pairs.tree import Tree
-from compclip.text.parsing import fill, values
+from compclip.text.parsing import fill_cache, values
 
-CAPTION = ["image_id", "caption_id"]
 # Atoms, and compounds, in a figure.
-SHOWN = 30
+MOST_SHOWN = 30
 # Memory of the step, in bytes, without texts and for each distinct text.
 MEMORY, MEMORY_PER_TEXT = 4e8, 15_000
 # Texts that are looked up in the cache at once.
-BATCH = 10_000
+TEXTS_AT_ONCE = 10_000
 
 # Weighs samples by a pool.
 Definition = Callable[[Bags], Weighing]
@@ -51,37 +50,20 @@ def test_sides(
     captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
 ) -> Iterator[Side]:
     """Yield each test split with all its captions, then with those prompted for."""
-    asked = prompts[[*CAPTION, "split"]].drop_duplicates()
+    asked = prompts[[*CAPTION_KEY, "split"]].drop_duplicates()
     for split in TESTS:
         of_split = swapped
         if split != "test_swapped":
             of_split = captions[captions["image_id"].isin(splits.loc[splits["split"] == split, "image_id"])]
-        of_split = of_split.sort_values(CAPTION, ignore_index=True)
+        of_split = of_split.sort_values(CAPTION_KEY, ignore_index=True)
         yield Side(split, "captions", of_split)
-        yield Side(split, "prompts", of_split.merge(asked[asked["split"] == split][CAPTION], on=CAPTION))
+        yield Side(split, "prompts", of_split.merge(asked[asked["split"] == split][CAPTION_KEY], on=CAPTION_KEY))
 
 
 def samples_of(captions: pd.DataFrame) -> Bags:
     """Return the rows of each image's captions, which are sorted by image."""
     sizes = captions.groupby("image_id", sort=False).size()
     return Bags(np.concatenate(([0], sizes.cumsum())).astype(np.int64), captions["row"].to_numpy(np.int64))
-
-
-def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return row, adjective, noun of the originals' occurrences with the changes applied.
-
-    Also returns the number of changes of no occurrence: a published swap may change what is not a pair here.
-    """
-    changes = swapped[[*CAPTION, "changes"]].explode("changes", ignore_index=True)
-    change = pd.DataFrame(changes.pop("changes").tolist(), columns=["start", "new_adj"])
-    place = [*CAPTION, "adjective_start"]
-    changes = changes.assign(adjective_start=change["start"].astype("int64"), new=change["new_adj"])
-    table = changes.drop_duplicates(place)
-    inside = pairs.merge(swapped[[*CAPTION, "row"]], on=CAPTION)
-    occurrences = inside.merge(table, on=place, how="left")
-    lost = len(table) - len(table.merge(inside[place].drop_duplicates(), on=place))
-    occurrences["adjective"] = occurrences["new"].fillna(occurrences["adjective"])
-    return occurrences[["row", "adjective", "noun"]], lost
 
 
 def random_sides(
@@ -93,21 +75,18 @@ def random_sides(
         captions: of all images of train and test.
         counts: captions of each test image; a random test image has as many of its own, or all of them.
     """
-    sizes = np.diff(captions.begins)
+    images = np.split(captions.items, captions.begins[1:-1])
     # One sum, so that what only test has leaves exactly 0 for train: to the power 0.1, even 1e-17 would count.
     whole = weighing.totals(captions)
-    n_train = len(captions) - len(counts)
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
-        order = generator.permutation(len(captions))
-        chosen, wanted = order[n_train:], generator.permutation(counts)
-        test_captions = captions.take(chosen)
-        unused = test = weighing.totals(test_captions)
-        if (wanted < sizes[chosen]).any():
-            numbers = np.minimum(wanted, sizes[chosen])
-            own = np.split(test_captions.items, test_captions.begins[1:-1])
-            drawn = [generator.choice(rows, n, replace=False) for rows, n in zip(own, numbers, strict=True)]
-            test = weighing.totals(collect(drawn))
+        order = generator.permutation(len(images))
+        chosen = [images[i] for i in order[len(images) - len(counts) :]]
+        unused = test = weighing.totals(collect_bags(chosen))
+        numbers = np.minimum(generator.permutation(counts), [len(rows) for rows in chosen])
+        if numbers.sum() < sum(map(len, chosen)):
+            drawn = [generator.choice(rows, n, replace=False) for rows, n in zip(chosen, numbers, strict=True)]
+            test = weighing.totals(collect_bags(drawn))
         train = Totals(*(np.subtract(*both) for both in zip(whole, unused, strict=True)))
         with suppress(UserError):
             result[shuffle] = divergences(train, test)
@@ -138,7 +117,9 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
     for (kind, names), of_train, of_test in zip(names_of.items(), train, test, strict=True):
         both = of_train / of_train.sum(), of_test / of_test.sum()
         # Names are sorted, so that ties are by name.
-        first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[: min(SHOWN, np.count_nonzero(sum(both)))]
+        first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[
+            : min(MOST_SHOWN, np.count_nonzero(sum(both)))
+        ]
         head = {"definition": definition, "split": side.split, "kind": kind, "names": [names[i] for i in first]}
         of_train, of_test = (np.round(of[first], DECIMALS).tolist() for of in both)
         result.append({**head, "train": of_train, "test": of_test})
@@ -168,15 +149,15 @@ def by_subgraphs(
     """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
     place, names = pd.factorize(texts)
     log.info("%d distinct texts: about %.1f GB of memory", len(names), (MEMORY + MEMORY_PER_TEXT * len(names)) / 1e9)
-    batches = [names[i : i + BATCH].tolist() for i in range(0, len(names), BATCH)]
+    batches = [names[i : i + TEXTS_AT_ONCE].tolist() for i in range(0, len(names), TEXTS_AT_ONCE)]
     with Cache(cache) as parses:
         with Progress(len(names), "texts") as progress:
-            fill(extractor, parses, batches, processes, progress.add)
+            fill_cache(extractor, parses, batches, processes, progress.add)
         values_of = (value for batch in batches for value in values(extractor, parses, batch))
         trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
     subgraphs = find_subgraphs(Forest(trees), settings.nodes)
     if subgraphs.skipped:
-        warnings.append(f"{subgraphs.skipped} texts have more than {LIMIT} subgraphs, which are skipped")
+        warnings.append(f"{subgraphs.skipped} texts have more than {MAX_OCCURRENCES} subgraphs, which are skipped")
 
     def of_forest(samples: Bags) -> Bags:
         return Bags(samples.begins, place[samples.items])
@@ -213,8 +194,8 @@ def measure_splits(
     """
     where = f"{dataset}/{composition}"
     # The rows of all texts: the captions sorted, then the swapped captions sorted.
-    captions = captions.sort_values(CAPTION, ignore_index=True)
-    swapped = swapped.sort_values(CAPTION, ignore_index=True)
+    captions = captions.sort_values(CAPTION_KEY, ignore_index=True)
+    swapped = swapped.sort_values(CAPTION_KEY, ignore_index=True)
     captions["row"], swapped["row"] = np.arange(len(captions)), len(captions) + np.arange(len(swapped))
     sides = list(test_sides(captions, splits, swapped, prompts))
     train = samples_of(captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])])
@@ -247,9 +228,10 @@ def measure_splits(
     changed, lost = swapped_occurrences(pairs, swapped)
     if lost:
         warnings.append(f"{lost} changes of swapped captions are of no pair that was found")
-    occurrences = pairs.merge(captions[[*CAPTION, "row"]], on=CAPTION)[["row", "adjective", "noun"]]
+    rows_of = [occurrences.merge(of, on=CAPTION_KEY) for occurrences, of in ((pairs, captions), (changed, swapped))]
+    occurrences = pd.concat([table[["row", "adjective", "noun"]] for table in rows_of], ignore_index=True)
     texts = pd.concat([captions["text"], swapped["swapped_text"]], ignore_index=True)
-    measure("pairs", by_pairs(pd.concat([occurrences, changed], ignore_index=True), ranking, len(texts)))
+    measure("pairs", by_pairs(occurrences, ranking, len(texts)))
     kept = None
     if settings.subgraphs and extractor:
         kept = settings.subgraphs.keep

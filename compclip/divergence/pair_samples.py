@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.heldout import pair_names
-from compclip.divergence.samples import Samples, count_matrix
+from compclip.core.tables import CAPTION_KEY
+from compclip.divergence.samples import Samples, sum_matrix
 
 
 def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range) -> Samples:
@@ -30,7 +31,25 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
     words = pd.concat(["adjective:" + distinct["adjective"], "noun:" + distinct["noun"]])
     atom_columns, atom_names = pd.factorize(words, sort=True)
     pair_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
-    atom_columns = atom_columns.reshape(2, -1)[:, kinds].ravel()
-    atoms = count_matrix(np.tile(rows, 2), atom_columns, (len(row), len(atom_names)))
-    compounds = count_matrix(rows, pair_columns[kinds], (len(row), len(compound_names)))
+    atom_columns, rows_of_atoms = atom_columns.reshape(2, -1)[:, kinds].ravel(), np.tile(rows, 2)
+    atoms = sum_matrix(np.ones(2 * len(rows)), rows_of_atoms, atom_columns, (len(row), len(atom_names)))
+    compounds = sum_matrix(np.ones(len(rows)), rows, pair_columns[kinds], (len(row), len(compound_names)))
     return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])
+
+
+def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return the occurrences of ``pairs`` in the captions that were swapped, with the changed adjectives.
+
+    Also returns the number of changes of no occurrence: a published swap may change what is not a pair here.
+    """
+    place = [*CAPTION_KEY, "adjective_start"]
+    rows = [
+        (row.image_id, row.caption_id, change["start"], change["new_adj"])
+        for row in swapped.itertuples(index=False)
+        for change in row.changes
+    ]
+    changes = pd.DataFrame(rows, columns=[*place, "new"]).astype(pairs[place].dtypes.to_dict()).drop_duplicates(place)
+    occurrences = pairs.merge(swapped[CAPTION_KEY], on=CAPTION_KEY)
+    lost = len(changes) - len(changes.merge(occurrences[place].drop_duplicates(), on=place))
+    occurrences = occurrences.merge(changes, on=place, how="left")
+    return occurrences.assign(adjective=occurrences["new"].fillna(occurrences["adjective"])), lost

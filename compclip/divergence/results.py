@@ -35,7 +35,7 @@ def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str)
     return {} if rows.empty else rows.iloc[0].to_dict()
 
 
-def share(value: float) -> str:
+def three_decimals(value: float) -> str:
     """Return a divergence with three decimals."""
     return "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
@@ -43,7 +43,7 @@ def share(value: float) -> str:
 def random_share(row: Mapping[str, Any], kind: str) -> str:
     """Return mean and standard deviation of random divisions; ``kind`` is ``atom`` or ``compound``."""
     mean, deviation = row[f"random_{kind}_mean"], row[f"random_{kind}_std"]
-    return share(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
+    return three_decimals(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
 
 
 def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, list[tuple[str, str] | None]]]:
@@ -52,7 +52,7 @@ def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, l
     for (definition, kind), name in PART_NAMES.items():
         column = kind.removesuffix("s")
         rows = [measured(divergences, definition, split, texts) for split in TESTS]
-        cells = [(share(r[f"{column}_divergence"]), random_share(r, column)) if r else None for r in rows]
+        cells = [(three_decimals(r[f"{column}_divergence"]), random_share(r, column)) if r else None for r in rows]
         if any(cells):
             lines.append((f"{kind}: {name}", cells))
     return lines

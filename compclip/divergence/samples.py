@@ -43,11 +43,6 @@ class Bags(NamedTuple):
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    def take(self, rows: np.ndarray) -> "Bags":
-        sizes = np.diff(self.begins)[rows]
-        begins = np.concatenate(([0], np.cumsum(sizes)))
-        return Bags(begins, self.items[np.repeat(self.begins[rows] - begins[:-1], sizes) + np.arange(begins[-1])])
-
 
 @dataclass(frozen=True)
 class Weighing:
@@ -58,7 +53,7 @@ class Weighing:
     totals: Callable[[Bags], Totals]
 
 
-def collect(samples: Sequence[Sequence[int] | np.ndarray]) -> Bags:
+def collect_bags(samples: Sequence[Sequence[int] | np.ndarray]) -> Bags:
     begins = np.concatenate(([0], np.cumsum([len(sample) for sample in samples]))).astype(np.int64)
     return Bags(begins, np.concatenate([np.empty(0, np.int64), *samples]).astype(np.int64))
 
@@ -68,9 +63,9 @@ def join(one: Bags, other: Bags) -> Bags:
     return Bags(begins, np.concatenate((one.items, other.items)))
 
 
-def count_matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
-    """Return a sparse matrix of how often each (row, column) is given, columns sorted."""
-    matrix = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+def sum_matrix(weights: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Return a sparse matrix of the sum of the weights at each (row, column), columns sorted."""
+    matrix = sparse.coo_array((weights, (rows, columns)), shape=shape).tocsr()
     matrix.sum_duplicates()
     return matrix
 
@@ -82,10 +77,9 @@ def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[
         columns, distinct = pd.factorize(np.array([name for bag in bags for name in bag], object), sort=True)
         rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
         weights = np.array([weight for bag in bags for weight in bag.values()], float)
-        matrices.append(sparse.coo_array((weights, (rows, columns)), shape=(len(bags), len(distinct))).tocsr())
-        matrices[-1].sort_indices()
+        matrices.append(sum_matrix(weights, rows, columns, (len(bags), len(distinct))))
         names.append(distinct.tolist())
-    return Samples(matrices[0], matrices[1], names[0], names[1])
+    return Samples(*matrices, *names)
 
 
 class Compound(BaseModel):
@@ -98,7 +92,7 @@ class Compound(BaseModel):
     edges: list[tuple[int, int] | tuple[int, int, str]]
 
 
-class Sample(BaseModel):
+class SampleLine(BaseModel):
     """A line of a file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -119,10 +113,10 @@ class Sample(BaseModel):
 
 
 # An occurrence of a compound: its name, and its atoms and edges.
-Occurrence = tuple[str, frozenset[object]]
+CompoundPlace = tuple[str, frozenset[object]]
 
 
-def structure_weights(samples: Sequence[Sequence[Occurrence]]) -> list[dict[str, float]]:
+def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[str, float]]:
     """Return W(G,R) of each sample (Keysers et al. 2020, section 2.1), without those of 0.
 
     It is the maximum over the occurrences g of G in R of one minus the maximum over the occurrences in R that strictly
@@ -151,7 +145,7 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
     Compounds with structure are weighed over all files together; of these, the ``keep`` heaviest are kept, ties by
     name.
     """
-    lines: list[Sample] = []
+    lines: list[SampleLine] = []
     rows = []
     for path in paths:
         first = len(lines)
@@ -160,7 +154,7 @@ def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarr
     return make_samples(lines, keep), rows
 
 
-def make_samples(lines: Sequence[Sample | Mapping[str, Any]], keep: int = KEEP) -> Samples:
+def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]], keep: int = KEEP) -> Samples:
     """Make samples from their atoms and compounds.
 
     Args:
@@ -172,7 +166,9 @@ def make_samples(lines: Sequence[Sample | Mapping[str, Any]], keep: int = KEEP) 
         UserError: a compound is a name in one sample and has structure in another.
         ValidationError: a sample has other fields.
     """
-    checked = [line if isinstance(line, Sample) else Sample.model_validate(line, strict=False) for line in lines]
+    checked = [
+        line if isinstance(line, SampleLine) else SampleLine.model_validate(line, strict=False) for line in lines
+    ]
     strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
     structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
     structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
@@ -191,13 +187,13 @@ def make_samples(lines: Sequence[Sample | Mapping[str, Any]], keep: int = KEEP) 
     return replace(samples, ids=None if set(ids) <= {None} else ids)
 
 
-def read_lines(path: Path) -> list[Sample]:
+def read_lines(path: Path) -> list[SampleLine]:
     lines, numbers = [], dict[str | int, int]()
     with path.open("rb") as file:
         for number, line in enumerate(track(file, None, "samples"), 1):
             where = f"{path}: line {number}"
             try:
-                sample = Sample.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
+                sample = SampleLine.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
             except ValidationError as error:
                 # The last one is of the object where a text or an object is expected.
                 fault = error.errors()[-1]

@@ -26,22 +26,9 @@ from compclip.divergence.samples import Bags, Weighing
 from compclip.pairs.tree import Tree
 
 # Most compounds of a text; captions have hundreds.
-LIMIT = 65_535
+MAX_OCCURRENCES = 65_535
 # A label that needs no quotes in a name.
-PLAIN = re.compile(r"[^\s():\"]+")
-
-
-@njit(cache=True)
-def _count(sample_begins, texts, begins, compounds, n):
-    """Return the number of samples with each of ``n`` compounds."""
-    latest, number = np.full(n, -1, np.int32), np.zeros(n, np.int32)
-    for r in range(len(sample_begins) - 1):
-        for t in texts[sample_begins[r] : sample_begins[r + 1]]:
-            for c in compounds[begins[t] : begins[t + 1]]:
-                if latest[c] != r:
-                    latest[c] = r
-                    number[c] += 1
-    return number
+UNQUOTED = re.compile(r"[^\s():\"]+")
 
 
 @njit(cache=True)
@@ -57,8 +44,9 @@ def _around(values, inner, inner_counts):
 
 @njit(cache=True)
 def _sum(sample_begins, texts, begins, compounds, excess, n):
-    """Return the sums over samples R of samples(G) W(G,R), the maximum over the occurrences in R, of ``n`` compounds.
+    """Return the sums over samples, for each of ``n`` compounds, of the largest excess of its occurrences there.
 
+    With an excess of samples(G) - samples(G'), this is the sum of samples(G) W(G,R).
     ``latest`` holds the last sample of each compound and the maximum in it, in one number that is read at once.
     """
     latest, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -104,7 +92,7 @@ def _encode(words: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray, np.n
 
 
 @dataclass(frozen=True)
-class Subgraphs:
+class FoundSubgraphs:
     """The occurrences of compounds in a forest: all texts are searched once, then any samples can be weighed."""
 
     forest: Forest
@@ -115,7 +103,7 @@ class Subgraphs:
     first: np.ndarray  # the first occurrence of each compound
     inner: np.ndarray  # of each occurrence, those inside it that are one node smaller
     inner_counts: np.ndarray  # how many these are
-    skipped: int  # number of texts that have more than ``LIMIT``
+    skipped: int  # number of texts that have more than ``MAX_OCCURRENCES``
     _names: dict[int, str] = field(default_factory=dict, repr=False)
 
     def names(self, compounds: np.ndarray) -> list[str]:
@@ -143,7 +131,7 @@ class Subgraphs:
             children: dict[int, list[str]] = {v: [] for v in members}
             for v in reversed(members):
                 name = self.forest.label_names[labels[v]]
-                if not PLAIN.fullmatch(name):
+                if not UNQUOTED.fullmatch(name):
                     name = json.dumps(name, ensure_ascii=False)
                 if children[v]:
                     name += f"({' '.join(sorted(children[v]))})"
@@ -154,14 +142,12 @@ class Subgraphs:
 
     def weigh(self, pool: Bags, keep: int) -> Weighing:
         """Determine P(G'|G) and the ``keep`` heaviest compounds from ``pool``, samples of texts of the forest."""
-        number = _count(*pool, self.begins, self.compounds, len(self.first))
+        ones = np.ones(len(self.compounds), np.int32)
+        number = _sum(*pool, self.begins, self.compounds, ones, len(self.first)).astype(np.int32)
         having = number[self.compounds]
         excess = having - _around(having, self.inner, self.inner_counts)
         total = _sum(*pool, self.begins, self.compounds, excess, len(self.first))
         kept = self._heaviest(np.divide(total, number, out=np.zeros(len(total)), where=number > 0), keep)
-        names = self.names(kept)
-        order = sorted(range(len(kept)), key=names.__getitem__)
-        kept = kept[order]
         column = np.full(len(self.first), -1, np.int32)
         column[kept] = np.arange(len(kept))
         columns = column[self.compounds]
@@ -175,26 +161,28 @@ class Subgraphs:
             labels = np.bincount(self.forest.labels, words, len(self.forest.label_names))
             return Totals(labels, _sum(*samples, begins, columns, excess, len(kept)) / number[kept])
 
-        return Weighing(self.forest.label_names, [names[k] for k in order], totals)
+        return Weighing(self.forest.label_names, self.names(kept), totals)
 
     def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
-        """Return the ``keep`` compounds of largest weights above zero, ties by name."""
+        """Return the ``keep`` compounds of largest weights above zero, ties by name, sorted by name."""
         heavy = np.flatnonzero(weights)
         least = np.partition(weights[heavy], -keep)[-keep] if len(heavy) > keep else 0
-        tied = np.flatnonzero(weights == least) if least else heavy[:0]
-        names = self.names(tied)
-        order = sorted(range(len(tied)), key=names.__getitem__)
+        tied = self._by_name(np.flatnonzero(weights == least)) if least else heavy[:0]
         above = heavy[weights[heavy] > least]
-        return np.concatenate((above, tied[order[: keep - len(above)]]))
+        return self._by_name(np.concatenate((above, tied[: keep - len(above)])))
+
+    def _by_name(self, compounds: np.ndarray) -> np.ndarray:
+        names = self.names(compounds)
+        return compounds[sorted(range(len(names)), key=names.__getitem__)]
 
 
-def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgraphs:
+def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundSubgraphs:
     """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all downward paths.
 
     Compounds are identified by 64-bit hashes of words and relations: among ten million, two share one with probability
-    3e-6. Texts with more than ``LIMIT`` occurrences are skipped, and counted.
+    3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped, and counted.
     """
-    room, skipped, begin = np.empty((LIMIT + 1, nodes), np.int64), 0, 0
+    room, skipped, begin = np.empty((MAX_OCCURRENCES + 1, nodes), np.int64), 0, 0
     codes, inner, inner_counts = [np.empty(0, np.uint64)], [np.empty(0, np.int32)], [np.empty(0, np.uint8)]
     with Progress(len(forest), "texts") as progress:
         for text in range(len(forest)):
@@ -211,4 +199,4 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> Subgra
     first = np.flatnonzero(np.diff(np.maximum.accumulate(compounds), prepend=-1))
     log.info("%d occurrences of %d compounds in %d texts", begin, len(first), len(forest))
     within = np.concatenate(inner), np.concatenate(inner_counts)
-    return Subgraphs(forest, branching, room, begins, compounds, first, *within, skipped)
+    return FoundSubgraphs(forest, branching, room, begins, compounds, first, *within, skipped)

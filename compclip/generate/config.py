@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from compclip.core import plugins
 from compclip.core.section import COMPOSITION_FIELD, NAME, Section
 
-KINDS = "compclip.generate.generators"
+GENERATOR_KINDS = "compclip.generate.generators"
 
 
 class Generator(Section):
@@ -33,9 +33,10 @@ class Generator(Section):
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
-        if self.kind not in plugins.available(KINDS):
-            raise ValueError(f"unknown generator {self.kind!r}; allowed: {', '.join(plugins.available(KINDS))}")
-        settings = plugins.load(KINDS, self.kind).Settings
+        known = plugins.available(GENERATOR_KINDS)
+        if self.kind not in known:
+            raise ValueError(f"unknown generator {self.kind!r}; allowed: {', '.join(known)}")
+        settings = plugins.load(GENERATOR_KINDS, self.kind).Settings
         try:
             settings.model_validate(self.options)
         except ValidationError as error:
@@ -48,7 +49,7 @@ class Generator(Section):
         """Return the checked settings of the kind for a composition, whose name replaces {composition} in texts."""
         name = json.dumps(composition)[1:-1]
         options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
-        return plugins.load(KINDS, self.kind).Settings.model_validate(options)
+        return plugins.load(GENERATOR_KINDS, self.kind).Settings.model_validate(options)
 
 
 class GenerateConfig(Section):

@@ -20,12 +20,12 @@ from compclip.core.log import log
 from compclip.core.tables import TESTS
 from compclip.io import atomic_folder, write_json
 
-LAYOUT = Path(__file__).parent / "layouts" / "attngan.yaml"
+ATTNGAN_LAYOUT = Path(__file__).parent / "layouts" / "attngan.yaml"
 PROTOCOL = 2  # some of the models run on Python 2
-BATCH = 100  # names are repeated up to a multiple, because the samplers drop a last batch that is not full
+SAMPLER_BATCH = 100  # names are repeated up to a multiple, because the samplers drop a last batch that is not full
 
 
-def words_of(caption: str) -> list[str]:
+def model_words(caption: str) -> list[str]:
     """Split a caption as the models' ``load_captions`` does: lower case, letters and digits, only ASCII."""
     words = re.findall(r"\w+", caption.replace("\ufffd\ufffd", " ").lower())
     return [ascii_word for word in words if (ascii_word := word.encode("ascii", "ignore").decode())]
@@ -33,7 +33,7 @@ def words_of(caption: str) -> list[str]:
 
 def names_of(texts: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each ``name`` in ``texts`` of an image in ``images`` that has a caption with a word."""
-    texts = texts[texts["text"].map(words_of).astype(bool)].sort_values(["image_id", "caption_id"])
+    texts = texts[texts["text"].map(model_words).astype(bool)].sort_values(["image_id", "caption_id"])
     # A line break would split the caption in two.
     texts = texts.assign(captions=texts["text"].str.split().str.join(" "))
     lists = texts.groupby("name").agg({"image_id": "first", "file_name": "first", "captions": list})
@@ -45,9 +45,9 @@ def write_data_folder(folder: Path, final: Path, lists: Mapping[str, pd.DataFram
 
     ``lists`` are ``train`` and ``test``, with the same number of captions for each name; ``numbers`` are by word.
     """
-    template = yaml.safe_load(LAYOUT.read_text())
+    template = yaml.safe_load(ATTNGAN_LAYOUT.read_text())
     captions = [[text for texts in names["captions"] for text in texts] for names in lists.values()]
-    in_numbers = [[[numbers[word] for word in words_of(text)] for text in texts] for texts in captions]
+    in_numbers = [[[numbers[word] for word in model_words(text)] for text in texts] for texts in captions]
     pickles = {file: lists[part][column].tolist() for file, (part, column) in template["pickles"].items()}
     pickles[template["words"]] = [*in_numbers, {number: word for word, number in numbers.items()}, numbers]
     rows = pd.concat(lists.values()).drop_duplicates("name").to_dict("records")
@@ -96,7 +96,7 @@ def export_layout(
     lists |= {split: names_of(prompts[prompts["split"] == split], images) for split in TESTS}
     # With all captions of test_unseen, so that the numbers do not depend on which of them are prompts.
     texts = [text for names in lists.values() for of_name in names["captions"] for text in of_name]
-    words = dict.fromkeys(word for text in [*texts, *unseen["text"]] for word in words_of(text))
+    words = dict.fromkeys(word for text in [*texts, *unseen["text"]] for word in model_words(text))
     numbers = {word: number for number, word in enumerate(["<end>", *words])}
     summary = {"captions_per_image": max(len(of_name) for names in lists.values() for of_name in names["captions"])}
     for names in lists.values():
@@ -104,9 +104,9 @@ def export_layout(
         names["captions"] = [[of_name[i % len(of_name)] for i in every] for of_name in names["captions"]]
     folders = {"train": {"train": lists["train"], "test": lists["test"]}}
     for split in filter(lambda split: len(lists[split]), TESTS):  # some models fail on an empty list
-        repeated = [i % len(lists[split]) for i in range(-(-len(lists[split]) // BATCH) * BATCH)]
+        repeated = [i % len(lists[split]) for i in range(-(-len(lists[split]) // SAMPLER_BATCH) * SAMPLER_BATCH)]
         folders[split] = dict.fromkeys(("train", "test"), lists[split].iloc[repeated])
-    summary |= {"longest_caption": max(len(words_of(text)) for text in texts)}
+    summary |= {"longest_caption": max(len(model_words(text)) for text in texts)}
     with atomic_folder(folder) as begun:
         for split, both in folders.items():
             write_data_folder(begun / name / split, Path(os.path.abspath(folder)) / name / split, both, numbers)

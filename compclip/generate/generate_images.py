@@ -8,13 +8,13 @@ from compclip.core import plugins
 from compclip.core.errors import require
 from compclip.core.fingerprint import check_unchanged
 from compclip.core.log import log
-from compclip.generate.config import KINDS, Generator
+from compclip.generate.config import GENERATOR_KINDS, Generator
 from compclip.generate.generator import KEYS, Context, Generated, serves
 
-NAMES_LISTED = 20
+MISSING_NAMED = 20
 
 
-def summarize(manifest: pd.DataFrame) -> dict[str, Any]:
+def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
     """Count images by split and status, and name the first that are missing or unreadable."""
     result: dict[str, Any] = {"prompts": len(manifest), "splits": {}}
     for split, rows in manifest.groupby("split", sort=False):
@@ -22,7 +22,7 @@ def summarize(manifest: pd.DataFrame) -> dict[str, Any]:
         result["splits"][split] = {name: int(counts.get(name, 0)) for name in ("ok", "missing", "unreadable")}
     for status in ("missing", "unreadable"):
         rows = manifest[manifest["status"] == status]
-        names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(NAMES_LISTED).itertuples()]
+        names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(MISSING_NAMED).itertuples()]
         result[status] = {"count": len(rows), "names": names}
         if names:
             log.warning("%d of %d images are %s, first: %s", len(rows), len(manifest), status, names[0])
@@ -41,7 +41,7 @@ def generate_images(generator: Generator, prompts: pd.DataFrame, context: Contex
     Returns:
         The manifest, in the order of the prompts; the scenes of a kind that knows what it drew; the summary.
     """
-    kind, settings = plugins.load(KINDS, generator.kind), generator.settings(context.composition)
+    kind, settings = plugins.load(GENERATOR_KINDS, generator.kind), generator.settings(context.composition)
     prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)
     where, served = f"generator {generator.name}", ", ".join(serves(kind))
     require(len(prompts), where, f"no prompt of the splits that it serves ({served})", "remove it")
@@ -53,4 +53,5 @@ def generate_images(generator: Generator, prompts: pd.DataFrame, context: Contex
     made = int((manifest["status"] == "ok").sum())
     require(made, where, f"no image for any of {len(prompts)} prompts", "check its source of images")
     log.info("%s: %d images", where, made)
-    return Generated(manifest, generated.scenes, {"kind": generator.kind, **summarize(manifest), **generated.summary})
+    summary = {"kind": generator.kind, **summarize_images(manifest), **generated.summary}
+    return Generated(manifest, generated.scenes, summary)

@@ -37,7 +37,7 @@ class Pipeline:
         settle(threads)
         # Some pipelines have operations without a deterministic algorithm: these only warn.
         torch.use_deterministic_algorithms(True, warn_only=True)
-        folder, version = fetch(settings)
+        folder, version = fetch_pipeline(settings)
         dtype = settings.dtype if settings.dtype != "auto" else "fp16" if is_gpu(device) else "fp32"
         try:
             loaded = diffusers.AutoPipelineForText2Image.from_pretrained(folder, dtype=DTYPES[dtype])
@@ -80,7 +80,7 @@ class Pipeline:
         return sum(len(row) > tokenizer.model_max_length for row in tokens)
 
 
-def fetch(settings: Settings) -> tuple[Path, str]:
+def fetch_pipeline(settings: Settings) -> tuple[Path, str]:
     """Return the pipeline's folder and version: the Hub's commit, or a fingerprint of the folder."""
     folder = Path(settings.model)
     if folder.is_dir():

@@ -7,17 +7,18 @@ only in what they make of the prompt, so that their scores can be compared in pa
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from compclip.core import seeds
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.dataset.sketch.draw import draw_pose, paint, png
+from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice, Scene
 from compclip.generate.generator import KEYS, Context, Generated, manifest
 
-TABLES = ("images", "splits", "swapped", "scenes", "facts")
+SKETCH_TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,6 @@ class Statement:
     @property
     def attribute(self) -> str:
         return f"{self.part}:{self.kind}"
-
-    @property
-    def drawable(self) -> bool:
-        return can_have(self.attribute, self.value)
 
 
 # Takes the drawable statements of a prompt, the bird to start from and random numbers; returns the bird to draw.
@@ -53,11 +50,9 @@ def prompt_statements(
 
     A swapped prompt states the facts of its caption, with the adjective at each change's ``start`` replaced.
     """
-    stated: dict[tuple[str, int], list[tuple[str, str, str, int]]] = defaultdict(list)
-    columns = ["image_id", "caption_id", "part", "kind", "value", "start"]
-    asked = facts.loc[facts["image_id"].isin(prompts["image_id"]), columns]
-    for image_id, caption_id, *fact in asked.astype(object).itertuples(index=False, name=None):
-        stated[image_id, caption_id].append(tuple(fact))
+    stated = defaultdict[tuple[str, int], list[Any]](list)
+    for fact in facts[facts["image_id"].isin(prompts["image_id"])].itertuples():
+        stated[fact.image_id, fact.caption_id].append(fact)
     changes = {
         (image_id, caption_id): {int(c["start"]): c["new_adj"] for c in changed}
         for image_id, caption_id, changed in zip(swapped.image_id, swapped.caption_id, swapped.changes, strict=True)
@@ -66,8 +61,8 @@ def prompt_statements(
     for image_id, caption_id, split in zip(prompts.image_id, prompts.caption_id, prompts.split, strict=True):
         new = changes.get((image_id, caption_id), {}) if split == "test_swapped" else {}
         row = [
-            Statement(part, composition, new[start]) if start in new else Statement(part, kind, value)
-            for part, kind, value, start in stated[image_id, caption_id]
+            Statement(f.part, composition, new[f.start]) if f.start in new else Statement(f.part, f.kind, f.value)
+            for f in stated[image_id, caption_id]
         ]
         result.append(row)
     return result
@@ -103,12 +98,12 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
         keys = (row.image_id, int(row.caption_id), int(row.draw))
         dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
         start, pose = dice.pick(birds), draw_pose(dice)
-        undrawable.update(f"{s.value}_{s.part}" for s in stated if not s.drawable)
-        chance = Dice(seeds.rng(context.seed, "sketch", "painter", *keys))
-        scene = painter([s for s in stated if s.drawable], start, chance)
+        drawable = [s for s in stated if can_have(s.attribute, s.value)]
+        undrawable.update(f"{s.value}_{s.part}" for s in stated if s not in drawable)
+        scene = painter(drawable, start, Dice(seeds.rng(context.seed, "sketch", "painter", *keys)))
         file = context.folder / row.file_name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(png(paint(scene, pose, size)))
+        file.write_bytes(png(paint_scene(scene, pose, size)))
         scenes.append(scene)
     if undrawable:
         log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())

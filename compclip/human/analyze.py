@@ -12,7 +12,7 @@ import pandas as pd
 
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.human.correlation import Scores, correlations
+from compclip.human.correlation import Scores, answer_correlations
 from compclip.human.opinions import TIE, majorities, preferences, screen, worker_counts
 from compclip.human.tasks import KINDS, PROMPT
 from compclip.stats.agreement import agreement
@@ -64,7 +64,7 @@ def analyze(
     given = int(workers["answers"].sum())
     counted = majorities(kept, tasks)
     preferred = preferences(kept, resamples, seed)
-    correlated = correlations(counted, scores, resamples, seed)
+    correlated = answer_correlations(counted, scores, resamples, seed)
     kinds = {
         kind: kind_summary(kind, counted[counted["kind"] == kind], kept[kept["kind"] == kind], resamples, seed)
         for kind in KINDS

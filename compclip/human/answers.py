@@ -16,31 +16,26 @@ from compclip.core.errors import UserError, one_line, require
 from compclip.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")
-COLUMNS = {"task_id": "task_id", "annotator": "worker", "choice": "answer", "lead_time": "seconds"}
+ANSWER_COLUMNS = {"task_id": "task_id", "annotator": "worker", "choice": "answer", "lead_time": "seconds"}
 MAX_SECONDS = 86_400  # beyond a day the task was left open
 
 
 def read_answers(path: Path) -> pd.DataFrame:
     """Return texts in the columns task_id, worker, answer and seconds (NaN if unknown), and where each row is."""
     try:
-        table = pd.read_csv(path, usecols=lambda name: name in COLUMNS, dtype=str, keep_default_na=False)
+        table = pd.read_csv(path, usecols=lambda name: name in ANSWER_COLUMNS, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: not a readable CSV file ({one_line(error)}); export the answers as CSV") from error
-    missing = [name for name in COLUMNS if name not in table and name != "lead_time"]
+    missing = [name for name in ANSWER_COLUMNS if name not in table and name != "lead_time"]
     require(not missing, path, f"no column {', '.join(missing)}", "export the answers of one project as CSV")
-    table = table.rename(columns=COLUMNS).assign(where=[f"{path}: row {row}" for row in range(1, len(table) + 1)])
-    return table.assign(seconds=[_seconds(text) for text in table.get("seconds", [""] * len(table))])
+    table = table.rename(columns=ANSWER_COLUMNS).assign(where=[f"{path}: row {n + 1}" for n in range(len(table))])
+    texts = table.get("seconds", pd.Series("", table.index))
+    seconds = pd.to_numeric(texts, errors="coerce")
+    # ``answer_fault`` refuses -1.
+    return table.assign(seconds=seconds.mask(seconds.isna() & (texts != ""), -1.0))
 
 
-def _seconds(text: str) -> float:
-    """Return NaN for an empty cell, and -1, which ``fault`` refuses, for what is not a number."""
-    try:
-        return float(text or "nan")
-    except ValueError:
-        return -1.0
-
-
-def fault(answer: str, worker: str, seconds: float, kind: str) -> str | None:
+def answer_fault(answer: str, worker: str, seconds: float, kind: str) -> str | None:
     """Return what is wrong with an answer to a task of this kind, or None."""
     allowed = ALL_KINDS[kind].answers
     if not WORKER.fullmatch(worker):
@@ -64,7 +59,7 @@ def collect(files: Sequence[Path], kinds: Mapping[str, str]) -> tuple[pd.DataFra
     table = pd.concat([read_answers(path) for path in files], ignore_index=True)
     counts = Counter({"records": len(table), "of other tasks": int((~table["task_id"].isin(kinds)).sum())})
     table = table[table["task_id"].isin(kinds)]
-    faults = [fault(row.answer, row.worker, row.seconds, kinds[row.task_id]) for row in table.itertuples()]
+    faults = [answer_fault(row.answer, row.worker, row.seconds, kinds[row.task_id]) for row in table.itertuples()]
     problems = [f"{where}: {reason}" for where, reason in zip(table["where"], faults, strict=True) if reason]
     table = table[np.array([reason is None for reason in faults], bool)]
     first = table.groupby(["worker", "task_id"])["answer"].transform("first")
@@ -73,4 +68,4 @@ def collect(files: Sequence[Path], kinds: Mapping[str, str]) -> tuple[pd.DataFra
     counts["twice"] = int((again & (table["answer"] == first)).sum())
     counts["contradicts another"] = int((table["answer"] != first).sum())
     answers = table[~again].sort_values(["worker", "task_id"], ignore_index=True)
-    return answers[list(COLUMNS.values())], +counts, problems
+    return answers[list(ANSWER_COLUMNS.values())], +counts, problems

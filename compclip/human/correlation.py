@@ -50,7 +50,7 @@ def other_scores(path: Path) -> Scores:
 
 
 def _row(values: np.ndarray, n: int, images: int, level: str, statistic: str) -> dict[str, Any]:
-    """Return a row of ``compare``; ``values`` (1 + resamples,) start with the statistic of all entries."""
+    """Return a row of ``correlate_entries``; ``values`` (1 + resamples,) start with the statistic of all entries."""
     value = None if np.isnan(values[0]) else float(values[0])
     draws = values[1:]
     defined = draws[~np.isnan(draws)]
@@ -60,7 +60,7 @@ def _row(values: np.ndarray, n: int, images: int, level: str, statistic: str) ->
     return {"level": level, "statistic": statistic, "value": value, "low": low, "high": high, "n": n, "images": images}
 
 
-def compare(
+def correlate_entries(
     entries: pd.DataFrame, resamples: int, generator: np.random.Generator, *, mirrored: bool = False
 ) -> list[dict[str, Any]]:
     """Return the correlations of scores with answers over entries, and over the means of cells.
@@ -114,7 +114,7 @@ def _scores(rows: pd.DataFrame, scores: Scores) -> Iterator[float]:
         yield score - (scores.get((row["b"], *prompt_key(row)), np.nan) if row["kind"] == "perceptual" else 0.0)
 
 
-def correlations(tasks: pd.DataFrame, scores: Mapping[str, Scores], resamples: int, seed: int) -> pd.DataFrame:
+def answer_correlations(tasks: pd.DataFrame, scores: Mapping[str, Scores], resamples: int, seed: int) -> pd.DataFrame:
     """Return the correlation of each score with the answers to each kind of task, over all splits and in each.
 
     ``tasks`` as from ``opinions.majorities``; ``scores`` by name, then by generator and prompt (``prompt_key``).
@@ -131,7 +131,9 @@ def correlations(tasks: pd.DataFrame, scores: Mapping[str, Scores], resamples: i
             scored = entries.assign(score=list(_scores(of_kind, known))).dropna(subset="score")
             for split in [ALL, *splits_of(of_kind)]:
                 generator = rng(seed, "analyze", "correlation", kind, name, split)
-                compared = compare(of_split(scored, split), resamples, generator, mirrored=kind == "perceptual")
+                compared = correlate_entries(
+                    of_split(scored, split), resamples, generator, mirrored=kind == "perceptual"
+                )
                 rows += [{"kind": kind, "split": split, "score": name, **row} for row in compared]
     columns = ["kind", "split", "score", "level", "statistic", "value", "low", "high", "n", "images"]
     return pd.DataFrame(rows, columns=columns)

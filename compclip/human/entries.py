@@ -4,10 +4,11 @@ from collections import Counter
 
 import pandas as pd
 
+from compclip.core.heldout import pair_names
 from compclip.core.seeds import rng
+from compclip.core.tables import CAPTION_KEY
 from compclip.human.tasks import PROMPT
-from compclip.split.swap_adjectives import Candidate, apply
-from compclip.split.wording import Mention
+from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
 
 # A held-out pair in a caption, and the same caption with one wrong adjective.
 TRIAL = ["image_id", "caption_id", "adjective", "noun", "wrong", "text", "wrong_text"]
@@ -21,29 +22,26 @@ def make_trials(
 
     ``captions`` and ``pairs`` are of the images to ask about; ``adjectives`` (canonical) may be the wrong one.
     """
-    texts = captions.set_index(["image_id", "caption_id"])["text"]
-    adjectives_of = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
-    # An adjective that several nouns share cannot be replaced for one of them alone.
-    nouns = pairs.groupby(["image_id", "caption_id", "adjective_start"])["noun_start"].transform("nunique")
-    pairs = pairs.assign(plain=~pairs["relation"].isin(["shared", "disputed"]) & (nouns == 1))
-    held = pairs[(pairs["adjective"] + "_" + pairs["noun"]).isin(heldout)]
+    texts = captions.set_index(CAPTION_KEY)["text"]
+    adjectives_of = pairs.groupby(["image_id", "noun"])["adjective"].agg(set)
     rows, skipped = [], Counter[str]()
-    for (image, caption, adjective, noun), mentions in held.groupby(["image_id", "caption_id", "adjective", "noun"]):
-        candidates = [other for other in adjectives if other not in adjectives_of[image, noun]]
-        if not mentions["plain"].all():
-            skipped["shared or disputed"] += 1
-        elif not candidates:
-            skipped["no wrong adjective is left"] += 1
-        else:
-            wrong = str(rng(seed, "adjective_choice", image, int(caption), adjective, noun).choice(candidates))
-            columns = ["adjective_start", "adjective_end", "noun_start", "noun_end", "relation"]
-            places = [
-                Mention(adjective, noun, int(start), int(end), int(noun_start), int(noun_end), relation)
-                for start, end, noun_start, noun_end, relation in mentions.drop_duplicates(columns[0])[columns].values
-            ]
-            text = texts[image, caption]
-            changed, _ = apply(text, [Candidate(noun, wrong, tuple(places))])
-            rows.append((image, caption, adjective, noun, wrong, text, changed))
+    for (image, caption), mentions in mentions_by_caption(pairs).items():
+        plain, text = of_one_noun(mentions), texts[image, caption]
+        for adjective, noun in sorted({(m.adjective, m.noun) for m in mentions}):
+            if f"{adjective}_{noun}" not in heldout:
+                continue
+            target = [m for m in mentions if (m.adjective, m.noun) == (adjective, noun)]
+            candidates = [other for other in adjectives if other not in adjectives_of[image, noun]]
+            if not plain.issuperset(target):
+                skipped["shared or disputed"] += 1
+            elif not candidates:
+                skipped["no wrong adjective is left"] += 1
+            else:
+                wrong = str(rng(seed, "adjective_choice", image, caption, adjective, noun).choice(candidates))
+                # Two readings may give the same adjective to the same noun.
+                places = tuple({m.start: m for m in target}.values())
+                changed, _ = apply(text, [Candidate(noun, wrong, places)])
+                rows.append((image, caption, adjective, noun, wrong, text, changed))
     return pd.DataFrame(rows, columns=TRIAL), skipped
 
 
@@ -56,9 +54,8 @@ def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.Data
     for row in swapped.itertuples():
         others["test_seen", row.image_id, row.caption_id] = row.swapped_text
         others["test_swapped", row.image_id, row.caption_id] = row.text
-    unseen = prompts.loc[prompts["split"] == "test_unseen", ["image_id", "caption_id", "pair"]].drop_duplicates()
-    of_pairs = trials.assign(pair=trials["adjective"] + "_" + trials["noun"])
-    for row in unseen.merge(of_pairs, on=["image_id", "caption_id", "pair"]).itertuples():
+    unseen = prompts[prompts["split"] == "test_unseen"]
+    for row in unseen.merge(trials.assign(pair=pair_names(trials)), on=[*CAPTION_KEY, "pair"]).itertuples():
         others["test_unseen", row.image_id, row.caption_id] = row.wrong_text
     return others
 
@@ -75,9 +72,7 @@ def entries_of(
     entries = made.merge(scores[["generator", *PROMPT]], on=["generator", *PROMPT])
     skipped = Counter({"no image": len(manifests) - len(made), "not scored": len(made) - len(entries)})
     entries = entries.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT)
-    entries["other"] = [
-        others.get((s, i, int(c))) for s, i, c in entries[["split", "image_id", "caption_id"]].itertuples(index=False)
-    ]
+    entries["other"] = pd.MultiIndex.from_frame(entries[["split", *CAPTION_KEY]]).map(others.get)
     seen = entries["split"] == "test_seen"
     unswapped = seen & entries["other"].isna()
     if seen.sum() > unswapped.sum():

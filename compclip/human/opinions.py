@@ -112,21 +112,13 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     ``opinions`` are those of kept workers.
     """
     table = with_first(tasks[tasks["check"] == "none"])
-    counted = opinions.loc[opinions["check"] == "none"].groupby("task_id")["value"]
-    means = counted.agg([("answers", "size"), ("share", lambda values: float(np.mean(values.astype(float))))])
-    table = table.merge(means, left_on="task_id", right_index=True, how="left")
+    counted = opinions[opinions["check"] == "none"].astype({"value": float})
+    table = table.join(counted.groupby("task_id")["value"].agg(answers="size", share="mean"), on="task_id")
     table["answers"] = table["answers"].fillna(0).astype(int)
-    table["share"] = table["share"].astype(float)
-    names = {"match": ("yes", "no"), "caption": ("prompt", "other")}
-    table["majority"] = [
-        None
-        if np.isnan(row["share"])
-        else TIE
-        if row["share"] == 0.5
-        else names.get(row["kind"], (row["a"], row["b"]))[int(row["share"] < 0.5)]
-        for row in table.to_dict("records")
-    ]
-    return table
+    names, columns = {"match": ("yes", "no"), "caption": ("prompt", "other")}, ["kind", "a", "b", "share"]
+    won = [names.get(kind, (a, b))[int(share < 0.5)] for kind, a, b, share in table[columns].itertuples(index=False)]
+    majority = pd.Series(won, table.index, dtype=object).mask(table["share"] == 0.5, TIE)
+    return table.assign(majority=majority.where(table["share"].notna(), None))
 
 
 def splits_of(rows: pd.DataFrame) -> list[str]:

@@ -16,7 +16,7 @@ PANEL_TITLES = {
     "match": "image said to match its caption",
     "caption": "own caption chosen of two",
 }
-LOOKS: Looks = {ALL: ("all splits", "#222222", "o"), **{split: SPLIT_LOOKS[split] for split in TESTS}}
+PEOPLE_LOOKS: Looks = {ALL: ("all splits", "#222222", "o"), **{split: SPLIT_LOOKS[split] for split in TESTS}}
 
 
 def draw_people(preferences: pd.DataFrame, correlations: pd.DataFrame, about: str) -> Figure:
@@ -30,7 +30,7 @@ def draw_people(preferences: pd.DataFrame, correlations: pd.DataFrame, about: st
     if len(tau):
         columns = {"row": tau["kind"] + ": " + tau["score"].replace(RUN_SCORES), "series": tau["split"]}
         lines.append([pd.DataFrame({name: tau[name] for name in ("value", "low", "high")} | columns)])
-    figure, panels = draw_rows(lines, LOOKS)
+    figure, panels = draw_rows(lines, PEOPLE_LOOKS)
     for axes, kind in zip(panels[:, 0], kinds, strict=False):
         if kind != "match":
             draw_line(axes, 50)

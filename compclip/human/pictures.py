@@ -14,8 +14,8 @@ MAX_PNG_SIDE = 160  # up to this side a picture is PNG, because JPEG artifacts w
 DRAWN_SIDE = 256
 TILES = 8  # on each side of a broken picture
 # Distinguishable with any color vision.
-COLORS = {"black": (20, 20, 20), "yellow": (240, 205, 30), "blue": (30, 80, 200)}
-SHAPES = {"circle": 90, "square": 4, "triangle": 3}  # sides
+DRAWN_COLORS = {"black": (20, 20, 20), "yellow": (240, 205, 30), "blue": (30, 80, 200)}
+DRAWN_SHAPES = {"circle": 90, "square": 4, "triangle": 3}  # sides
 
 
 def read_picture(path: Path) -> Image.Image:
@@ -51,7 +51,7 @@ def broken(image: Image.Image, generator: np.random.Generator) -> Image.Image:
 def drawn(color: str, shape: str) -> Image.Image:
     image = Image.new("RGB", (DRAWN_SIDE, DRAWN_SIDE), "white")
     circle = (DRAWN_SIDE // 2, DRAWN_SIDE // 2, DRAWN_SIDE // 3)
-    ImageDraw.Draw(image).regular_polygon(circle, SHAPES[shape], fill=COLORS[color])
+    ImageDraw.Draw(image).regular_polygon(circle, DRAWN_SHAPES[shape], fill=DRAWN_COLORS[color])
     return image
 
 
@@ -61,5 +61,5 @@ def drawn_text(color: str, shape: str) -> str:
 
 def random_drawings(generator: np.random.Generator) -> list[tuple[str, str]]:
     """Return three drawings that differ in color and shape."""
-    colors, shapes = (generator.permutation(list(names)).tolist() for names in (COLORS, SHAPES))
+    colors, shapes = (generator.permutation(list(names)).tolist() for names in (DRAWN_COLORS, DRAWN_SHAPES))
     return list(zip(colors, shapes, strict=True))

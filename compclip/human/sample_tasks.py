@@ -24,7 +24,7 @@ from compclip.human.tasks import KINDS, PROMPT
 
 # Prompts of a cell that are compared for each task wanted, because two generators may make the same image.
 COMPARED_PER_TASK = 4
-PAGE = 20  # tasks between checks
+TASKS_PER_PAGE = 20  # tasks between checks
 
 
 def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
@@ -52,10 +52,6 @@ class Cell(NamedTuple):
     tasks: list[Task]
 
 
-def _prompt(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in PROMPT}
-
-
 def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list[Cell], Counter[str]]:
     """Return a cell for each split and generator, and counts of what was skipped; ``entries`` as in ``entries_of``."""
     cells, skipped = [], Counter[str]()
@@ -63,13 +59,11 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
         skipped["no other caption"] += int(entries["other"].isna().sum())
         entries = entries[entries["other"].notna()]
     for (split, name), rows in entries.groupby(["split", "generator"]):
-        tasks = [
-            Task(
-                kind, (Picture(row.path),), (row.text,) if kind == "match" else (row.text, row.other),
-                prompt=_prompt(row), generators=(name,), right=None if kind == "match" else "1",
-            )
-            for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).itertuples()
-        ]  # fmt: skip
+        tasks = []
+        for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).to_dict("records"):
+            texts, right = ((row["text"],), None) if kind == "match" else ((row["text"], row["other"]), "1")
+            prompt = {key: row[key] for key in PROMPT}
+            tasks.append(Task(kind, (Picture(row["path"]),), texts, right=right, prompt=prompt, generators=(name,)))
         cells.append(Cell(split, (name,), tasks))
     return cells, skipped
 
@@ -89,17 +83,17 @@ def perceptual_cells(
             # Enough for the cell even if it must replace all others.
             rows = in_turns(both, rng(seed, "sample_tasks", "perceptual", split, a, b)).head(COMPARED_PER_TASK * wanted)
             tasks = []
-            for row in rows.itertuples():
-                if content(row.path) == content(row.path_b):
+            for row in rows.to_dict("records"):
+                if content(row["path"]) == content(row["path_b"]):
                     skipped["two generators' images are the same"] += 1
                 else:
-                    pictures = (Picture(row.path), Picture(row.path_b))
-                    tasks.append(Task("perceptual", pictures, prompt=_prompt(row), generators=(a, b)))
+                    pictures, prompt = (Picture(row["path"]), Picture(row["path_b"])), {key: row[key] for key in PROMPT}
+                    tasks.append(Task("perceptual", pictures, prompt=prompt, generators=(a, b)))
             cells.append(Cell(split, (a, b), tasks))
     return cells, skipped
 
 
-def choose(cells: Sequence[Cell], wanted: int, generator: np.random.Generator) -> list[list[Task]]:
+def choose_tasks(cells: Sequence[Cell], wanted: int, generator: np.random.Generator) -> list[list[Task]]:
     """Return the tasks that each cell gives; the sides of every other task are reversed."""
     chosen = []
     for cell, n in zip(cells, allot([len(c.tasks) for c in cells], wanted, generator), strict=True):
@@ -152,7 +146,7 @@ def sample_tasks(
             cells, skipped = correctness_cells(kind, entries, seed)
         all_skipped.update(skipped)
         generator = rng(seed, "sample_tasks", kind)
-        chosen = choose(cells, wanted, generator)
+        chosen = choose_tasks(cells, wanted, generator)
         for cell, tasks in zip(cells, chosen, strict=True):
             about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
             given.append({**about, "tasks": len(tasks), "of": len(cell.tasks)})
@@ -161,7 +155,7 @@ def sample_tasks(
         turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
         order = [turns[i] for i in generator.permutation(len(turns))]
         dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
-        pages = -(-len(dealt) // PAGE)
+        pages = -(-len(dealt) // TASKS_PER_PAGE)
         for batch, page in enumerate((dealt[first::pages] for first in range(pages)), 1):
             sources = [real.get(task.prompt["image_id"], task.pictures[0].path) for task in page]
             gold = [

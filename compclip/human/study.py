@@ -86,7 +86,7 @@ def check_counts(pages: Sequence[Page]) -> dict[str, int]:
     return {"pages": len(pages), **{check: sum(t.check == check for page in pages for t in page) for check in CHECKS}}
 
 
-def table_of(
+def task_table(
     pages: Mapping[str, Sequence[Page]], files: Mapping[Picture, str], study: Sequence[str | int]
 ) -> pd.DataFrame:
     """Return the columns of ``TASKS``; ``study`` distinguishes these tasks from another run's.

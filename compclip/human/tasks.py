@@ -15,7 +15,7 @@ CHECKS = ("none", "gold", "repeat")
 
 
 @dataclass(frozen=True)
-class Kind:
+class TaskKind:
     """A kind of task: what people read, the answers, their buttons' labels, and the numbers of pictures and texts."""
 
     question: str
@@ -27,14 +27,16 @@ class Kind:
 
 # About a scored run's images.
 KINDS = {
-    "perceptual": Kind("Which picture looks more real?", ("1", "2"), ("Picture 1", "Picture 2"), 2, 0),
-    "match": Kind("Does the picture show what the text says?", ("yes", "no"), ("Yes", "No"), 1, 1),
-    "caption": Kind("Which text fits the picture better?", ("1", "2"), ("Text 1", "Text 2"), 1, 2),
+    "perceptual": TaskKind("Which picture looks more real?", ("1", "2"), ("Picture 1", "Picture 2"), 2, 0),
+    "match": TaskKind("Does the picture show what the text says?", ("yes", "no"), ("Yes", "No"), 1, 1),
+    "caption": TaskKind("Which text fits the picture better?", ("1", "2"), ("Text 1", "Text 2"), 1, 2),
 }
 # About a compound noun's three images (stage compun).
 COMPOUND_KINDS = {
-    "compound": Kind("Which picture shows it?", ("1", "2", "3"), ("Picture 1", "Picture 2", "Picture 3"), 3, 1),
-    "confusing": Kind("Is it hard to say which picture shows which?", ("yes", "no"), ("Yes, hard", "No, easy"), 3, 1),
+    "compound": TaskKind("Which picture shows it?", ("1", "2", "3"), ("Picture 1", "Picture 2", "Picture 3"), 3, 1),
+    "confusing": TaskKind(
+        "Is it hard to say which picture shows which?", ("yes", "no"), ("Yes, hard", "No, easy"), 3, 1
+    ),
 }
 ALL_KINDS = KINDS | COMPOUND_KINDS
 
@@ -55,8 +57,8 @@ TASKS = schema(
     text_1=text(nullable=True), text_2=text(nullable=True), right=text(nullable=True),
 )  # fmt: skip
 PROMPT = ["split", "image_id", "caption_id", "draw"]
-PICTURES = ["picture_1", "picture_2", "picture_3"]
-TEXTS = ["text_1", "text_2"]
+SHOWN_PICTURES = ["picture_1", "picture_2", "picture_3"]
+SHOWN_TEXTS = ["text_1", "text_2"]
 
 
 def read_tasks(path: Path) -> pd.DataFrame:
@@ -67,7 +69,7 @@ def read_tasks(path: Path) -> pd.DataFrame:
 
 def shown_columns(kind: str) -> list[str]:
     """Return the columns of ``TASKS`` that a task of this kind shows."""
-    return PICTURES[: ALL_KINDS[kind].pictures] + TEXTS[: ALL_KINDS[kind].texts]
+    return SHOWN_PICTURES[: ALL_KINDS[kind].pictures] + SHOWN_TEXTS[: ALL_KINDS[kind].texts]
 
 
 def prompt_key(row: Mapping[str, Any]) -> tuple[Any, ...]:

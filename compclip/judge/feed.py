@@ -4,9 +4,7 @@ A tower that trains completely takes pixels or ids. If a part of it is frozen, t
 once and kept in a file, and each step starts from them.
 """
 
-import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +13,10 @@ import torch
 from compclip.clip import text_tower
 from compclip.clip.activations import Activations
 from compclip.clip.device import autocast
-from compclip.clip.frontier import ImageCut, TextCut, image_cut, text_cut
+from compclip.clip.frontier import CutTower, image_cut, text_cut
 from compclip.clip.model import Judge
-from compclip.clip.pixels import Item, Preprocess
+from compclip.clip.pixels import Item
 from compclip.core.log import log
-from compclip.core.progress import Progress
-from compclip.core.sealed import is_whole, sealed
 from compclip.judge.config import Training
 from compclip.judge.parallel import Group
 
@@ -28,27 +24,14 @@ from compclip.judge.parallel import Group
 Images = Callable[..., torch.Tensor]
 Captions = Callable[[np.ndarray], torch.Tensor]
 
-READ_AT_ONCE = 64  # images of a thread
-FROZEN_AT_ONCE = 64  # images or captions that go through a frozen part together
-
-
-def read_pixels(items: Sequence[Item], preprocess: Preprocess, threads: int, file: Path) -> None:
-    """Write the bytes of all images, (n, height, width, 3), to ``file``."""
-    shape = (len(items), *preprocess.size, 3)
-    log.info("reading %d images; their pixels take %.0f MB in %s", len(items), math.prod(shape) / 1e6, file.parent)
-    # Not through a memory map, which on a full disk kills the process without an error.
-    with sealed(file) as pixels, ThreadPoolExecutor(threads) as pool, Progress(len(items), "images") as progress:
-        starts = range(0, len(items), READ_AT_ONCE)
-        for batch in pool.map(preprocess.read, (items[start : start + READ_AT_ONCE] for start in starts)):
-            pixels.write(batch.tobytes())
-            progress.add(len(batch))
+ROWS_AT_ONCE = 64  # images that are read, or images or captions that go through a frozen part, together
 
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
     """Return the features of captions, ids (n, length), by the whole text tower."""
 
     def features(rows: np.ndarray) -> torch.Tensor:
-        return text_tower.encode_texts(judge.model, ids[torch.from_numpy(rows)].to(judge.device), len(rows))
+        return text_tower.encode_texts(judge.model, ids[torch.from_numpy(rows)].to(judge.device))
 
     return features
 
@@ -69,14 +52,14 @@ class Feed:
     def images(self, items: Sequence[Item], name: str) -> Images:
         if self.image_cut:
             return self._frozen_images(self.image_cut, items, self._file(name))
-        judge, file = self.judge, self._file(name)
-        if self.group.first and not is_whole(file, "read again"):
-            read_pixels(items, judge.preprocess, judge.threads, file)
-        self.group.wait()
-        pixels = np.memmap(file, np.uint8, "r", shape=(len(items), *judge.preprocess.size, 3))
+        judge = self.judge
+        shape = (len(items), *judge.preprocess.size, 3)
+        pixels = Activations(self._file(name), shape, torch.uint8, torch.device("cpu"))
+        batches = map(torch.from_numpy, judge.read_ahead(items, ROWS_AT_ONCE))
+        pixels = self._kept(pixels, batches, f"pixels of {len(items)} images")
 
         def features(rows: np.ndarray, mirrored: np.ndarray | None = None) -> torch.Tensor:
-            batch = np.asarray(pixels[rows])
+            batch = pixels[torch.from_numpy(rows)].numpy()
             if mirrored is not None:
                 batch[mirrored] = batch[mirrored, :, ::-1]
             return judge.model.encode_image(judge.preprocess.floats(batch, judge.device))
@@ -98,7 +81,14 @@ class Feed:
         self.files.append(self.folder / f"{name}.bin")
         return self.files[-1]
 
-    def _frozen_images(self, cut: ImageCut, items: Sequence[Item], file: Path) -> Images:
+    def _kept(self, kept: Activations, batches: Iterable[torch.Tensor], what: str) -> Activations:
+        """Return the activations for reading, after the first process has written them."""
+        if self.group.first:
+            kept.write(batches, what)
+        self.group.wait()
+        return kept.open()
+
+    def _frozen_images(self, cut: CutTower, items: Sequence[Item], file: Path) -> Images:
         judge = self.judge
 
         def below(pixels: np.ndarray) -> torch.Tensor:
@@ -109,12 +99,9 @@ class Feed:
 
         judge.model.eval()
         one = below(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
-        kept = Activations(file, (len(items), *one.shape[1:]), one.dtype, judge.device)
-        if self.group.first:
-            batches = (below(pixels) for pixels in judge.read_ahead(items, FROZEN_AT_ONCE))
-            kept.write(batches, f"{len(items)} images after {cut.behind}")
-        self.group.wait()
-        kept.open()
+        batches = (below(pixels) for pixels in judge.read_ahead(items, ROWS_AT_ONCE))
+        shape, what = (len(items), *one.shape[1:]), f"{len(items)} images after {cut.behind}"
+        kept = self._kept(Activations(file, shape, one.dtype, judge.device), batches, what)
 
         def features(rows: np.ndarray, mirrored: np.ndarray | None = None) -> torch.Tensor:
             x = kept[torch.from_numpy(rows)]
@@ -122,10 +109,11 @@ class Feed:
 
         return features
 
-    def _frozen_captions(self, cut: TextCut, ids: torch.Tensor, file: Path) -> Captions:
+    def _frozen_captions(self, cut: CutTower, ids: torch.Tensor, file: Path) -> Captions:
         judge = self.judge
         # Only tokens are kept, no padding; captions of similar length are computed together.
         lengths = text_tower.lengths(ids)
+        tokens = int(lengths.sum())
         order = lengths.argsort(stable=True)
         starts = torch.empty_like(lengths)
         starts[order] = lengths[order].cumsum(0) - lengths[order]
@@ -138,12 +126,9 @@ class Feed:
 
         judge.model.eval()
         one = below(order[:1])
-        kept = Activations(file, (int(lengths.sum()), one.shape[1]), one.dtype, judge.device)
-        if self.group.first:
-            batches = (below(rows) for rows in order.split(FROZEN_AT_ONCE))
-            kept.write(batches, f"{len(ids)} captions, {kept.shape[0]} tokens, after {cut.behind}")
-        self.group.wait()
-        kept.open()
+        batches = (below(rows) for rows in order.split(ROWS_AT_ONCE))
+        shape, what = (tokens, one.shape[1]), f"{len(ids)} captions, {tokens} tokens, after {cut.behind}"
+        kept = self._kept(Activations(file, shape, one.dtype, judge.device), batches, what)
 
         def features(rows: np.ndarray) -> torch.Tensor:
             chosen = torch.from_numpy(rows)

@@ -25,8 +25,8 @@ def make_negatives(
 
     A ranked pair of the caption is drawn, then an adjective, as often as the noun has it in all captions. If it is the
     noun's own, there is no negative: so a caption with ``a`` has the negative ``b`` just as often as one with ``b`` has
-    the negative ``a``, and no adjective is wrong more often than right. Nor is there one if a caption of the image says
-    it of the noun, or if it does not fit the wording.
+    the negative ``a``, and no adjective is wrong more often than right. There is also none if a caption of the image
+    uses the adjective for the noun, or if it does not fit the wording.
 
     Args:
         captions: all captions of the images that the judge learns from (``tables.CAPTIONS``).
@@ -40,7 +40,7 @@ def make_negatives(
     counts = plain.groupby(["noun", "adjective"]).size().groupby(level="noun")
     of_noun = {noun: of.droplevel("noun") / of.sum() for noun, of in counts}
     targets = plain.groupby(["image_id", "caption_id"])[["pair", "noun"]].agg(list)
-    said = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
+    stated = pairs.groupby(["image_id", "noun"])["adjective"].agg(set).to_dict()
     texts, mentions = captions.set_index(["image_id", "caption_id"])["text"], mentions_by_caption(pairs)
     rows = []
     for key, of_caption, of_nouns in targets.sort_index().itertuples():
@@ -49,7 +49,7 @@ def make_negatives(
             target = int(draw.integers(len(of_caption)))
             noun = of_nouns[target]
             other = str(draw.choice(of_noun[noun].index, p=of_noun[noun]))
-            if other in said[key[0], noun]:
+            if other in stated[key[0], noun]:
                 continue
             pair = of_caption[target]
             made = variants_of(texts[key], pair, mentions[key], [], [other], adjectives, nouns, Counter())

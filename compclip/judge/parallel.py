@@ -21,7 +21,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 
 # How long the other processes wait while the first one evaluates or reads; torchrun ends them if it dies.
-PATIENCE = timedelta(days=1)
+GROUP_TIMEOUT = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def joined(gpus: int, device: torch.device, setting: str) -> Iterator[Group]:
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield ALONE
         return
-    dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=PATIENCE)
+    dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=GROUP_TIMEOUT)
     group = Group(dist.get_rank(), dist.get_world_size())
     if not group.first:
         # The others log only errors, with their tracebacks.

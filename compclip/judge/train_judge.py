@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from compclip.clip.device import autocast, check_precision, find_device, settle
-from compclip.clip.embed import Item, check_embeddings, items_of
+from compclip.clip.embed import BoxedFile, check_embeddings, items_of
 from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
 from compclip.clip.sources import find_source, model_name
@@ -33,32 +33,32 @@ from compclip.judge.parallel import ALONE, Group, synchronise_norms
 from compclip.judge.training import Evaluate, Examples, choose_trainable, in_batch_accuracy, train, training_mode
 from compclip.split.judged import judge_images, judged_images
 
-GPUS = "judge.gpus"  # the setting that errors of several processes name
-WATCHED = 1000  # test images that show whether a training goes wrong; stage score computes the scores
+GPUS_SETTING = "judge.gpus"  # the setting that errors of several processes name
+WATCHED_IMAGES = 1000  # test images that show whether a training goes wrong; stage score computes the scores
 # What decides a training's weights and log, apart from its inputs and settings.
-TRAINING = ("compclip.judge.train_judge:learn", "compclip.clip.model:build")
+TRAINING_CODE = ("compclip.judge.train_judge:learn", "compclip.clip.model:build")
 
 
 @dataclass(frozen=True)
 class Material:
     """What a judge learns from."""
 
-    items: list[Item]  # images with their boxes
+    items: list[BoxedFile]  # images with their boxes
     texts: list[str]  # their captions, grouped by image
     first: np.ndarray  # of each image the first caption
     count: np.ndarray  # and how many
-    watched: dict[str, tuple[list[Item], list[str]]]  # by split, test images and a caption of each
+    watched: dict[str, tuple[list[BoxedFile], list[str]]]  # by split, test images and a caption of each
     wrong: list[str] = field(default_factory=list)  # hard negatives
     negatives: np.ndarray | None = None  # of each caption its places in texts and, after them, wrong; -1 for none
 
 
 def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by test split, up to ``WATCHED`` judged images that have captions, drawn by seed, and a caption each."""
+    """Return, by test split, up to ``WATCHED_IMAGES`` judged images with captions, drawn by seed; a caption each."""
     result = {}
     for split, of_split in judged.groupby("split", sort=True):
         drawn = captions[captions["image_id"].isin(of_split["image_id"])]
         drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
-        drawn = drawn.drop_duplicates("image_id").head(WATCHED)
+        drawn = drawn.drop_duplicates("image_id").head(WATCHED_IMAGES)
         if len(drawn):
             result[str(split)] = (drawn["image_id"].tolist(), drawn["text"].tolist())
     return result
@@ -132,7 +132,7 @@ def training_key(
     for path, box in [*((Path(file), None) for file in dict.fromkeys(map(str, files))), *material.items, *watched]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
     return key(
-        code_hash(*TRAINING), config.model_dump_json(exclude={"device", "gpus"}), seed, threads,
+        code_hash(*TRAINING_CODE), config.model_dump_json(exclude={"device", "gpus"}), seed, threads,
         torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
         *material.wrong, b"" if material.negatives is None else material.negatives.tobytes(),
         *(text for _, texts in material.watched.values() for text in texts),
@@ -175,7 +175,7 @@ def learn(
     if config.epochs:
         choose_trainable(judge.model, config.trainable)
     training_mode(judge.model)
-    synchronise_norms(judge.model, group, device, GPUS)
+    synchronise_norms(judge.model, group, device, GPUS_SETTING)
     feed = Feed(judge, config, work, group)
 
     def watch() -> Evaluate:
@@ -205,7 +205,7 @@ def learn(
     return rows
 
 
-def summarize(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def describe_training(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the model, what it learned from, and how often images retrieve their captions in the end."""
     tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []
     truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())

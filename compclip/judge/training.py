@@ -2,6 +2,7 @@
 
 import fnmatch
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from compclip.clip.device import autocast, scaler
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.seeds import derive_seed, rng
@@ -74,18 +75,15 @@ def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cos
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     """Freeze every parameter whose name matches no pattern, and return the names of the others."""
     names = [name for name, _ in model.named_parameters()]
+    # What patterns could match: the first two parts of the dotted names.
+    beginnings = dict.fromkeys(re.sub(r"^([^.]+\.[^.]+)\..*", r"\1.*", name) for name in names)
     for pattern in patterns:
-        if not fnmatch.filter(names, pattern):
-            raise UserError(f"judge.trainable: {pattern!r} matches no parameter; there are {', '.join(groups(names))}")
+        fault = f"{pattern!r} matches no parameter; there are {', '.join(beginnings)}"
+        require(fnmatch.filter(names, pattern), "judge.trainable", fault)
     trained = {name for pattern in patterns for name in fnmatch.filter(names, pattern)}
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name in trained)
     return [name for name in names if name in trained]
-
-
-def groups(names: Sequence[str]) -> list[str]:
-    """Return the distinct first two parts of dotted names, as a hint at what patterns could match."""
-    return list(dict.fromkeys(".".join(name.split(".")[:2]) + (".*" if name.count(".") > 1 else "") for name in names))
 
 
 def training_mode(module: nn.Module) -> None:
@@ -188,14 +186,14 @@ def _loss(
         texts: (k * n + m, d) captions and, after them, their hard negatives, of each caption equally many.
         known: (m,) whether there is such a negative.
     """
-    n, everyones = len(images), group.gather(images.float())
+    n, all_images = len(images), group.gather(images.float())
     own, wrong = texts.float().split([k * n, len(known)])
     negatives = [
         group.gather(part)[group.gather(kept.float()[:, None].to(part.device))[:, 0] > 0]
         for part, kept in zip(wrong.chunk(k), known.chunk(k), strict=True)
     ] if len(known) else [None] * k  # fmt: skip
     losses = [
-        clip_loss(everyones, group.gather(part), log_scale.exp(), hard) / k
+        clip_loss(all_images, group.gather(part), log_scale.exp(), hard) / k
         for part, hard in zip(own.split(n), negatives, strict=True)
     ]
     return sum(losses[1:], losses[0])

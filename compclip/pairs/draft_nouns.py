@@ -1,7 +1,6 @@
 """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +15,7 @@ from compclip.io import read_table, write_text
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import plural
 
-HEAD = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
+DRAFT_HEADER = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
 
 # A compound is drafted if it is at least so often and this fraction of its second noun.
 MIN_COMPOUND, COMPOUND_FRACTION = 3, 0.2
@@ -61,18 +60,13 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
     rows = join_compounds(undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one"))
     unwanted = WORDS.vague_words if people else WORDS.vague_words | WORDS.people
     rows = rows[~rows["noun"].isin(unwanted) & ~rows["noun"].str.split("[ -]").str[-1].isin(unwanted)]
-    counts = Counter(
-        (noun, text[start:end].lower())
-        for noun, text, start, end in rows[["noun", "text", "noun_start", "noun_end"]].itertuples(index=False)
-    )
-    frequency: Counter[str] = Counter()
-    for (noun, _), n in counts.items():
-        frequency[noun] += n
-    drafted = sorted((noun for noun in frequency if len(noun) > 1), key=lambda noun: (-frequency[noun], noun))[:most]
+    spans = zip(rows["text"], rows["noun_start"], rows["noun_end"], strict=True)
+    counts = rows.assign(form=[text[start:end].lower() for text, start, end in spans]).groupby(["noun", "form"]).size()
+    frequency = counts.groupby("noun").sum().sort_values(ascending=False, kind="stable")
+    drafted = [noun for noun in frequency.index if len(noun) > 1][:most]
     owner = {noun: noun for noun in drafted}
-    for (noun, form), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        if noun in drafted:
-            owner.setdefault(form, noun)
+    for noun, form in counts[drafted].sort_index().sort_values(ascending=False, kind="stable").index:
+        owner.setdefault(form, noun)
     for noun in drafted:
         # A form in -s is a plural already; so is `shorts`, unlike `bus`, `glass` and `iris`.
         has_plural = any(form != noun and form.endswith("s") for form, word in owner.items() if word == noun)
@@ -87,5 +81,5 @@ def main(command: DraftNouns) -> None:
     lexicon = draft(captions, read_table(command.pairs, PAIRS), command.most, command.people)
     require(lexicon, command.pairs, "no pairs, so no nouns to draft", "set pairs.nouns to null and run pairs again")
     body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
-    write_text(HEAD + body, command.output)
+    write_text(DRAFT_HEADER + body, command.output)
     log.info("%s: %d nouns to edit", command.output, len(lexicon))

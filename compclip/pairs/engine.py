@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from compclip.core.cache import key
 from compclip.core.code import code_hash
-from compclip.pairs import parse, surface
+from compclip.pairs.parse import find_by_parse
+from compclip.pairs.surface import find_by_surface
 from compclip.pairs.tree import Tree, tree
 from compclip.pairs.words import Vocabulary, Word, spans
 from compclip.text import parsing
 from compclip.text.language import identity, load_language
-from compclip.text.lexicon import COMPOUNDS, Lexicon, load_lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 # What decides the cached values.
 DECISIVE = ("text.language:load_language", "pairs.engine:occurrences", "pairs.tree:tree", "pairs.words:Vocabulary")
-ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+JSON_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Occurrence(NamedTuple):
@@ -44,10 +45,10 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurre
     An adjective with a noun by the surface keeps it; another noun by the parse alone is disputed. So is a noun to the
     left of an attributive adjective: in `a white belly grey back` the parser may choose it, a reader does not.
     """
-    links, nowhere = surface.find(words)
+    links, nowhere = find_by_surface(words)
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
     settled = nowhere | {adjective for adjective, _ in relations}
-    for link in parse.find(doc, words, at):
+    for link in find_by_parse(doc, words, at):
         leftward = link.relation == "attributive" and link.noun < link.adjective
         relation = "disputed" if leftward or link.adjective in settled else link.relation
         relations.setdefault((link.adjective, link.noun), relation)
@@ -65,7 +66,7 @@ class Extractor:
     def __init__(
         self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon | None = None
     ) -> None:
-        compounds = compounds or load_lexicon(COMPOUNDS)
+        compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
         self.nlp = load_language(model, "pairs.model")
         self.vocabulary = Vocabulary(self.nlp, adjectives, nouns, compounds)
         lexicons = [
@@ -88,10 +89,10 @@ class Extractor:
         words = self.vocabulary.words(doc)
         at = spans(words)
         lines = occurrences(doc, words, at), tree(doc, words, self.vocabulary, at)
-        return b"\n".join(ENCODE(line).encode() for line in lines)
+        return b"\n".join(JSON_ENCODE(line).encode() for line in lines)
 
 
-def decode(value: bytes) -> list[Occurrence]:
+def decode_occurrences(value: bytes) -> list[Occurrence]:
     """Return the occurrences that ``Extractor.parse`` encoded."""
     return [Occurrence(*row) for row in json.loads(value.partition(b"\n")[0])]
 

@@ -11,12 +11,12 @@ from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.tables import PAIRS, RELATIONS, as_captions
 from compclip.io import empty_table
-from compclip.pairs.engine import Extractor, Occurrence, decode
+from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
 from compclip.text.language import identity
 from compclip.text.lexicon import SHARED, Lexicon, find_lexicon
-from compclip.text.parsing import fill, values
+from compclip.text.parsing import fill_cache, values
 
-BATCH = 4096  # captions whose texts are looked up in the cache at once
+LOOKUP_BATCH = 4096  # captions whose texts are looked up in the cache at once
 
 
 def extract_pairs(
@@ -51,14 +51,14 @@ def extract_pairs(
     listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
     extractor = Extractor(model, listed, find_lexicon(nouns, "nouns") if nouns else None, compounds)
     texts = captions["text"].tolist()
-    batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+    batches = [texts[start : start + LOOKUP_BATCH] for start in range(0, len(texts), LOOKUP_BATCH)]
     log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", len(texts), processes)
     with Cache(cache) as parses:
         with Progress(len(texts), "captions") as progress:
-            parsed = fill(extractor, parses, batches, processes, progress.add)
+            parsed = fill_cache(extractor, parses, batches, processes, progress.add)
         log.info("%d distinct captions parsed; the others were cached", parsed)
         encoded = [value for batch in batches for value in values(extractor, parses, batch)]
-    decoded = {value: decode(value) for value in set(encoded) if value}
+    decoded = {value: decode_occurrences(value) for value in set(encoded) if value}
     occurrences = [decoded[value] if value else [] for value in encoded]
     ids = captions[["image_id", "caption_id"]].loc[captions.index.repeat([*map(len, occurrences)])]
     rows = [occurrence for of_caption in occurrences for occurrence in of_caption]
@@ -67,7 +67,7 @@ def extract_pairs(
     return pd.concat([ids.reset_index(drop=True), pd.DataFrame(rows, columns=list(Occurrence._fields))], axis=1)
 
 
-def summarize(captions: pd.DataFrame, pairs: pd.DataFrame, model: str) -> dict[str, Any]:
+def summarize_pairs(captions: pd.DataFrame, pairs: pd.DataFrame, model: str) -> dict[str, Any]:
     """Count what was and was not found in captions; the log says it, and warns if most captions have no pair."""
     relations = pairs["relation"].value_counts()
     with_pairs = len(pairs[["image_id", "caption_id"]].drop_duplicates())

@@ -5,6 +5,7 @@ modifiers. On captions without commas this is more reliable than a parse: `white
 gray back. A predicate belongs to the noun before its verb: `the belly is white`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compclip.pairs.words import COMPOUND, Part, Word
@@ -20,7 +21,7 @@ class Link:
     relation: str
 
 
-def find(words: list[Word]) -> tuple[list[Link], set[int]]:
+def find_by_surface(words: list[Word]) -> tuple[list[Link], set[int]]:
     """Return the pairs that the order of words shows, and the adjectives that it shows to have no noun.
 
     Relations: adjacent, attributive (further left in a stack), predicative, and shared for coordinated nouns; disputed
@@ -43,6 +44,20 @@ def find(words: list[Word]) -> tuple[list[Link], set[int]]:
         i = following if subjects else i + 1
         clause = i if subjects else clause
     return links, set(run.nowhere)
+
+
+def _skip(words: list[Word], i: int, *parts: Part) -> int:
+    """Return the first position from ``i`` on whose word is none of ``parts``."""
+    while i < len(words) and words[i].part in parts:
+        i += 1
+    return i
+
+
+def _skip_back(words: list[Word], i: int, *parts: Part) -> int:
+    """Return the start of the words of ``parts`` that end before ``i``."""
+    while i and words[i - 1].part in parts:
+        i -= 1
+    return i
 
 
 class _Run:
@@ -75,12 +90,10 @@ class _Run:
             self.pending.append(i)
             self.conjunction = False
         elif word.part is Part.NOUN:
-            nouns = [i]
-            while i + 1 < len(self.words) and self.words[i + 1].part is Part.NOUN:
-                i += 1
-                nouns.append(i)
-            self._nouns(nouns[0], _heads(self.words, nouns), _predicate_groups(self.words, i))
+            end = _skip(self.words, i, Part.NOUN)
+            self._nouns(i, _heads(self.words, range(i, end)), _predicate_groups(self.words, end))
             self.conjunction = False
+            return end
         elif word.lower == "with" and self.pending and self._is_pattern(i):
             # `black with white speckled feathers`: the feathers are black, the speckles white.
             self.nowhere.append(i + 1)
@@ -155,20 +168,19 @@ class _Run:
                     self.links.append(Link(adjective, noun, "disputed"))
 
 
-def _heads(words: list[Word], nouns: list[int]) -> list[int]:
+def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
     """Return the nouns of a sequence that are separate things: `breast feathers` is one, `crown nape` two."""
-    heads = []
-    for n, following in zip(nouns, [*nouns[1:], None], strict=True):
-        if following is not None:
-            after = words[following]
-            if not words[n].group or words[n].canonical in WORDS.ordinals or _carries(words[n], after):
-                continue
-            if after.lower in WORDS.vague_nouns:
-                heads.append(n)
-                break
+    heads: list[int] = []
+    for n in nouns:
+        after = words[n + 1] if n < nouns[-1] else None
+        if after and (not words[n].group or words[n].canonical in WORDS.ordinals or _carries(words[n], after)):
+            continue
         # After a compound, a noun that no lexicon lists is often a verb: `a red school bus stops`.
-        if not heads or words[n].group or words[heads[-1]].group != COMPOUND:
+        is_vague_next = after is not None and after.lower in WORDS.vague_nouns
+        if is_vague_next or not heads or words[n].group or words[heads[-1]].group != COMPOUND:
             heads.append(n)
+        if is_vague_next:
+            break
     return heads
 
 
@@ -187,24 +199,23 @@ def _closes(words: list[Word], i: int) -> bool:
     return False
 
 
-def _predicate_groups(words: list[Word], i: int) -> set[str] | None:
-    """Return the lexicons of the noun's own predicate: that of `white` in `black head and wings that are white`.
+def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
+    """Return the lexicons of the own predicate of the noun before ``end``.
 
-    None if it has no predicate; all lexicons if it begins another clause: `black head and wings are long`.
+    That of `white` in `black head and wings that are white`; None if it has no predicate; all lexicons if it begins
+    another clause: `black head and wings are long`.
     """
-    if i + 1 == len(words) or words[i + 1].part not in (Part.BE, Part.THAT):
+    if end == len(words) or words[end].part not in (Part.BE, Part.THAT):
         return None
-    if words[i + 1].part is Part.BE:
+    if words[end].part is Part.BE:
         return {word.group for word in words}
-    while i + 1 < len(words) and words[i + 1].part in (Part.BE, Part.THAT, Part.MODIFIER):
-        i += 1
-    return {words[adjective].group for adjective in _predicate(words, i)[0]}
+    adjectives, _ = _predicate(words, _skip(words, end, Part.BE, Part.THAT, Part.MODIFIER) - 1)
+    return {words[adjective].group for adjective in adjectives}
 
 
 def _begins_clause(words: list[Word], i: int) -> bool:
     """Return whether the nouns from ``i`` on are the subject of a copula: `belly and breast are white`."""
-    while i < len(words) and words[i].part in (Part.NOUN, Part.AND):
-        i += 1
+    i = _skip(words, i, Part.NOUN, Part.AND)
     return i < len(words) and words[i].part is Part.BE and words[i - 1].part is Part.NOUN
 
 
@@ -256,13 +267,10 @@ def _begin_of_attributes(groups: list[list[str]]) -> int:
 
 def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
     """Return the subjects of the copula at ``be`` for adjectives of ``groups``, the nearest first; not pronouns."""
-    n = be - 1
-    that = False
-    while n >= 0 and words[n].part in (Part.THAT, Part.MODIFIER):
-        that |= words[n].part is Part.THAT
-        n -= 1
+    n = _skip_back(words, be, Part.THAT, Part.MODIFIER) - 1
     if n < 0 or words[n].part is not Part.NOUN:
         return []
+    that = any(word.part is Part.THAT for word in words[n + 1 : be])
     verb = words[be].lower
     plural = verb in WORDS.plural_verbs if verb in WORDS.numbered_verbs else None
     top = _top_of_span(words, n)
@@ -280,11 +288,7 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
 
 def _start_of_phrase(words: list[Word], n: int) -> int:
     """Return where the noun phrase of the noun at ``n`` begins."""
-    while n and words[n - 1].part in (Part.ADJECTIVE, Part.MODIFIER):
-        n -= 1
-    while n and words[n - 1].part is Part.START:
-        n -= 1
-    return n
+    return _skip_back(words, _skip_back(words, n, Part.ADJECTIVE, Part.MODIFIER), Part.START)
 
 
 def _top_of_span(words: list[Word], n: int) -> int | None:
@@ -313,31 +317,24 @@ def _governor(words: list[Word], n: int) -> int | None:
         governor = before - 1
 
 
-def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: bool) -> list[int]:
+def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: bool) -> Sequence[int]:
     """Return further subjects before the noun at ``n``: `crown nape and back are black`.
 
     A noun with an adjective of the same lexicon is none: `black crown and wings are white`. Neither is the object of
     another phrase, unless the verb's number requires another subject (``many``), or a relative clause follows and none
     of them has any adjective: `a head and wings which are brown`.
     """
-    start = n
-    while start and words[start - 1].part in (Part.ADJECTIVE, Part.MODIFIER, *((Part.START,) if many else ())):
-        start -= 1
+    start = _skip_back(words, n, Part.ADJECTIVE, Part.MODIFIER, *([Part.START] if many else []))
     if start < 2 or words[start - 1].part is not Part.AND or words[start - 2].part is not Part.NOUN:
         return []
-    others = [start - 2]
-    while others[-1] and words[others[-1] - 1].part is Part.NOUN:
-        others.append(others[-1] - 1)
+    others = range(start - 2, _skip_back(words, start - 2, Part.NOUN) - 1, -1)
     begin = _start_of_phrase(words, others[-1])
     if any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]]):
         return []
     if that and not many:
-        return others if start == n and _is_bare(words, begin, others[-1]) else []
+        # A noun and at most a determiner, not itself coordinated.
+        is_joined = begin > 0 and words[begin - 1].part in (Part.AND, Part.NOUN)
+        is_bare = not is_joined and all(word.part is Part.START for word in words[begin : others[-1]])
+        return others if start == n and is_bare else []
     is_object = begin > 0 and words[begin - 1].part in (Part.OTHER, Part.PLACE)
     return others if many or not is_object else []
-
-
-def _is_bare(words: list[Word], begin: int, noun: int) -> bool:
-    """Return whether a noun phrase is a noun and at most a determiner, and not itself coordinated."""
-    is_joined = begin > 0 and words[begin - 1].part in (Part.AND, Part.NOUN)
-    return not is_joined and all(word.part is Part.START for word in words[begin:noun])

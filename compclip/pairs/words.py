@@ -50,7 +50,7 @@ class Word:
     possessed: bool  # a noun's form in -ed: `headed` in `red headed bird`
 
 
-class Entry(NamedTuple):
+class LexiconEntry(NamedTuple):
     """The entry of a form in a lexicon."""
 
     part: Part
@@ -105,16 +105,16 @@ class Vocabulary:
         is_rule_based = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
         self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST] if is_rule_based else []
         self.labels: dict[tuple[str, str], str] = {}
-        self.entries: dict[str, Entry] = {}
-        self.phrases: dict[str, list[tuple[tuple[str, ...], Entry]]] = {}
+        self.entries: dict[str, LexiconEntry] = {}
+        self.phrases: dict[str, list[tuple[tuple[str, ...], LexiconEntry]]] = {}
         listed = nouns or Lexicon("nouns", {})
         unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
         lexicons = [(unlisted, Part.NOUN), *((lexicon, Part.ADJECTIVE) for lexicon in adjectives), (listed, Part.NOUN)]
-        entries: dict[tuple[str, ...], Entry] = {}
+        entries: dict[tuple[str, ...], LexiconEntry] = {}
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
                 tokens = tuple(token.lower_ for token in nlp.make_doc(form))
-                entries[tokens] = Entry(part, canonical, lexicon.name)
+                entries[tokens] = LexiconEntry(part, canonical, lexicon.name)
         for tokens, entry in entries.items():
             if len(tokens) == 1:
                 self.entries[tokens[0]] = entry
@@ -123,7 +123,7 @@ class Vocabulary:
         for phrases in self.phrases.values():
             phrases.sort(key=lambda phrase: (-len(phrase[0]), phrase[0]))
 
-    def _match(self, lowers: list[str], i: int) -> tuple[int, Entry] | None:
+    def _match(self, lowers: list[str], i: int) -> tuple[int, LexiconEntry] | None:
         """Return the number of tokens and the entry of the longest form that begins at token ``i``."""
         for tokens, entry in self.phrases.get(lowers[i], ()):
             if tuple(lowers[i : i + len(tokens)]) == tokens:
@@ -172,22 +172,19 @@ class Vocabulary:
         token = doc[i]
         before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
         part = _token_part(token)
-        if self._is_relative_that(token, before, following):
-            return Part.THAT
+        is_before_copula = following is not None and following.lower_ in WORDS.copulas
+        if token.lower_ == "that" and is_before_copula and self._listed(before) is Part.NOUN:
+            return Part.THAT  # `wings that are`
         if part is Part.OTHER and self._is_participle(token, following):
             return Part.ADJECTIVE
         if part is Part.NOUN and self._is_modifier(token, following):
             return Part.MODIFIER
         if part is Part.NOUN and token.tag_ == "NNS" and any(child.dep_ == "nsubj" for child in token.children):
             return Part.OTHER  # a verb: `a red kite flies`
-        if part is Part.PLACE and self._is_under(token, before, following):
-            return Part.MODIFIER
+        is_between = self._listed(before) is Part.ADJECTIVE and self._listed(following) is Part.NOUN
+        if token.lower_ == "under" and is_between:
+            return Part.MODIFIER  # `white under tail`
         return part
-
-    def _is_relative_that(self, token: Token, before: Token | None, following: Token | None) -> bool:
-        """Return whether `that` begins a relative clause: `wings that are`."""
-        is_clause = token.lower_ == "that" and following is not None and following.lower_ in WORDS.copulas
-        return is_clause and self._listed(before) is Part.NOUN
 
     def _is_modifier(self, token: Token, following: Token | None) -> bool:
         """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow breast`."""
@@ -198,11 +195,6 @@ class Vocabulary:
         if self._listed(following) is not Part.ADJECTIVE or token.lower_ in WORDS.birds:
             return False
         return token.lower_ in WORDS.shading_nouns or token.head.i == following.i
-
-    def _is_under(self, token: Token, before: Token | None, following: Token | None) -> bool:
-        """Return whether `under` is between an adjective and its noun: `white under tail`."""
-        is_between = self._listed(before) is Part.ADJECTIVE and self._listed(following) is Part.NOUN
-        return token.lower_ == "under" and is_between
 
     def _is_participle(self, token: Token, following: Token | None) -> bool:
         """Return whether a verb's form is used as an adjective: `a pointed bill`, `is pointed`."""
@@ -228,9 +220,7 @@ class Vocabulary:
         if part is not Part.NOUN:
             return token.lower_
         lemma = self._lemma(token)
-        entry = self.entries.get(lemma)
-        if entry is None:
-            return lemma
+        entry = self.entries.get(lemma, LexiconEntry(Part.NOUN, lemma, ""))
         return entry.canonical if entry.part is Part.NOUN else token.lower_
 
     def _lemma(self, token: Token) -> str:

@@ -19,7 +19,7 @@ from compclip.plot.labels import SPLIT_LOOKS
 
 # Inches: what a phone shows at full size, with words that can be read; how many letters of titles and texts fit.
 WIDTH, TITLE_LETTERS, LETTERS = 3.75, 36, 48
-STYLE: dict[str, Any] = {
+FIGURE_STYLE: dict[str, Any] = {
     "svg.hashsalt": "compclip", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 10,
     "axes.titlesize": 10, "figure.labelsize": 10, "axes.titlelocation": "left",
     "axes.spines.top": False, "axes.spines.right": False,
@@ -28,8 +28,8 @@ STYLE: dict[str, Any] = {
 }  # fmt: skip
 GRAY = "#555555"
 # Series with a color and mark of their own have one of these: colors of Okabe and Ito.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", GRAY, "#000000")
-MARKS = "oDs^vPX*"
+SERIES_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", GRAY, "#000000")
+SERIES_MARKS = "oDs^vPX*"
 # The label, color and mark of each series, in order; a series with an empty label is not in the legend.
 Looks = Mapping[str, tuple[str, str, str]]
 # The place of each row, a group and a name; the heading of a group has no name.
@@ -38,13 +38,13 @@ Places = dict[tuple[str, str], int]
 
 def style() -> AbstractContextManager[None]:
     """Return the style of all figures, independent of a user's matplotlibrc."""
-    settings: dict[Any, Any] = {**dict(matplotlib.rcParamsDefault), **STYLE}
+    settings: dict[Any, Any] = {**dict(matplotlib.rcParamsDefault), **FIGURE_STYLE}
     return matplotlib.rc_context(settings)
 
 
 def looks_of(names: Iterable[str]) -> Looks:
-    """Return a look for each name, for at most as many as there are ``COLORS``."""
-    return {name: (name, color, mark) for name, color, mark in zip(names, COLORS, MARKS, strict=False)}
+    """Return a look for each name, for at most as many as there are ``SERIES_COLORS``."""
+    return {name: (name, color, mark) for name, color, mark in zip(names, SERIES_COLORS, SERIES_MARKS, strict=False)}
 
 
 def looks_of_splits(sizes: Mapping[str, int]) -> Looks:

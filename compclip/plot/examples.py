@@ -17,13 +17,13 @@ SWAPPED_TO_UNSEEN = 2
 Segment = tuple[str, str]
 Span = tuple[int, int, str]
 # What identifies a caption, and a prompt, whatever its draw.
-CAPTION = ["image_id", "caption_id"]
-PROMPT = ["split", *CAPTION]
+CAPTION_ID = ["image_id", "caption_id"]
+PROMPT_KEY = ["split", *CAPTION_ID]
 # A generator's pictures by prompt.
-Made = Mapping[tuple[str, str, int], "Picture"]
+Made = Mapping[tuple[str, str, int], "ShownPicture"]
 
 
-class Generated(NamedTuple):
+class GeneratedImages(NamedTuple):
     """What a generator made (``tables.MANIFEST``), its scores by split (``tables.SCORES``), and their summary."""
 
     name: str
@@ -33,7 +33,7 @@ class Generated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Picture:
+class ShownPicture:
     """A picture of a real image, or of one that a generator made."""
 
     title: str
@@ -44,25 +44,25 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Caption:
+class ShownCaption:
     """A caption in segments, and the pictures that generators made from it."""
 
     label: str
     segments: list[Segment]
-    pictures: list[Picture]
+    pictures: list[ShownPicture]
 
 
 @dataclass(frozen=True)
-class Example:
+class ShownExample:
     """A real image with its captions; ``pair`` in words."""
 
     image_id: str
     pair: str
-    real: Picture
-    captions: list[Caption]
+    real: ShownPicture
+    captions: list[ShownCaption]
 
 
-def spread(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generator) -> list[int]:
+def spread_evenly(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generator) -> list[int]:
     """Return positions of at most ``n`` keys, spread evenly over their values.
 
     One key with each first element is taken before a second key with any, in random order; ties are decided by the
@@ -98,17 +98,17 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     return [segment for segment in [*segments, (text[at:], "")] if segment[0]]
 
 
-def made_of(generated: Generated, images: Collection[str]) -> Made:
+def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
     """Return what a generator made of the captions of ``images``: the first draw of each prompt."""
     manifest = generated.manifest[generated.manifest["image_id"].isin(images)]
-    manifest = manifest.sort_values("draw").drop_duplicates(PROMPT)
+    manifest = manifest.sort_values("draw").drop_duplicates(PROMPT_KEY)
     scores = [table.assign(split=split) for split, table in generated.scores.items()]
-    columns = [*PROMPT, "draw", "hit", "expected_top1", "adjective_first"]
+    columns = [*PROMPT_KEY, "draw", "hit", "expected_top1", "adjective_first"]
     scored = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
     made = {}
-    for row in manifest.merge(scored, on=[*PROMPT, "draw"], how="left").itertuples():
+    for row in manifest.merge(scored, on=[*PROMPT_KEY, "draw"], how="left").itertuples():
         known = not pd.isna(row.hit)
-        made[row.split, row.image_id, row.caption_id] = Picture(
+        made[row.split, row.image_id, row.caption_id] = ShownPicture(
             generated.name,
             row.path if row.status == "ok" else None,
             row.status if row.status != "ok" else f"{percent(row.expected_top1, 0)} %" if known else "not scored",
@@ -118,14 +118,14 @@ def made_of(generated: Generated, images: Collection[str]) -> Made:
     return made
 
 
-def choose(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
+def choose_rows(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
     """Return at most ``n`` rows as named tuples, spread over pairs and then over classes; an image at most once.
 
     ``rows`` have columns image_id, caption_id, pair and more; ``classes`` are by image_id.
     """
     rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id").reset_index(drop=True)
     keys = list(zip(rows["pair"], rows["image_id"].map(classes), strict=True))
-    return list(rows.loc[spread(keys, n, generator)].itertuples())
+    return list(rows.loc[spread_evenly(keys, n, generator)].itertuples())
 
 
 def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:
@@ -161,23 +161,23 @@ def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, in
     """Return where prompts of test_unseen name their held-out pair, by image and caption."""
     named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
     spans: dict[tuple[str, int], list[Span]] = {}
-    for row in named.merge(prompts[[*CAPTION, "pair"]].drop_duplicates(), on=[*CAPTION, "pair"]).itertuples():
+    for row in named.merge(prompts[[*CAPTION_ID, "pair"]].drop_duplicates(), on=[*CAPTION_ID, "pair"]).itertuples():
         words = (row.adjective_start, row.adjective_end, "unseen"), (row.noun_start, row.noun_end, "unseen")
         spans.setdefault((row.image_id, row.caption_id), []).extend(words)
     return spans
 
 
 def choose_examples(
-    generated: Iterable[Generated], n: int, stream: np.random.Generator, *, captions: pd.DataFrame,
+    generated: Iterable[GeneratedImages], n: int, stream: np.random.Generator, *, captions: pd.DataFrame,
     images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
-) -> tuple[list[Example], list[Example]]:  # fmt: skip
+) -> tuple[list[ShownExample], list[ShownExample]]:  # fmt: skip
     """Return at most ``n`` swapped examples, and unseen ones. The tables are those of ``core.tables``."""
     classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
-    prompts = prompts.drop_duplicates(PROMPT)
+    prompts = prompts.drop_duplicates(PROMPT_KEY)
     drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
-    chosen = choose(swapped.merge(drawn["test_swapped"][CAPTION], on=CAPTION), classes, n, stream)
+    chosen = choose_rows(swapped.merge(drawn["test_swapped"][CAPTION_ID], on=CAPTION_ID), classes, n, stream)
     unseen = drawn["test_unseen"].dropna(subset="pair")
-    others = choose(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
+    others = choose_rows(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
     shown = {row.image_id for row in [*chosen, *others]}
     pairs = pairs[pairs["image_id"].isin(shown)]
     paths = images.set_index("image_id")["path"].dropna()
@@ -185,14 +185,14 @@ def choose_examples(
     made = [made_of(each, shown) for each in generated]
     made.sort(key=lambda of_generator: -len({split for split, _, _ in of_generator}))
 
-    def example(row: Any, texts: Mapping[str, list[Segment]]) -> Example:
+    def example(row: Any, texts: Mapping[str, list[Segment]]) -> ShownExample:
         path = paths.get(row.image_id)
-        real, written = Picture("real image", path, "" if path else "no file"), list[Caption]()
+        real, written = ShownPicture("real image", path, "" if path else "no file"), list[ShownCaption]()
         for split, segments in texts.items():
             prompt = (split, row.image_id, row.caption_id)
             pictures = [of_generator[prompt] for of_generator in made if prompt in of_generator]
-            written.append(Caption(split.removeprefix("test_"), segments, pictures))
-        return Example(row.image_id, pair_words(row.pair), real, written)
+            written.append(ShownCaption(split.removeprefix("test_"), segments, pictures))
+        return ShownExample(row.image_id, pair_words(row.pair), real, written)
 
     spans = pair_spans(unseen, pairs)
     return [example(row, swapped_segments(row, pairs)) for row in chosen], [

@@ -26,10 +26,10 @@ from compclip.core.log import log
 from compclip.io import write_text
 from compclip.plot.labels import interval, percent
 
-PIXELS = 4 / 3  # in a point
+PIXELS_IN_POINT = 4 / 3  # in a point
 SVG_SIZE = re.compile(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
-SVG_TITLE = "{http://www.w3.org/2000/svg}title"
-SVG_DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
+# The elements of an SVG with which ``drawing.save`` names and describes it.
+NAMING_ELEMENTS = (".//{http://www.w3.org/2000/svg}title", ".//{http://purl.org/dc/elements/1.1/}description")
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     return environment.get_template(template).render(context)
 
 
-def described(svg: bytes) -> tuple[str, str]:
+def title_and_description(svg: bytes) -> tuple[str, str]:
     """Return the title and the description with which ``drawing.save`` wrote a figure."""
-    root = ElementTree.fromstring(svg)
-    return root.findtext(f".//{SVG_TITLE}", ""), root.findtext(f".//{SVG_DESCRIPTION}", "")
+    title, description = (ElementTree.fromstring(svg).findtext(element, "") for element in NAMING_ELEMENTS)
+    return title, description
 
 
 def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str, Any]]:
@@ -82,9 +82,9 @@ def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str
     shown = []
     for file in files:
         raw = file.read_bytes()
-        title, description = described(raw)
+        title, description = title_and_description(raw)
         size = SVG_SIZE.search(raw)
-        width, height = (round(PIXELS * float(side)) for side in (size.groups() if size else (1, 1)))
+        width, height = (round(PIXELS_IN_POINT * float(side)) for side in (size.groups() if size else (1, 1)))
         link = f"figures/{quote(file.name)}"
         shown.append({
             "name": file.stem, "alternative": f"{title}: {description}" if description else title, "file": link,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.report.comparisons import HELDOUT, Name, fall
+from compclip.report.comparisons import HELDOUT_SPLITS, Name, fall
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
 from compclip.report.table import Scored
@@ -17,7 +17,7 @@ from compclip.report.values import Values, values_of
 from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 
-COLUMNS = [
+PAIR_COLUMNS = [
     "dataset", "composition", "generator", "split", "pair", "n", "images",
     *(f"{name}{end}" for measure in COMPARED for name in (measure, f"{measure}_fall") for end in ("", "_low", "_high")),
 ]  # fmt: skip
@@ -29,7 +29,7 @@ def _values(values: Values, rows: Any = slice(None)) -> Values:
 
 
 def _fall(own: Values, seen: Values | None) -> Estimate:
-    """Return the mean of differences or, of two sides, the difference of their means."""
+    """Return the mean of differences or, with two sides, the difference of their means."""
     parts = [own] if seen is None else [own, seen]
     judges = own.of_judges if seen is None else own.of_judges - seen.of_judges
     value = float(judges.mean())
@@ -46,7 +46,7 @@ def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, R
     for pair, rows in of[name].entries.groupby("pair").indices.items():
         own = _values(of[name], rows)
         columns[pair] = columns_of(measure, crossed.estimate(own.cells(), own.of_judges))
-    parts = fall(of, *name) if name[1] in HELDOUT else None
+    parts = fall(of, *name) if name[1] in HELDOUT_SPLITS else None
     if parts and (parts[1] is None or len(parts[1])):
         seen = None if parts[1] is None else _values(parts[1])
         for pair, rows in parts[0].entries.groupby("pair").indices.items():
@@ -62,7 +62,7 @@ def by_pair(scores: Sequence[Scored]) -> Iterator[Row]:
         about = {key: score.summary[key] for key in ("dataset", "composition", "generator")}
         columns = [_columns(of, name, measure) for measure, of in values.items()]
         for pair, entries in score.entries.groupby("pair"):
-            row: Row = {**dict.fromkeys(COLUMNS), **about, "split": name[1], "pair": pair, "n": len(entries)}
+            row: Row = {**dict.fromkeys(PAIR_COLUMNS), **about, "split": name[1], "pair": pair, "n": len(entries)}
             row["images"] = entries["image_id"].nunique()
             for of_measure in columns:
                 row |= of_measure.get(pair, {})

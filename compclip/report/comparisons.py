@@ -27,15 +27,15 @@ from compclip.report.values import Values, values_of
 from compclip.stats.estimates import compare_scores
 from compclip.stats.paired import holm
 
-COLUMNS = [
+COMPARISON_COLUMNS = [
     "dataset", "composition", "measure", "kind", "a", "b", "split", "difference", "low", "high", "fixed_low",
     "fixed_high", "p", "family", "p_holm", "n",
 ]  # fmt: skip
-HELDOUT = ("test_unseen", "test_swapped")
+HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 Name = tuple[str, str]
 
 
-def compare(a: Values, b: Values | None, resamples: int, stream: np.random.Generator, limit: float = 1.0) -> Row:
+def compare_values(a: Values, b: Values | None, resamples: int, stream: np.random.Generator, limit: float = 1.0) -> Row:
     """Return the mean of ``a``, minus that of ``b`` if given, with its intervals; only ``n`` without entries.
 
     The interval over pairs is missing if there are too few to tell. ``limit`` is the greatest possible difference.
@@ -70,23 +70,23 @@ def _of_measure(values: Mapping[Name, Values], reference: str | None, resamples:
 
     for split in TESTS:
         for a, b in combinations([name for name in generators if (name, split) in values], 2):
-            row = compare(values[a, split] - values[b, split], None, resamples, stream(split))
+            row = compare_values(values[a, split] - values[b, split], None, resamples, stream(split))
             yield {"kind": "generators", "a": a, "b": b, "split": split, **row}
-    falls = {(name, split): fall(values, name, split) for name in generators for split in HELDOUT}
+    falls = {(name, split): fall(values, name, split) for name in generators for split in HELDOUT_SPLITS}
     for (name, split), of in falls.items():
         if of:
-            row = compare(*of, resamples, stream(split))
+            row = compare_values(*of, resamples, stream(split))
             yield {"kind": "fall", "a": f"{name} {split}", "b": f"{name} test_seen", "split": split, **row}
     for (name, split), of in falls.items():
         base = falls.get((reference or "", split))
         if of and base and name != reference:
             both = of[0] - base[0], None if of[1] is None or base[1] is None else of[1] - base[1]
-            row = compare(*both, resamples, stream(split), 2)
+            row = compare_values(*both, resamples, stream(split), 2)
             yield {"kind": "beyond", "a": name, "b": reference, "split": split, **row}
 
 
 def _primary(row: Row) -> bool:
-    return row["kind"] == "beyond" or (row["kind"] == "generators" and row["split"] in HELDOUT)
+    return row["kind"] == "beyond" or (row["kind"] == "generators" and row["split"] in HELDOUT_SPLITS)
 
 
 def comparisons(scores: Sequence[Scored], reference: str | None, resamples: int) -> list[Row]:
@@ -96,7 +96,7 @@ def comparisons(scores: Sequence[Scored], reference: str | None, resamples: int)
     rows: list[Row] = []
     for measure in COMPARED:
         values = {name: values_of(score, measure) for name, score in main.items()}
-        head = {**dict.fromkeys(COLUMNS), **about, "measure": measure}
+        head = {**dict.fromkeys(COMPARISON_COLUMNS), **about, "measure": measure}
         found = [{**head, **row} for row in _of_measure(values, reference, resamples, about)]
         family = [row for row in found if _primary(row) and row["p"] is not None]
         for row in found:

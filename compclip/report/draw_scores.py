@@ -11,14 +11,10 @@ from matplotlib.ticker import MaxNLocator
 from compclip.plot.drawing import GRAY, WIDTH, draw_line, draw_rows, empty, finish, in_percent, looks_of
 from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs
-from compclip.report.comparisons import HELDOUT
+from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows, of_measure
 from compclip.report.verdicts import MARGIN
-
-
-def _columns(measure: str) -> tuple[str, str, str]:
-    return measure, f"{measure}_low", f"{measure}_high"
 
 
 def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
@@ -93,11 +89,11 @@ def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int
 def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
     """Draw the falls: a row a pair, a column a score, panels a split. table: rows of ``pairs.csv``."""
     measures = [measure for name, measure in COMPARED.items() if table[f"{name}_fall"].notna().any()]
-    pairs = {split: ranked_pairs(table, split, measures[-1].name) for split in HELDOUT} if measures else {}
+    pairs = {split: ranked_pairs(table, split, measures[-1].name) for split in HELDOUT_SPLITS} if measures else {}
     pairs = {split: names for split, names in pairs.items() if names}
     if not pairs:
         return empty("No generator serves seen and a held-out pair.")
-    generators = table["generator"].unique()
+    generators, falls = table["generator"].unique(), [f"{measure.name}_fall" for measure in measures]
     lines = []
     for split, names in pairs.items():
         rows = table[(table["split"] == split) & table["pair"].isin(names)]
@@ -105,7 +101,7 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
         n = rows.groupby("pair")["n"].transform("max")
         row = [f"{pair_words(pair)} ({most})" for pair, most in zip(rows["pair"], n, strict=True)]
         about = {"row": row, "series": rows["generator"]}
-        lines.append([in_percent(rows, *_columns(f"{measure.name}_fall"), **about) for measure in measures])
+        lines.append([in_percent(rows, fall, f"{fall}_low", f"{fall}_high", **about) for fall in falls])
     looks = looks_of(generators)
     figure, panels = draw_rows(lines, looks)
     for axes in panels.flat:

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from compclip.clip.embed import Embedder, items_of
-from compclip.plot.examples import Generated, mark, pair_spans
+from compclip.plot.examples import GeneratedImages, mark, pair_spans
 from compclip.plot.labels import SPLIT_NAMES, pair_words
 from compclip.score.entries import ENTRY, EntrySet, entry_sets
 from compclip.score.score_images import Embed, embed_once
 from compclip.split.pools import class_names
 
 # Rows whose similarities are held at once.
-BLOCK = 1024
+ROWS_AT_ONCE = 1024
 
 
 def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, images: np.ndarray) -> list[str]:
@@ -34,8 +34,8 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
     place = {text: number for number, text in enumerate(captions)}
     own = entry_set.entries["text"].map(place).fillna(-1).to_numpy(int)
     nearest: list[int] = []
-    for start in range(0, len(images), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, len(images), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
         cosines = images[rows] @ texts.T
         cosines[of_entries[rows, None] == of_pool] = -np.inf
         known = own[rows] >= 0
@@ -44,7 +44,7 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
     return [captions[number] for number in nearest]
 
 
-def marked(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:
+def marked_prompts(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:
     """Return each prompt in segments: a swapped one's new adjectives are marked, an unseen one's held-out pair."""
     new = {
         (row.image_id, row.caption_id): [(change["new_start"], change["new_end"], "swapped") for change in row.changes]
@@ -58,8 +58,8 @@ def marked(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) ->
 
 
 def list_entries(
-    generated: Iterable[Generated], embedder: Embedder, *, root: Path, judged: pd.DataFrame, captions: pd.DataFrame,
-    images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
+    generated: Iterable[GeneratedImages], embedder: Embedder, *, root: Path, judged: pd.DataFrame,
+    captions: pd.DataFrame, images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the data of the page: the prompts, and of each generator columns with a row per judged image.
 
@@ -97,7 +97,7 @@ def list_entries(
             "image": prompts["image_id"].tolist(),
             "split": [SPLIT_NAMES[split] for split in prompts["split"]],
             "pair": [pair_words(pair) if isinstance(pair, str) else "" for pair in prompts["pair"]],
-            "text": marked(prompts, swapped, pairs),
+            "text": marked_prompts(prompts, swapped, pairs),
         },
         "generators": generators,
         "texts": list(texts),

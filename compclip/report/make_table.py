@@ -14,7 +14,7 @@ from compclip.report import by_pair, comparisons
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
 from compclip.report.table import Scored
-from compclip.report.values import balanced, mean_columns, normalized, values_of
+from compclip.report.values import balanced_r_precision, mean_columns, normalized, values_of
 from compclip.stats.r_precision import sampled
 
 # All scores, ``tables.DIVERGENCE``, and Fréchet distances by generator (``splits`` of ``fid/G.json``).
@@ -39,8 +39,11 @@ def make_table(
         pairs += by_pair.by_pair(of[0])
     types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
     scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
-    others = pd.DataFrame(differences, columns=comparisons.COLUMNS), pd.DataFrame(pairs, columns=by_pair.COLUMNS)
-    return rounded(scores), *map(rounded, others)
+    others = (
+        pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS),
+        pd.DataFrame(pairs, columns=by_pair.PAIR_COLUMNS),
+    )
+    return with_decimals(scores), *map(with_decimals, others)
 
 
 def measurements(
@@ -82,7 +85,7 @@ def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -
             if relative := normalized(a, b, blind):
                 yield row(f"{name}_normalized", a.entries, vars(relative))
     if score.split == "test_swapped" and len(entries):
-        yield row("r_precision_balanced", entries, vars(balanced(score)))
+        yield row("r_precision_balanced", entries, vars(balanced_r_precision(score)))
     chance, accuracy = about["adjective_chance"], about["adjective"]
     by_judge = [
         sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even")) for table in score.by_judge
@@ -102,7 +105,7 @@ def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -
             yield row(name, of, {"value": value})
 
 
-def rounded(table: pd.DataFrame) -> pd.DataFrame:
+def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose floats have six decimals; None among them is NaN."""
     table = table.copy()
     for name in table:

@@ -14,10 +14,10 @@ from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
 from compclip.report import verdicts
-from compclip.report.comparisons import HELDOUT
+from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Place, Row, against_seen, main_rows, of_kind, of_measure, pivot
-from compclip.report.values import SOURCES
+from compclip.report.values import ERROR_SOURCES
 from compclip.score.health import Health
 
 NONE = "–"
@@ -54,7 +54,7 @@ LATEX = str.maketrans(
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A value with its interval, in bold if that excludes 0."""
 
     value: str
@@ -67,7 +67,7 @@ class Cell:
 
 class Line(NamedTuple):
     name: str
-    cells: Sequence[Cell | None]
+    cells: Sequence[TableCell | None]
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,15 @@ class View:
         return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
 
 
-def _cell(of: Mapping[Place, Row], place: Place, kind: str = "") -> Cell | None:
+def _cell(of: Mapping[Place, Row], place: Place, kind: str = "") -> TableCell | None:
     """Return the value at a place with its interval, or with its deviation. kind: fixed_ for these pairs and judges."""
     row, measure = of.get(place), MEASURES[place[1]]
     if row is None or pd.isna(row["value"]):
         return None
     if deviation := of.get((place[0], f"{measure.name}_sd")):
-        return Cell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
+        return TableCell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
     low, high = row[f"{kind}low"], row[f"{kind}high"]
-    return Cell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
+    return TableCell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
 
 
 def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], kind: str = "", **more: str) -> View:
@@ -107,11 +107,11 @@ def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], kind
     return View(title, "generator", list(columns), lines, **more)
 
 
-def balances(table: Mapping[str, Mapping[Place, Row]]) -> bool:
+def balances(trained: pd.DataFrame) -> bool:
     """Return whether balancing changes a score; a column of balanced scores would else repeat the plain ones."""
-    places = ("test_swapped", "r_precision"), ("test_swapped", "r_precision_balanced")
-    rows = [[of[place]["value"] for place in places] for of in table.values() if places[1] in of]
-    return any(plain != balanced for plain, balanced in rows)
+    swapped = trained[trained["split"] == "test_swapped"].set_index("generator")
+    plain, balanced = (of_measure(swapped, f"r_precision{end}")["value"] for end in ("", "_balanced"))
+    return bool((plain.loc[balanced.index] != balanced).any())
 
 
 def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
@@ -124,12 +124,12 @@ def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[s
         chance, blind = (span(of_measure(trained, of)["value"], percent) for of in (f"{name}_chance", measure.blind))
         note = f"{measure.definition} {NOTES[name].format(chance=chance, blind=blind)}"
         columns = {head: (split, name) for head, split in heads.items()}
-        balanced = name == "r_precision" and balances(pivot(trained))
+        balanced = name == "r_precision" and balances(trained)
         more = {"swapped, balanced": ("test_swapped", f"{name}_balanced")} if balanced else {}
         normalized = {head: (split, f"{name}_normalized") for head, split in heads.items()}
         of = of_measure(comparisons, name)
         beyond, falls = of_kind(of, "beyond").assign(generator=lambda rows: rows["a"]), against_seen(of)
-        held_out = {SPLIT_NAMES[split]: (split, name) for split in HELDOUT}
+        held_out = {SPLIT_NAMES[split]: (split, name) for split in HELDOUT_SPLITS}
         for kind, view in {
             "scores": _by_split(title, trained, columns | more, note=note),
             "oracle": _by_split(f"{title} by the oracle", oracle, columns | more),
@@ -163,9 +163,10 @@ def _between(comparisons: pd.DataFrame) -> View:
         Line(
             f"{row['a']} − {row['b']}{', falls' if row['kind'] == 'beyond' else ''}",
             [
-                Cell(MEASURES[row["measure"]].title), Cell(SPLIT_NAMES[row["split"]]),
+                TableCell(MEASURES[row["measure"]].title), TableCell(SPLIT_NAMES[row["split"]]),
                 _cell({(row["split"], row["measure"]): row}, (row["split"], row["measure"])),
-                Cell(p_value(row["p_holm"]) if row["family"] == "primary" else row["family"]), Cell(f"{row['n']:,}"),
+                TableCell(p_value(row["p_holm"]) if row["family"] == "primary" else row["family"]),
+                TableCell(f"{row['n']:,}"),
             ],
         )
         for rows in (of_kind(comparisons, "beyond"), of_kind(comparisons, "generators"))
@@ -183,7 +184,7 @@ def span(values: pd.Series, text: Callable[[Any], str]) -> str:
 def error_note(trained: pd.DataFrame) -> str:
     """Return what contributes most to the error of the scores, and what to add; empty without scores."""
     rows = of_measure(trained, "r_precision")
-    variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in SOURCES}
+    variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in ERROR_SOURCES}
     if not (total := sum(variances.values())):
         return ""
     largest = max(variances, key=variances.__getitem__)
@@ -274,7 +275,7 @@ def to_read(
     """
     trained = main_rows(scores)
     divergences = [
-        Line(name, [Cell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
+        Line(name, [TableCell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
         for name, cells in divergence_lines(divergence, "prompts")
     ]
     heads = [SPLIT_NAMES[split] for split in TESTS]
@@ -291,16 +292,12 @@ def to_read(
     )
 
 
-def shortened(name: str, ends: int) -> str:
-    """Return a name without its middle if that is shorter than the mark in its place and ``ends`` letters beside it."""
-    return name if len(name) <= 2 * ends else f"{name[:ends]}…{name[1 - ends :]}"
-
-
 def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
     """Return what the screen shows: a table with a row a generator, both scores by split, and the verdicts."""
     scores = {name: of.views["scores"] for name, of in compositions.items()}
     names = list(dict.fromkeys(line.name for views in scores.values() for view in views for line in view.lines))
-    cells: dict[str, list[str]] = {"\ngenerator": [shortened(name, 7) for name in names[:MOST_GENERATORS]]}
+    short = [name if len(name) <= 14 else f"{name[:7]}…{name[-6:]}" for name in names[:MOST_GENERATORS]]
+    cells: dict[str, list[str]] = {"\ngenerator": short}
     for composition, views in scores.items():
         for measure, view in zip(COMPARED.values(), views, strict=True):
             lines = {line.name: line.cells[: len(TESTS)] for line in view.lines}
@@ -321,7 +318,7 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
     return HEADLINES.format("\n\n".join([textwrap.fill(f"{about}:", SCREEN), table, "\n".join(lines_of_verdicts)]))
 
 
-def markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
+def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
     """Return ``table.md``: what the screen shows, then verdicts, tables and notes of each composition."""
     return headlines(dataset, compositions) + render("table.md.j2", {"compositions": compositions.values()})
 

@@ -1,4 +1,4 @@
-"""What of the data is not in the scores."""
+"""List the data that are not in the scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,84 +13,84 @@ MOST_NAMES = 5
 
 
 @dataclass(frozen=True)
-class Skipped:
-    """What was skipped, how often, of how many (None: unknown), the first names, and whether there are more."""
+class SkippedLine:
+    """What was skipped, how often, of how many (None: unknown), and names, by default one for each."""
 
     what: str
     count: int
     of: int | None = None
     names: Sequence[str] = ()
-    more: bool = False
+    total: int | None = None  # all names, of which ``names`` may be the first; None: ``count``
 
-    @classmethod
-    def named(cls, what: str, count: int, of: int | None, names: Sequence[str], total: int | None = None) -> "Skipped":
-        """Return a line with the first of ``names``; all names are ``total``, by default ``count``."""
-        first = list(names[:MOST_NAMES])
-        more = bool(first) and len(first) < (count if total is None else total)
-        return cls(what, count, of, first, more)
+    @property
+    def shown(self) -> str:
+        """The first names, with a mark if there are more."""
+        first = ", ".join(self.names[:MOST_NAMES])
+        total = self.count if self.total is None else self.total
+        return f"{first} …" if first and total > len(self.names[:MOST_NAMES]) else first
 
 
-def in_dataset(summary: Mapping[str, Any]) -> Iterator[Skipped]:
+def in_dataset(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
     """Yield what loading skipped. summary: dataset.json."""
     for name, value in summary.items():
         if isinstance(value, dict) and {"count", "names"} <= set(value):
-            yield Skipped.named(name.replace("_", " "), value["count"], None, value["names"])
+            yield SkippedLine(name.replace("_", " "), value["count"], None, value["names"])
 
 
-def in_pairs(captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame) -> Iterator[Skipped]:
+def in_pairs(captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame) -> Iterator[SkippedLine]:
     """Yield captions and pairs that are not ranked."""
     ranked = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
     with_pair = len(ranked[["image_id", "caption_id"]].drop_duplicates())
-    yield Skipped("captions without a ranked pair", len(captions) - with_pair, len(captions))
+    yield SkippedLine("captions without a ranked pair", len(captions) - with_pair, len(captions))
     what = "pairs on which parse and surface disagree: held out, not ranked or swapped"
-    yield Skipped(what, int((ranked["relation"] == "disputed").sum()), len(ranked))
+    yield SkippedLine(what, int((ranked["relation"] == "disputed").sum()), len(ranked))
 
 
-def in_splits(captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame) -> Iterator[Skipped]:
+def in_splits(captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame) -> Iterator[SkippedLine]:
     """Yield images in no split and captions that are not swapped."""
     images = captions["image_id"].nunique()
-    yield Skipped("images in no split", images - len(splits), images)
+    yield SkippedLine("images in no split", images - len(splits), images)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     of = int(captions["image_id"].isin(seen).sum())
-    yield Skipped("captions of seen without a swap", of - len(swapped), of)
+    yield SkippedLine("captions of seen without a swap", of - len(swapped), of)
 
 
-def in_prompts(summary: Mapping[str, Any]) -> Iterator[Skipped]:
+def in_prompts(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
     """Yield images without a prompt. summary: prompts.json."""
     for split, counts in summary["splits"].items():
         if split != "test_swapped":
             name, of = SPLIT_NAMES[split], counts["images_in_split"]
             what = f"images of {name} without a file or used for training the judge"
-            yield Skipped(what, counts["images_not_judged"], of)
-            yield Skipped(f"images of {name} without a prompt", counts["images_without_prompt"], of)
+            yield SkippedLine(what, counts["images_not_judged"], of)
+            yield SkippedLine(f"images of {name} without a prompt", counts["images_without_prompt"], of)
 
 
-def in_generated(manifests: Mapping[str, pd.DataFrame]) -> Iterator[Skipped]:
+def in_generated(manifests: Mapping[str, pd.DataFrame]) -> Iterator[SkippedLine]:
     """Yield generated images that are missing or unreadable. manifests: columns of ``tables.MANIFEST``."""
     for generator, manifest in manifests.items():
         for status in ("missing", "unreadable"):
             rows = manifest[manifest["status"] == status]
             names = [f"{r.image_id}, caption {r.caption_id} ({SPLIT_NAMES[r.split]})" for r in rows.itertuples()]
-            yield Skipped.named(f"images of {generator} that are {status}", len(rows), len(manifest), names)
+            yield SkippedLine(f"images of {generator} that are {status}", len(rows), len(manifest), names)
 
 
-def in_scores(summaries: Sequence[Mapping[str, Any]]) -> Iterator[Skipped]:
+def in_scores(summaries: Sequence[Mapping[str, Any]]) -> Iterator[SkippedLine]:
     """Yield entries with too few distractors, a line for generators with the same counts."""
-    generators: dict[tuple[str, int, int], dict[str, None]] = {}
+    generators: dict[tuple[str, int, int], list[str]] = {}
     for summary in summaries:
         for score in summary["scores"]:
             where = SPLIT_NAMES[score["split"]]
             if score["distractors"] != "original":
                 where += f" ({score['distractors']} distractors)"
             key = where, score["pool"]["entries_with_fewer_than_candidates"], score["judged"]
-            generators.setdefault(key, {})[summary["generator"]] = None
-    for (where, few, judged), found in generators.items():
-        names = list(found)
+            names = generators.setdefault(key, [])
+            names += [summary["generator"]] * (summary["generator"] not in names)
+    for (where, few, judged), names in generators.items():
         whose = names[0] if len(names) == 1 else f"each of {len(names)} generators"
         what = f"images of {whose}, {where}, with too few eligible distractors"
-        yield Skipped.named(what, few, judged, names if len(names) > 1 else (), len(names))
+        yield SkippedLine(what, few, judged, names if len(names) > 1 else (), len(names))
 
 
-def by_judge(manifest: Mapping[str, Any]) -> Iterator[Skipped]:
+def by_judge(manifest: Mapping[str, Any]) -> Iterator[SkippedLine]:
     """Yield captions that the judge truncates. manifest: ``judge/manifest.json``."""
-    yield Skipped("captions truncated by the judge", manifest["truncated_captions"], manifest["captions"])
+    yield SkippedLine("captions truncated by the judge", manifest["truncated_captions"], manifest["captions"])

@@ -9,16 +9,14 @@ import pandas as pd
 
 from compclip.core.errors import UserError
 from compclip.core.tables import ORACLE, TESTS
-
-# The columns that identify an entry.
-ENTRY = ["image_id", "caption_id", "draw"]
+from compclip.score.entries import ENTRY
 
 
 @dataclass(frozen=True)
 class Scored:
     """One score: what the generator's summary says of it, the whole summary, and its entries (``tables.SCORES``).
 
-    Of several judges the entries are those of the first, and ``by_judge`` has each judge's own.
+    With several judges, ``entries`` are those of the first, and ``by_judge`` has each judge's own.
     """
 
     about: Mapping[str, Any]
@@ -46,11 +44,6 @@ class Scored:
     def blind(self, measure: str) -> float | None:
         """Return the score of text alone, if it is known."""
         return self.about.get("blind_control" if measure == "r_precision" else "adjective_chance")
-
-    @property
-    def order(self) -> tuple[int, bool, str]:
-        """Return the place among the rows of a generator."""
-        return TESTS.index(self.split), self.about["prompts"] == "swapped", self.about["distractors"]
 
 
 def scores_of(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame) -> list[Scored]:
@@ -90,9 +83,13 @@ def averaged(scores: Sequence[Scored]) -> Scored:
 
 def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] = ()) -> list[Scored]:
     """Return a generator's scores by split: of all judges, of each, of the oracle. judges: scores by each, by name."""
+
+    def place(score: Scored) -> tuple[int, bool, str]:
+        return TESTS.index(score.split), score.about["prompts"] == "swapped", score.about["distractors"]
+
     by_judge = [[replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()]
     scores = by_judge[0]
     if len(judges) > 1:
         scores = [averaged(group) for group in zip(*by_judge, strict=True)]
         scores += [replace(score, part=True) for of_judge in by_judge for score in of_judge]
-    return sorted([*scores, *oracle], key=lambda score: score.order)
+    return sorted([*scores, *oracle], key=place)

@@ -13,12 +13,13 @@ import pandas as pd
 
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
-from compclip.report.table import ENTRY, Scored
+from compclip.report.table import Scored
+from compclip.score.entries import ENTRY
 from compclip.stats import crossed
 from compclip.stats.estimates import estimate_score, score_stream
 from compclip.stats.interval import Estimate
 
-SOURCES = ("pairs", "images", "judges", "residual")
+ERROR_SOURCES = ("pairs", "images", "judges", "residual")
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,12 @@ def mean_columns(values: Values, about: Mapping[str, Any], resamples: int) -> Ro
     """Return a score, its intervals, and what each source adds to its error. about: the generator's summary."""
     stream = score_stream(about["seed"], about["dataset"], about["composition"])
     score = estimate_score(values.by_judge, values.images, values.pairs, resamples=resamples, seed=stream)
-    sources = [source for source in SOURCES if source != "judges" or values.by_judge.shape[1] > 1]
+    sources = [source for source in ERROR_SOURCES if source != "judges" or values.by_judge.shape[1] > 1]
     errors = {f"se_{source}": getattr(score.components, source) ** 0.5 for source in sources}
     return {name: getattr(score, name) for name in ("value", "low", "high", "fixed_low", "fixed_high")} | errors
 
 
-def balanced(score: Scored) -> Estimate:
+def balanced_r_precision(score: Scored) -> Estimate:
     """Return R-precision with the weights of the entries."""
     values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
     cells = crossed.cells(values.images, values.pairs, values.means, weights)

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
-from compclip.report.comparisons import HELDOUT
+from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import MEASURES
 from compclip.report.rows import Place, Row, against_seen, main_rows, of_kind, of_measure, pivot
 
@@ -126,7 +126,7 @@ def none_line(reference: str | None) -> str:
 def few_pairs(scores: pd.DataFrame) -> Iterator[str]:
     """Yield a warning if a held-out split has few pairs. scores: rows of ``scores.parquet`` of one composition."""
     main = of_measure(main_rows(scores), "r_precision")
-    pairs = main[main["split"].isin(HELDOUT)].groupby("split", sort=False)["pairs"].max()
+    pairs = main[main["split"].isin(HELDOUT_SPLITS)].groupby("split", sort=False)["pairs"].max()
     few = [f"{SPLIT_NAMES[str(split)]} tests {n}" for split, n in pairs.items() if 0 < n < FEW_PAIRS]
     if few:
         widths = ", ".join(f"{n} pairs ± {points}" for n, points in HALF_WIDTHS.items())

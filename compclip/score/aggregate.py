@@ -15,12 +15,12 @@ from compclip.core.rounding import rounded
 from compclip.core.section import Seed
 from compclip.core.seeds import rng
 from compclip.dataset.source import named
+from compclip.score.choices import CAPTION_KEY
 from compclip.stats import balance, interval
 from compclip.stats.config import Resampling
 from compclip.stats.r_precision import sampled
 
-CAPTION = ["image_id", "caption_id"]
-CHUNKS, RATIO = 10, 1.25  # as published
+PUBLISHED_CHUNKS, PUBLISHED_RATIO = 10, 1.25  # as published
 
 
 class Aggregate(Command):
@@ -52,29 +52,29 @@ class Aggregate(Command):
     seed: Seed
 
 
-def keys(table: pd.DataFrame) -> pd.MultiIndex:
-    return pd.MultiIndex.from_frame(table[CAPTION])
+def caption_keys(table: pd.DataFrame) -> pd.MultiIndex:
+    return pd.MultiIndex.from_frame(table[CAPTION_KEY])
 
 
 def unknown(predictions: pd.DataFrame, captions: pd.DataFrame) -> str:
     """Name a predicted caption that is not among ``captions``; an empty text if there is none."""
-    absent = predictions[~keys(predictions).isin(keys(captions))]
-    return " ".join(map(str, absent.iloc[0][CAPTION])) if len(absent) else ""
+    absent = predictions[~caption_keys(predictions).isin(caption_keys(captions))]
+    return " ".join(map(str, absent.iloc[0][CAPTION_KEY])) if len(absent) else ""
 
 
-def score(command: Aggregate, predictions: pd.DataFrame, weights: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
+def score_hits(command: Aggregate, predictions: pd.DataFrame, weights: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
     """Return the weighted fraction of hits with its interval over images, and means over chunks of those ``kept``."""
     hits, stream = predictions["hit"].to_numpy(float), rng(command.seed, "aggregate", "interval")
     fraction = interval.share(predictions["image_id"].to_numpy(), hits, weights, command.bootstrap, stream)
     result: dict[str, Any] = {"mean": rounded(fraction.value), "low": rounded(fraction.low)}
     result |= {"high": rounded(fraction.high), "n": int(kept.sum())}
     for chunking in ("published", "even"):
-        mean, deviation = sampled(hits[kept] > 0, CHUNKS, command.seed, chunking) or (None, None)
+        mean, deviation = sampled(hits[kept] > 0, PUBLISHED_CHUNKS, command.seed, chunking) or (None, None)
         result[chunking] = {"mean": rounded(mean), "deviation": rounded(deviation)}
     return result
 
 
-def balanced(command: Aggregate, predictions: pd.DataFrame, captions: pd.DataFrame) -> dict[str, Any]:
+def balanced_score(command: Aggregate, predictions: pd.DataFrame, captions: pd.DataFrame) -> dict[str, Any]:
     """Return the balanced score of swapped captions."""
     swapped = captions[captions["swapped_text"].notna()]
     require(len(swapped), command.annotations, "no swapped captions to balance", "omit --annotations, or give --split")
@@ -84,14 +84,14 @@ def balanced(command: Aggregate, predictions: pd.DataFrame, captions: pd.DataFra
     known = command.dominant or (command.dataset and command.composition)
     require(known, "--annotations", "balancing needs --dataset and --composition, or --dominant")
     dominant = command.dominant or (2 if (command.dataset, command.composition) == ("C-CUB", "color") else 1)
-    pair = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(keys(swapped))
-    pairs = pair.loc[keys(predictions)].tolist()
-    cut = balance.cut_dominant(pairs, dominant, RATIO)
+    pair = (swapped["new_adj"] + "_" + swapped["noun"]).set_axis(caption_keys(swapped))
+    pairs = pair.loc[caption_keys(predictions)].tolist()
+    cut = balance.cut_dominant(pairs, dominant, PUBLISHED_RATIO)
     return {
         "rule": f"{('one', 'two')[dominant - 1]}-pair rule: {cut.rule}",
         "pairs": len(cut.counts),
         "cut": {pair: {"of": cut.counts[pair], "kept": n} for pair, n in cut.kept.items()},
-        **score(command, predictions, balance.weights(pairs, cut), balance.subsample(pairs, cut, command.seed)),
+        **score_hits(command, predictions, balance.weights(pairs, cut), balance.subsample(pairs, cut, command.seed)),
     }
 
 
@@ -105,9 +105,9 @@ def main(command: Aggregate) -> None:
         "seed": command.seed,
         "n": n,
         "images": int(predictions["image_id"].nunique()),
-        "captions": len(predictions.drop_duplicates(CAPTION)),
+        "captions": len(predictions.drop_duplicates(CAPTION_KEY)),
         "equal_tuples": int(predictions.drop(columns="hit").duplicated().sum()),
-        "plain": score(command, predictions, np.ones(n), np.ones(n, bool)),
+        "plain": score_hits(command, predictions, np.ones(n), np.ones(n, bool)),
     }
     if command.annotations:
         captions, _ = read_data(command.annotations)
@@ -115,8 +115,8 @@ def main(command: Aggregate) -> None:
         require(not absent, command.predictions, f"caption {absent} is not in {command.annotations}")
         asked = captions[captions["image_id"].isin(predictions["image_id"])]
         if command.split == "test_swapped":
-            result["balanced"] = balanced(command, predictions, captions)
+            result["balanced"] = balanced_score(command, predictions, captions)
             asked = captions[captions["swapped_text"].notna()]
-        without = asked[~keys(asked).isin(keys(predictions))]
-        result["missing"] = named([f"{image} {caption}" for image, caption in without[CAPTION].to_numpy()])
+        without = asked[~caption_keys(asked).isin(caption_keys(predictions))]
+        result["missing"] = named([f"{image} {caption}" for image, caption in without[CAPTION_KEY].to_numpy()])
     print(json.dumps(result, indent=2, ensure_ascii=False))

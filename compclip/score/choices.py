@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-CAPTION = ["image_id", "caption_id"]
+CAPTION_KEY = ["image_id", "caption_id"]
 # Entries whose variants are compared at once.
-BLOCK = 1024
+COMPARED_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Choices:
 
 def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return two arrays (m,): an entry's row, and the row of a variant of its prompt, by entry."""
-    of_split = variants.assign(variant=range(len(variants))).loc[variants["split"] == split, [*CAPTION, "variant"]]
-    rows = entries[CAPTION].assign(entry=range(len(entries))).merge(of_split, on=CAPTION)
+    of_split = variants.assign(variant=range(len(variants))).loc[variants["split"] == split, [*CAPTION_KEY, "variant"]]
+    rows = entries[CAPTION_KEY].assign(entry=range(len(entries))).merge(of_split, on=CAPTION_KEY)
     rows = rows.sort_values(["entry", "variant"])
     return rows["entry"].to_numpy(), rows["variant"].to_numpy()
 
@@ -55,7 +55,7 @@ def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.
     """Return the function from rows of ``images`` (n, d) and rows of ``texts`` (k, d) to the cosine of each two."""
 
     def cosines(image: np.ndarray, text: np.ndarray) -> np.ndarray:
-        blocks = (slice(start, start + BLOCK) for start in range(0, len(image), BLOCK))
+        blocks = (slice(start, start + COMPARED_AT_ONCE) for start in range(0, len(image), COMPARED_AT_ONCE))
         products = [np.einsum("nd,nd->n", images[image[block]], texts[text[block]]) for block in blocks]
         return np.concatenate(products) if products else np.zeros(0, images.dtype)
 

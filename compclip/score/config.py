@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from compclip.core.section import Section
 from compclip.stats.config import Resampling
@@ -11,15 +11,13 @@ from compclip.stats.config import Resampling
 INCEPTION = (
     "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/weights-inception-2015-12-05-6726825d.pth"
 )
-# The pools that one value of `distractors` stands for: it adds rows to the table, it does not replace them.
-POOLS = {"original": ["original"], "swapped": ["original", "swapped"], "published": ["original", "published"]}
-Pairs = Annotated[int, Field(ge=1, le=2)]
+DominantPairs = Annotated[int, Field(ge=1, le=2)]
 
 
 class Balance(Section):
     """How dominant swapped pairs are balanced."""
 
-    dominant: Pairs | dict[str, Pairs] = Field(
+    dominant: DominantPairs | dict[str, DominantPairs] = Field(
         1,
         description="number of dominant pairs, or a mapping from composition to number (1 where it names none);"
         " published: 2 for C-CUB color",
@@ -54,11 +52,6 @@ class Scoring(Section):
     )
     chunks: int = Field(10, ge=1, description="number of chunks of the sampled score")
     balance: Balance = Field(default_factory=Balance)
-
-    @field_validator("distractors", mode="before")
-    @classmethod
-    def _listed(cls, value: object) -> object:
-        return POOLS.get(value, value) if isinstance(value, str) else value
 
 
 class Fid(Section):

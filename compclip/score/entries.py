@@ -5,7 +5,7 @@ A score covers one set of entries and one pool. The name of a set is also that o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class Numbered:
     texts: list[str]
 
 
-def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
+def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     """Number the images, classes and distinct texts of a set, in sorted order; UserError if its pool is empty."""
     has_pool = len(entry_set.pool) or not len(entry_set.entries)
     require(has_pool, entry_set.name, "no captions to draw distractors from", "add images to the split")
@@ -91,19 +91,10 @@ def number(entry_set: EntrySet, classes: pd.Series) -> Numbered:
     )
 
 
-def renumber(numbered: Numbered, index: np.ndarray) -> Numbered:
-    """Replace text i by ``index[i]``, so that texts with equal embeddings share a number."""
-    entries, pool = numbered.entries, numbered.pool
-    return replace(
-        numbered, entries=replace(entries, own=index[entries.own]), pool=replace(pool, texts=index[pool.texts])
-    )
-
-
-def pool_summary(numbered: Numbered, candidates: int) -> dict[str, Any]:
-    """Summarize the size of the pool, and for how many entries it has too few captions."""
-    pool, classes = numbered.pool, numbered.entries.classes
+def pool_summary(pool: Pool, classes: np.ndarray, candidates: int) -> dict[str, Any]:
+    """Summarize the size of the pool, and for how many entries, of ``classes`` (n,), it has too few captions."""
     kinds, counts = np.unique(classes, return_counts=True)
-    eligible = np.array([pool.eligible(int(of))[1] for of in kinds], dtype=int)
+    eligible = np.array([pool.eligible(int(of)) for of in kinds], dtype=int)
     return {
         "images": pool.images,
         "captions": len(pool.texts),

@@ -1,23 +1,22 @@
 """Measure a judge's health: whether it reads held-out pairs as well as seen ones on images that show what they should.
 
 A judge that has learned from the same captions as the generators may know a seen pair better than a held-out one. Then
-a perfect generator falls too, and falls cannot be told from the judge's bias. The measure is adjective accuracy: k-way
-among the noun's ranked adjectives, and two-way against one of them.
+a perfect generator falls too, and falls cannot be distinguished from the judge's bias. The measure is adjective
+accuracy: k-way among the noun's ranked adjectives, and two-way against one of them.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.rounding import rounded
-from compclip.score.choices import CAPTION, Choices
+from compclip.score.choices import CAPTION_KEY, Choices
 from compclip.score.entries import ENTRY, judged_entries
 from compclip.score.score_images import Embed, adjective_choices
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
-from compclip.split.wording import Mention
 from compclip.stats import crossed
 
 # A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are mostly misspelled.
@@ -28,18 +27,18 @@ Synonyms = dict[tuple[str, str], str]
 def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the prompts of a split as entries of the image that each was written for."""
     paths = images.dropna(subset="path").set_index("image_id")["path"]
-    rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION)
+    rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION_KEY)
     return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
 
 
 def drawn_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFrame, split: str) -> pd.DataFrame:
     """Return the prompts of a split that were swapped, as entries of the images that a generator drew."""
-    return judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION], on=CAPTION)
+    return judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION_KEY], on=CAPTION_KEY)
 
 
 def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     """Return, for an adjective (canonical) and a form of it, its most frequent other form in these captions."""
-    rows = pairs.drop_duplicates([*CAPTION, "adjective_start"]).merge(captions, on=CAPTION)
+    rows = pairs.drop_duplicates([*CAPTION_KEY, "adjective_start"]).merge(captions, on=CAPTION_KEY)
     columns = (rows[name].tolist() for name in ("adjective", "text", "adjective_start", "adjective_end"))
     counts = Counter((adjective, text[start:end].lower()) for adjective, text, start, end in zip(*columns, strict=True))
     of_word = Counter(adjective for adjective, _ in counts.elements())
@@ -52,21 +51,15 @@ def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     return {form: other for form, other in others.items() if other}
 
 
-def with_synonym(text: str, target: Sequence[Mention], others: Synonyms) -> str | None:
-    """Return a caption with another form of the adjective that ``target`` mentions; None if there is none."""
-    forms = [others.get((m.adjective, text[m.start : m.end].lower())) for m in target]
-    if not target or None in forms:
-        return None
-    return apply(text, [Candidate(m.noun, str(form), (m,)) for m, form in zip(target, forms, strict=True)])[0]
-
-
 def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) -> pd.DataFrame:
-    """Return the entries whose adjective has a synonym, with it in their text."""
+    """Return the entries whose adjective has a synonym, wherever the caption has the pair, with it in their text."""
     mentions = mentions_by_caption(pairs[pairs["image_id"].isin(entries["image_id"])])
-    texts = [
-        with_synonym(text, [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair], others)
-        for image, caption, text, pair in entries[[*CAPTION, "text", "pair"]].itertuples(index=False)
-    ]
+    texts = []
+    for image, caption, text, pair in entries[[*CAPTION_KEY, "text", "pair"]].itertuples(index=False):
+        target = [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair]
+        forms = [others.get((m.adjective, text[m.start : m.end].lower()), "") for m in target]
+        candidates = [Candidate(m.noun, form, (m,)) for m, form in zip(target, forms, strict=True)]
+        texts.append(apply(text, candidates)[0] if target and all(forms) else None)
     return entries.assign(text=texts).dropna(subset="text")
 
 

@@ -23,22 +23,23 @@ from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import TESTS
-from compclip.dataset.download import fetch
+from compclip.dataset.download import FilePlace, fetch
 from compclip.score.config import Balance
+from compclip.score.entries import ENTRY
 from compclip.stats import balance
 
 import_torchvision()
 from torchmetrics.image import fid  # noqa: E402
 
 # Images are stretched to the size that the paper's models draw, as in the released code.
-PIXELS = Preprocess({**PREPROCESS, "size": 256, "resize_mode": "squash", "interpolation": "bilinear"}, None)
+FID_PIXELS = Preprocess({**PREPROCESS, "size": 256, "resize_mode": "squash", "interpolation": "bilinear"}, None)
 MOST = 10_000  # generated images of a split that are compared, as published
-BATCH, FEATURES, KEYS = 32, 2048, ["split", "image_id", "caption_id", "draw"]
+FID_BATCH, FEATURES, PROMPT_KEY = 32, 2048, ["split", *ENTRY]
 
 
 def load_inception(weights: str, cache: Path) -> torch.nn.Module:
     """Load the network of the original FID; UserError if the file (URL or path) does not hold its weights."""
-    path = fetch(weights, cache)
+    path = fetch(FilePlace(weights), cache)
     # By torch's convention the name ends with the first digits of the file's sha256.
     beginning = "".join(re.findall(r"-([0-9a-f]{8,64})\.\w+$", path.name))
     require(sha256(path).startswith(beginning), path, f"its sha256 does not start with {beginning}", "delete the file")
@@ -62,7 +63,7 @@ def score_fid(
     """
     balancing = balancing or Balance()
     images = images.dropna(subset="path").merge(splits, on="image_id")
-    made = manifest.query("status == 'ok'").sort_values(KEYS).merge(prompts[[*KEYS, "pair"]], on=KEYS)
+    made = manifest.query("status == 'ok'").sort_values(PROMPT_KEY).merge(prompts[[*PROMPT_KEY, "pair"]], on=PROMPT_KEY)
     metric = fid.FrechetInceptionDistance(feature=network.eval()).to(device)
 
     def distance(name: str, real: np.ndarray, paths: np.ndarray) -> float | None:
@@ -73,8 +74,8 @@ def score_fid(
             return None
         metric.reset()
         for files, is_real in ((real, True), (paths, False)):
-            for start in range(0, len(files), BATCH):
-                pixels = PIXELS.read([(Path(results) / file, None) for file in files[start : start + BATCH]])
+            for start in range(0, len(files), FID_BATCH):
+                pixels = FID_PIXELS.read([(Path(results) / file, None) for file in files[start : start + FID_BATCH]])
                 metric.update(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device), real=is_real)
         value = float(metric.compute())
         require(np.isfinite(value), "manifest", "features of an image are NaN or infinite", "check the weights")

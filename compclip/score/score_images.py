@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ from compclip.core.cache import Cache
 from compclip.core.rounding import rounded
 from compclip.core.tables import as_captions
 from compclip.score import scores
-from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.choices import CAPTION_KEY, Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.config import Scoring
-from compclip.score.entries import ENTRY, EntrySet, Numbered, number, pool_summary, renumber
+from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
 from compclip.score.scores import Rules, SetScores
 from compclip.split.pools import bounded, class_names
 from compclip.stats.estimates import ScoreEstimate, estimate_score, score_stream
-from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, expected_of_one
+from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, judge_entries
 
 HUBS = 0.01  # fraction of the captions that count as hubs
 # From n texts, or paths in the manifest, to their embeddings, (n, d).
@@ -74,11 +74,13 @@ def adjective_choices(
     return adjective_accuracy(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
 
 
-def score_set(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices) -> SetScores:
+def score_by_judge(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices) -> SetScores:
     """Score one set by the embeddings (n, d) of its images."""
-    numbered = number(entry_set, rules.classes)
+    numbered = number_set(entry_set, rules.classes)
+    # Texts with equal embeddings share a number.
     texts, index = merge_equal(embed(numbered.texts))
-    numbered = renumber(numbered, index)
+    entries = replace(numbered.entries, own=index[numbered.entries.own])
+    numbered = replace(numbered, entries=entries, pool=replace(numbered.pool, texts=index[numbered.pool.texts]))
     nearest = Nearest(len(texts), numbered)
 
     def one_pass() -> Blocks:
@@ -90,9 +92,10 @@ def score_set(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarra
         if not rows.any():
             return {"blind_control": None, "hubness": None}
         blind = similarities(mean_embedding(images, rows)[None].repeat(BLOCK, axis=0), texts)(np.arange(BLOCK))[0]
-        rule = numbered.entries, numbered.pool, rules.candidates, rules.scoring.ties
+        equal_blocks = blocks(lambda _: np.tile(blind, (BLOCK, 1)), numbered.entries.classes)
+        judged = judge_entries(equal_blocks, len(texts), numbered.entries, numbered.pool, **rules.ranking)
         return {
-            "blind_control": rounded(expected_of_one(blind, *rule)[rows].mean()),
+            "blind_control": rounded(judged.expected[rows].mean()),
             "hubness": rounded(nearest.hubness(rows)),
         }
 
@@ -120,7 +123,7 @@ def score_images(
         first, *others = of_split
         shown = images(first.entries["path"].tolist())
         choices = adjective_choices(first.entries, split, variants, texts, shown)
-        scored |= {part.name: score_set(rules, part, texts, shown, choices) for part in (first, *others)}
+        scored |= {part.name: score_by_judge(rules, part, texts, shown, choices) for part in (first, *others)}
     return scored
 
 
@@ -130,6 +133,7 @@ class ImageScores:
 
     r_precision: ScoreEstimate  # exact
     adjective_accuracy: ScoreEstimate | None  # None without variants
+    candidates: int  # of each image
     summary: dict[str, Any]  # the sampled R-precision and the controls, as in summary.json
     table: pd.DataFrame  # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
 
@@ -162,14 +166,15 @@ def score_with_judge(
     """
     name, scoring = "images", scoring or Scoring()
     entries = as_captions(entries)
-    captions = entries.drop_duplicates(CAPTION) if captions is None else as_captions(captions)
+    captions = entries.drop_duplicates(CAPTION_KEY) if captions is None else as_captions(captions)
     defaults = {"draw": 0, "pair": None}
     entries = entries.assign(**{key: value for key, value in defaults.items() if key not in entries})
-    classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION, "class_id"]))
+    classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION_KEY, "class_id"]))
     entry_set = EntrySet(name, name, "original", entries.sort_values(ENTRY, ignore_index=True), captions)
-    least = {name: pool_summary(number(entry_set, classes), 2)["eligible_least"]}
+    numbered = number_set(entry_set, classes)
+    least = {name: pool_summary(numbered.pool, numbered.entries.classes, 2)["eligible_least"]}
     scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, "the captions")})
-    others = pd.DataFrame(columns=[*CAPTION, "text"]) if variants is None else as_captions(variants)
+    others = pd.DataFrame(columns=[*CAPTION_KEY, "text"]) if variants is None else as_captions(variants)
     with Cache(":memory:") as cache:
         embedder = Embedder(judge, cache, batch, name)
         scored = score_images(
@@ -183,4 +188,4 @@ def score_with_judge(
         return estimate_score(table[column], table["image_id"], table["pair"], resamples=resamples, seed=stream)
 
     accuracy = None if table["adjective_first"].isna().all() else estimate("adjective_first")
-    return ImageScores(estimate("expected_top1"), accuracy, scored.summaries[0], table)
+    return ImageScores(estimate("expected_top1"), accuracy, scoring.candidates or 0, scored.summaries[0], table)

@@ -15,8 +15,8 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.rounding import rounded
 from compclip.score import scores
-from compclip.score.choices import CAPTION, Choices, adjective_accuracy, gathered, variants_of_entries
-from compclip.score.entries import ENTRY, EntrySet, number
+from compclip.score.choices import CAPTION_KEY, Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.entries import ENTRY, EntrySet, number_set
 from compclip.score.scores import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
 
@@ -41,15 +41,15 @@ class Oracle:
         self.scenes, self.images, self.variants = scenes, images, variants
         stated: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
         # As objects, because Python takes values from Arrow's strings one by one, and slowly.
-        rows = facts[[*CAPTION, "start", "part", "kind", "value"]].astype(object)
+        rows = facts[[*CAPTION_KEY, "start", "part", "kind", "value"]].astype(object)
         for image, caption, *fact in rows.itertuples(index=False):
             stated[image, caption].append(tuple(fact))
         of_swapped, self.of_variants = (
             [_changed(stated[image, caption], changes) for image, caption, changes in rows.itertuples(index=False)]
-            for rows in (swapped[[*CAPTION, "changes"]], variants[[*CAPTION, "changes"]])
+            for rows in (swapped[[*CAPTION_KEY, "changes"]], variants[[*CAPTION_KEY, "changes"]])
         )
         self.original: Facts = {caption: _changed(of_caption, ()) for caption, of_caption in stated.items()}
-        keys = swapped[CAPTION].itertuples(index=False, name=None)
+        keys = swapped[CAPTION_KEY].itertuples(index=False, name=None)
         self.swapped: Facts = dict(zip(keys, of_swapped, strict=True))
 
 
@@ -62,7 +62,7 @@ def _changed(stated: Sequence[tuple[int, str, str, str]], changes: Iterable[Mapp
 def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame) -> Choices:
     """Return which adjective the oracle chooses for each entry, from the scenes of their images."""
     entry, variant = variants_of_entries(entry_set.entries, entry_set.split, oracle.variants)
-    captions = entry_set.entries[CAPTION].itertuples(index=False, name=None)
+    captions = entry_set.entries[CAPTION_KEY].itertuples(index=False, name=None)
     asked = [own.get(caption, frozenset()) for caption in captions]
     true, stated, size = _counted(scenes, [*asked, *(oracle.of_variants[row] for row in variant)])
     n, counts = len(asked), gathered(true, stated)
@@ -97,10 +97,10 @@ def _counted(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> tuple
     Products are counts, whole numbers that are exact in float32; the numbers of facts (k,) are at least 1.
     """
     facts = sorted(set().union(*captions))
-    number = {fact: column for column, fact in enumerate(facts)}
+    place = {fact: column for column, fact in enumerate(facts)}
     stated = np.zeros((len(captions), len(facts)), np.float32)
     for row, caption in enumerate(captions):
-        stated[row, [number[fact] for fact in caption]] = 1
+        stated[row, [place[fact] for fact in caption]] = 1
     true = np.zeros((len(scenes), len(facts)), np.float32)
     for column, (part, kind, value) in enumerate(facts):
         if f"{part}:{kind}" in scenes:
@@ -118,21 +118,21 @@ def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> 
 
 
 @cache
-def as_text(stated: frozenset[Fact]) -> str:
+def facts_text(stated: frozenset[Fact]) -> str:
     return "; ".join(" ".join(fact) for fact in sorted(stated))
 
 
 def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
     """Replace each caption's text in ``table`` by its facts as text, and record in ``known`` what these texts mean."""
     texts = []
-    for image, caption in table[CAPTION].itertuples(index=False):
+    for image, caption in table[CAPTION_KEY].itertuples(index=False):
         stated = facts.get((image, caption), frozenset())
-        texts.append(as_text(stated))
+        texts.append(facts_text(stated))
         known[texts[-1]] = stated
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
 
-def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
+def score_by_oracle(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
     """Score one set."""
     known: dict[str, frozenset[Fact]] = {}
     own = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
@@ -140,7 +140,7 @@ def score_set(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataF
     entry_set = replace(
         entry_set, entries=as_facts(entry_set.entries, own, known), pool=as_facts(entry_set.pool, other, known)
     )
-    numbered = number(entry_set, rules.classes)
+    numbered = number_set(entry_set, rules.classes)
     captions = [known[text] for text in numbered.texts]
     n = len(captions)
     shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
@@ -176,4 +176,4 @@ def score_oracle(
 
     The summaries add what is true of the images, and the ceiling that true distractors leave.
     """
-    return {part.name: score_set(rules, part, oracle, drawn) for part in sets}
+    return {part.name: score_by_oracle(rules, part, oracle, drawn) for part in sets}

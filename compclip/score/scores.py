@@ -1,19 +1,19 @@
 """From judged entries to a table of scores and its summary, for the trained judge and for the oracle."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.rounding import DECIMALS, rounded
-from compclip.score.choices import CAPTION, Choices
+from compclip.score.choices import CAPTION_KEY, Choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
 from compclip.stats import balance
-from compclip.stats.r_precision import Blocks, Judged, judge, sampled
+from compclip.stats.r_precision import Blocks, Judged, judge_entries, sampled
 
 Prediction = tuple[str, int, str, int]
 
@@ -27,12 +27,17 @@ class Rules:
     seed: int = 0
     composition: str = ""  # which dominant pairs are balanced
     prompts: str = "all"  # which captions of test_seen and test_unseen are prompts, for the summaries
-    swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION))  # the swapped captions
+    swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY))  # the swapped captions
 
     @property
     def candidates(self) -> int:
         assert self.scoring.candidates is not None, "the pool decides it"
         return self.scoring.candidates
+
+    @property
+    def ranking(self) -> dict[str, Any]:
+        """The settings of ``judge_entries``."""
+        return {"candidates": self.candidates, "ties": self.scoring.ties, "seed": self.seed}
 
 
 @dataclass(frozen=True)
@@ -68,31 +73,29 @@ def score_set(
     ``texts`` is the number of distinct captions.
     """
     scoring = rules.scoring
-    rule: dict[str, Any] = {"candidates": rules.candidates, "ties": scoring.ties, "seed": rules.seed}
-    judged = judge(blocks, texts, numbered.entries, numbered.pool, **rule)
+    judged = judge_entries(blocks, texts, numbered.entries, numbered.pool, **rules.ranking)
     pairs = list(entry_set.entries["pair"])
     cut, weight, prompts = None, np.ones(len(pairs)), rules.prompts
     if entry_set.split == "test_swapped":
         cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(rules.composition), scoring.balance.ratio)
         weight, prompts = balance.weights(pairs, cut), "swapped"
-    table = score_table(entry_set, judged, weight, choices)
-    summary = set_summary(rules, entry_set, numbered, table, cut, prompts)
-    summaries = [summary | more(np.ones(len(pairs), bool), judged)]
+    table, every = score_table(entry_set, judged, weight, choices), np.ones(len(pairs), bool)
+    summaries = [set_summary(rules, entry_set, numbered, table, every, cut, prompts) | more(every, judged)]
     if entry_set.split == "test_seen":
-        captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION]) for of in (entry_set.entries, rules.swapped))
+        captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION_KEY]) for of in (entry_set.entries, rules.swapped))
         rows = captions.isin(swapped)
-        summary = set_summary(rules, *subset(entry_set, numbered, rows), table[rows], None, "swapped")
+        # Prompts without an image are those of the set.
+        summary = set_summary(rules, replace(entry_set, failed={}), numbered, table, rows, None, "swapped")
         summaries.append(summary | more(rows, judged))
     return SetScores(table, summaries, predictions(entry_set, judged))
 
 
 def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
     """Return the sampled hits as published: image_id, caption_id, path, and the index of the candidate ranked first."""
-    # One object for equal texts, so that the bytes of the pickle depend only on the content.
-    shared: dict[str, str] = {}
     columns = (entry_set.entries[name].tolist() for name in ("image_id", "caption_id", "path"))
+    # One object for equal texts, so that the bytes of the pickle depend only on the content.
     return [
-        (shared.setdefault(image, image), int(caption), shared.setdefault(path, path), int(index))
+        (sys.intern(image), int(caption), sys.intern(path), int(index))
         for image, caption, path, index in zip(*columns, judged.predicted, strict=True)
     ]
 
@@ -113,9 +116,11 @@ def adjective_summary(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def set_summary(
-    rules: Rules, entry_set: EntrySet, numbered: Numbered, table: pd.DataFrame, cut: balance.Cut | None, prompts: str
-) -> dict[str, Any]:
-    """Return the summary of one score; ``prompts`` says which of the split's captions it covers."""
+    rules: Rules, entry_set: EntrySet, numbered: Numbered, table: pd.DataFrame, rows: np.ndarray,
+    cut: balance.Cut | None, prompts: str,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` says which captions they cover."""
+    table = table[rows]
     result: dict[str, Any] = {
         "set": entry_set.name,
         "split": entry_set.split,
@@ -125,7 +130,7 @@ def set_summary(
         "images": int(table["image_id"].nunique()),
         "missing": entry_set.failed.get("missing", []),
         "unreadable": entry_set.failed.get("unreadable", []),
-        "pool": pool_summary(numbered, rules.candidates),
+        "pool": pool_summary(numbered.pool, numbered.entries.classes[rows], rules.candidates),
         "exact": rounded(table["expected_top1"].mean()) if len(table) else None,
         **adjective_summary(table),
         **_sampled(rules, table["hit"]),
@@ -139,12 +144,3 @@ def set_summary(
             **_sampled(rules, table.loc[kept, "hit"]),
         }
     return result
-
-
-def subset(entry_set: EntrySet, numbered: Numbered, rows: np.ndarray) -> tuple[EntrySet, Numbered]:
-    """Return some entries of a set, (n,) booleans, with the same pool; prompts without an image stay with the set."""
-    entries = numbered.entries
-    keys = list(compress(entries.keys, rows))
-    part = replace(entries, own=entries.own[rows], classes=entries.classes[rows], keys=keys)
-    kept = replace(entry_set, entries=entry_set.entries[rows].reset_index(drop=True), failed={})
-    return kept, replace(numbered, entries=part)

@@ -8,13 +8,12 @@ from compclip.core.section import Section
 from compclip.judge.config import SmallJudgeConfig
 
 # Positions of a stretched text tower, and how many of the first ones stay as they are.
-LENGTH, KEEP = 248, 20
+STRETCHED_LENGTH, KEPT_POSITIONS = 248, 20
 
-TestImages = Annotated[int, Field(1000, ge=1, description="sketches used only for testing")]
 Resamples = Annotated[int, Field(2000, ge=100, description="bootstrap resamples of images for the intervals")]
 
 
-class Training(Section):
+class SpecsTraining(Section):
     """How SPECS is trained; the defaults are the published values."""
 
     epochs: int = Field(6, ge=1)
@@ -45,12 +44,12 @@ class SpecsConfig(Section):
         [0], min_length=1, description="seeds; the whole experiment runs once for each"
     )
     data: LongCaptions | None = Field(None, description="long captions; null: descriptions of the sketches")
-    test: TestImages
+    test: int = Field(1000, ge=1, description="sketches used only for testing")
     base: SmallJudgeConfig = Field(
         default_factory=lambda: SmallJudgeConfig.model_validate({"model": "sketch_text"}),
         description="the CLIP that is stretched; its epochs are on short captions",
     )
-    training: Training = Field(default_factory=Training)
+    training: SpecsTraining = Field(default_factory=SpecsTraining)
     bootstrap: Resamples
 
     @model_validator(mode="after")

@@ -1,14 +1,60 @@
-"""Find which long captions are usable for training, and where the chunks of each end."""
+"""Check which long captions are usable for training, and cut them into chunks by spaCy's parse.
 
+The rules of what a chunk is are in ``phrases``. A caption's first i chunks are its text up to the i-th end.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from compclip.core.cache import Cache
+from compclip.core import limits
+from compclip.core.cache import Cache, key
+from compclip.core.code import code_hash
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.specs.chunks import chunk_all
-from compclip.specs.data import check_images
+from compclip.core.progress import Progress
+from compclip.specs.data import check_examples
+from compclip.specs.phrases import chunk_ends
+from compclip.text import parsing
+from compclip.text.language import identity, load_language
+
+PIPELINE_BATCH = 32  # texts; more take memory and save hardly any time
+LOOKUP_BATCH = 1024  # texts looked up in the cache at once
+
+
+class Chunker:
+    """Cuts texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in several."""
+
+    def __init__(self, model: str) -> None:
+        self.pipeline = load_language(model)
+        code = code_hash("compclip.text.language:load_language", "compclip.specs.cut_captions:Chunker")
+        self.context = key(code, identity(model))
+
+    def keys(self, texts: Iterable[str]) -> list[bytes]:
+        return [key(self.context, text) for text in texts]
+
+    def cut(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ends of each text's chunks; none for a blank text."""
+        # The zone frees what spaCy would keep of each new word.
+        with self.pipeline.memory_zone():
+            docs = self.pipeline.pipe((text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH)
+            ends = map(chunk_ends, docs)
+            # What is not parsed of a very long text belongs to its last chunk.
+            return [[*e[:-1], len(t.rstrip())] if t.strip() else [] for e, t in zip(ends, texts, strict=True)]
+
+    def parse(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the ends of each text's chunks, encoded for the cache."""
+        return [json.dumps(ends, separators=(",", ":")).encode() for ends in self.cut(texts)]
+
+
+def cut_all(texts: Sequence[str], chunker: Chunker, cache: Cache, processes: int) -> list[list[int]]:
+    """Return the ends of each text's chunks; each distinct text is parsed once and cached, so a killed run resumes."""
+    with Progress(len(texts), "captions") as progress:
+        batches = (list(texts[start : start + LOOKUP_BATCH]) for start in range(0, len(texts), LOOKUP_BATCH))
+        parsing.fill_cache(chunker, cache, batches, processes, progress.add)
+    return [[] if value is None else json.loads(value) for value in parsing.values(chunker, cache, texts)]
 
 
 def cut_captions(
@@ -26,7 +72,7 @@ def cut_captions(
     Returns:
         The examples with columns digest, fault ("" if usable) and ends, as in ``tables.CHUNKS``.
     """
-    table = check_images(examples, images)
+    table = check_examples(examples, images)
     usable = table["fault"] == ""
     for row in table[~usable].head(3).itertuples():
         log.warning("skipped: record %d (%s): %s", row.Index + 1, row.image, row.fault)
@@ -34,5 +80,5 @@ def cut_captions(
     require(usable.any(), images, fault, "check that this is the folder of their images")
     log.info("cutting %d captions into chunks, %d examples are skipped", usable.sum(), (~usable).sum())
     with Cache(cache) as chunks:
-        table["ends"] = chunk_all(table["text"].where(usable, "").tolist(), model, chunks, processes)
+        table["ends"] = cut_all(table["text"].where(usable, "").tolist(), Chunker(model), chunks, processes)
     return table

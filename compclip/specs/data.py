@@ -1,7 +1,4 @@
-"""Images with long captions for training: read from ShareGPT4V or a table, checked, and drawn in the order of an epoch.
-
-``cut_captions`` checks a source once and makes a table (CHUNKS), from which the training draws.
-"""
+"""Images with long captions for training: read from ShareGPT4V or a table, checked, and drawn in an epoch's order."""
 
 import hashlib
 import io
@@ -20,19 +17,20 @@ from compclip.core.records import read_records
 from compclip.core.seeds import rng
 from compclip.io import read_json, safe_id
 
-THREADS = 8  # that check images
+CHECKING_THREADS = 8
 
 
 @dataclass(frozen=True)
-class Example:
-    """An image's file, a caption, and the image's name in its source."""
+class LongExample:
+    """An image's file, a caption, the image's name in its source, and where the caption's chunks end."""
 
     image: Path
     text: str
     name: str
+    ends: list[int]
 
 
-class Examples:
+class LongExamples:
     """The usable rows of a table of ``cut_captions``, by number."""
 
     def __init__(self, rows: pd.DataFrame, images: Path) -> None:
@@ -43,12 +41,11 @@ class Examples:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, number: int) -> tuple[Example, list[int]]:
-        """Return an example and the ends of its caption's chunks (``phrases.chunk_ends``)."""
+    def __getitem__(self, number: int) -> LongExample:
         name = self.names[number]
-        return Example(self.images / name, self.texts[number], name), self.ends[number].tolist()
+        return LongExample(self.images / name, self.texts[number], name, self.ends[number].tolist())
 
-    def stream(self, seed: int, epoch: int, start: int = 0) -> Iterator[tuple[Example, list[int]]]:
+    def stream(self, seed: int, epoch: int, start: int = 0) -> Iterator[LongExample]:
         """Yield the examples after the first ``start`` of an epoch, whose order depends on seed and epoch alone."""
         return (self[number] for number in rng(seed, "specs", "order", epoch).permutation(len(self))[start:])
 
@@ -66,7 +63,7 @@ def read_source(source: Path) -> pd.DataFrame:
     else:
         is_list = isinstance(records, list) and all(isinstance(record, dict) for record in records)
         require(is_list, source, "expected a list of objects with image and conversations")
-        pairs = [(record.get("image"), _caption(record)) for record in records]
+        pairs = [(record.get("image"), _first_answer(record)) for record in records]
         table = pd.DataFrame(pairs, columns=["image", "text"], dtype=object)
     # Half a character cannot be written to artifacts.
     cells = table[["image", "text"]]
@@ -74,14 +71,14 @@ def read_source(source: Path) -> pd.DataFrame:
     return table.assign(image=table["image"].str.removeprefix("./")).astype("str")
 
 
-def _caption(record: dict[str, Any]) -> Any:
+def _first_answer(record: dict[str, Any]) -> Any:
     """Return the model's first turn."""
     turns = record.get("conversations")
     turns = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
     return next((turn.get("value") for turn in turns if turn.get("from") == "gpt"), record.get("text"))
 
 
-def check_images(table: pd.DataFrame, images: Path) -> pd.DataFrame:
+def check_examples(table: pd.DataFrame, images: Path) -> pd.DataFrame:
     """Return ``table`` with columns digest, of the image's content, and fault, details in parentheses."""
 
     def check(row: tuple[str, str]) -> tuple[str, str]:
@@ -97,6 +94,6 @@ def check_images(table: pd.DataFrame, images: Path) -> pd.DataFrame:
         return hashlib.blake2b(raw, digest_size=16).hexdigest(), ""
 
     rows = list(zip(table["image"], table["text"], strict=True))
-    with ThreadPool(THREADS) as pool:
+    with ThreadPool(CHECKING_THREADS) as pool:
         checked = list(track(pool.imap(check, rows, chunksize=16), len(rows), "images"))
     return table.assign(digest=[digest for digest, _ in checked], fault=[fault for _, fault in checked])

@@ -7,14 +7,19 @@ from compclip.core import tables
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.dataset.sketch.description import count_values, describe, grow, shorten
+from compclip.dataset.sketch.description import count_values, describe_scene, grow, shorten
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice
 
 SHORT_CAPTIONS = 4  # of each image
-SCHEMAS = {"examples": tables.EXAMPLES, "steps": tables.STEPS, "captions": tables.CAPTIONS, "splits": tables.SPLIT}
+DESCRIPTION_SCHEMAS = {
+    "examples": tables.EXAMPLES,
+    "steps": tables.STEPS,
+    "captions": tables.CAPTIONS,
+    "splits": tables.SPLIT,
+}
 
 
-def divide(images: list[str], test: int, seed: int) -> pd.DataFrame:
+def divide_described(images: list[str], test: int, seed: int) -> pd.DataFrame:
     """Draw ``test`` test images (split test_seen); the others are training images."""
     fault = f"{test} of {len(images)} images leave fewer than two to train on"
     require(len(images) >= test + 2, "specs.test", fault, "lower it")
@@ -37,16 +42,16 @@ def describe_images(scenes: pd.DataFrame, *, test: int = 1000, seed: int = 0) ->
         The tables examples (training descriptions), steps (growing ones), captions (short ones) and splits.
     """
     scenes = scenes.sort_values("image_id", ignore_index=True)
-    splits = divide(scenes["image_id"].tolist(), test, seed)
+    splits = divide_described(scenes["image_id"].tolist(), test, seed)
     values = scenes[list(ATTRIBUTES)].astype(object).where(scenes[list(ATTRIBUTES)].notna(), None).to_dict("records")
     frequencies = count_values(values)  # decide how often a wrong value is drawn
     rows: dict[str, list[tuple]] = {"examples": [], "steps": [], "captions": []}
     for image, file, split, scene in zip(scenes["image_id"], scenes["file"], splits["split"], values, strict=True):
         # The words depend on the seed and the image's own scene.
         dice = Dice(rng(seed, "describe_images", image))
-        grown = grow(describe(scene, frequencies, dice))
+        grown = grow(describe_scene(scene, frequencies, dice))
         # Each from a description of its own.
-        short = [shorten(describe(scene, frequencies, dice), dice) for _ in range(SHORT_CAPTIONS)]
+        short = [shorten(describe_scene(scene, frequencies, dice), dice) for _ in range(SHORT_CAPTIONS)]
         rows["captions"] += [(image, number, None, text) for number, text in enumerate(short)]
         if split == "train":
             rows["examples"].append((file, grown[-1][0]))
@@ -54,5 +59,5 @@ def describe_images(scenes: pd.DataFrame, *, test: int = 1000, seed: int = 0) ->
             rows["steps"] += [(file, 0, number, *texts) for number, texts in enumerate(grown)]
     words, count = np.mean([len(text.split()) for _, text in rows["examples"]]), len(rows["examples"])
     log.info("%d training descriptions with %.0f words on average, %d for tests", count, words, test)
-    result = {name: pd.DataFrame(rows[name], columns=list(SCHEMAS[name].columns)) for name in rows}
+    result = {name: pd.DataFrame(rows[name], columns=list(DESCRIPTION_SCHEMAS[name].columns)) for name in rows}
     return result | {"captions": result["captions"].astype({"class_id": "str"}), "splits": splits}

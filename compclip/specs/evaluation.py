@@ -1,7 +1,7 @@
 """What all evaluations of a judge share: images that cannot be read, and how results are written."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,16 +15,15 @@ from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.pictures import BrokenImage, image_size
-from compclip.core.section import Cache, Seed, Threads
+from compclip.core.section import CacheFolder, Seed, Threads
 from compclip.dataset.source import named
 from compclip.plot import labels
 from compclip.score.scores import rounded
 from compclip.specs.config import Resamples
 from compclip.stats import interval
-from compclip.stats.interval import share
 
-Skipped = dict[str, list[str]]  # from a reason to the names of what was skipped
-MISSING, UNREADABLE, EMPTY = "images missing", "images unreadable", "captions empty"
+SkippedNames = dict[str, list[str]]  # from a reason to the names of what was skipped
+IMAGES_MISSING, IMAGES_UNREADABLE, CAPTIONS_EMPTY = "images missing", "images unreadable", "captions empty"
 NO_FILE = "no such image file"
 
 Device = Annotated[Literal["auto", "cpu", "cuda"], Field("auto", description="auto: a GPU if there is one")]
@@ -39,7 +38,7 @@ class Evaluation(Command):
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Device
-    cache: Cache
+    cache: CacheFolder
     output: Path = Field(description="the result (JSON)")
 
 
@@ -66,7 +65,7 @@ def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarra
         vectors = embed()
     zero = np.zeros_like(next(iter(vectors.values()), np.zeros(1, np.float32)))
     rows = [vectors.get(path, zero) for path in paths]
-    return np.array(rows).reshape(len(paths), -1), np.array([faults.get(path, "") for path in paths], dtype=object)
+    return np.array(rows).reshape(len(paths), len(zero)), np.array([faults.get(path, "") for path in paths], object)
 
 
 def _fault(path: Path) -> str:
@@ -78,40 +77,36 @@ def _fault(path: Path) -> str:
 
 
 def encode_images(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same; raises UserError if no image can be read."""
+    """Return the result of ``embed_readable``; raises UserError if no image can be read."""
     vectors, fault = embed_readable(embedder, paths)
     first = f"{paths[0]}: {fault[0]}" if len(paths) else "there are none"
     require((fault == "").any(), f"none of {len(paths)} images can be read", first)
     return vectors, fault
 
 
-def skip_unreadable(skipped: Skipped, names: Sequence[str], fault: np.ndarray) -> None:
-    """Add the distinct names of images with a fault to ``skipped``, by its kind."""
+def skip_unreadable(skipped: SkippedNames, names: Sequence[str], fault: np.ndarray) -> None:
+    """Add the distinct names of images with a fault to ``skipped``, by the kind of fault."""
     for name, reason in dict(zip(names, fault, strict=True)).items():
         if reason:
-            skipped.setdefault(MISSING if reason == NO_FILE else UNREADABLE, []).append(name)
+            skipped.setdefault(IMAGES_MISSING if reason == NO_FILE else IMAGES_UNREADABLE, []).append(name)
 
 
-def count_truncated(embedder: Embedder, captions: Sequence[str]) -> int:
-    truncated = cut_texts(embedder.judge.tokenizer, captions)
-    return sum(caption in truncated for caption in captions)
-
-
-Estimator = Callable[..., interval.Estimate]
-
-
-def estimate(
-    values: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator, of: Estimator = share
+def mean_over_images(
+    values: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator, *, paired: bool = False
 ) -> dict[str, float | int | None]:
-    """Return the mean of ``values`` (n,) by estimator ``of``, with a 95 % interval over images, as in a result."""
+    """Return the mean of ``values`` (n,), with a 95 % interval over images, as in a result.
+
+    ``paired``: the values are differences, not hits, so that 0 and 1 are values like others.
+    """
     ends: dict[str, float | None] = dict.fromkeys(("value", "low", "high"))
     if len(values):
-        mean = of(images, values, np.ones(len(values)), resamples, generator)
+        estimator = interval.mean if paired else interval.share
+        mean = estimator(images, values, np.ones(len(values)), resamples, generator)
         ends = {end: rounded(getattr(mean, end)) for end in ends}
     return {**ends, "n": len(values), "images": len(np.unique(np.asarray(images, dtype=str)))}
 
 
-def head(data: Path, definition: str, resamples: int, seed: int) -> dict[str, Any]:
+def result_head(data: Path, definition: str, resamples: int, seed: int) -> dict[str, Any]:
     """Return what every result begins with."""
     about = {"data": data.resolve().name, "definition": " ".join(definition.split()), "level": interval.LEVEL}
     return about | {"resamples": resamples, "seed": seed}
@@ -119,6 +114,11 @@ def head(data: Path, definition: str, resamples: int, seed: int) -> dict[str, An
 
 def judge_of(embedder: Embedder) -> dict[str, str]:
     return {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
+
+
+def count_truncated(embedder: Embedder, captions: Sequence[str]) -> int:
+    truncated = cut_texts(embedder.judge.tokenizer, captions)
+    return sum(caption in truncated for caption in captions)
 
 
 def report_skipped(skipped: Mapping[str, Sequence[str]], data: str | Path) -> dict[str, Any]:
@@ -133,6 +133,6 @@ def is_absent(cells: pd.Series) -> pd.Series:
     return ~cells.fillna("").str.strip().astype(bool)
 
 
-def percent(mean: Mapping[str, Any]) -> str:
+def show_estimate(estimate: Mapping[str, Any]) -> str:
     """Format an estimate for the log: ``61.2 [58.0, 64.1]``."""
-    return f"{labels.percent(mean['value'])} {labels.interval(mean['low'], mean['high'])}"
+    return f"{labels.percent(estimate['value'])} {labels.interval(estimate['low'], estimate['high'])}"

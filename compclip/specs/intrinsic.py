@@ -18,18 +18,17 @@ from compclip.core.records import read_records
 from compclip.core.seeds import rng
 from compclip.io import atomic
 from compclip.specs import evaluation
-from compclip.specs.evaluation import EMPTY, Estimator, Skipped, encode_images, estimate, is_absent, percent
-from compclip.stats import interval
+from compclip.specs.evaluation import CAPTIONS_EMPTY, SkippedNames, encode_images, is_absent, mean_over_images
 
-DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its increments,
-those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate: (pos + 1 -
-the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""
+INTRINSIC_DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its
+increments, those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate:
+(pos + 1 - the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""
 
-MEASURES = ("pos", "neg", "increment_rate")
-STEPS = ["image", "path", "caption_id", "step", "text", "negative"]
-SDCI = ["image", "captions", "neg_captions"]
-TOO_SHORT, LONGER = "has more than one increment, as the measures require", "add captions with three texts or more"
-UNFIT, NAMELESS = "captions whose negatives do not fit", "captions without an image"
+# The measures, and their names for readers.
+INTRINSIC_MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
+STEP_COLUMNS = ["image", "path", "caption_id", "step", "text", "negative"]
+SDCI_COLUMNS = ["image", "captions", "neg_captions"]
+NEGATIVES_UNFIT, IMAGE_UNNAMED = "captions whose negatives do not fit", "captions without an image"
 
 
 def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
@@ -48,51 +47,49 @@ def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
     table["pos"] = table["rises"] / table["increments"]
     table["neg"] = table["won"] / table["against"]
     table["increment_rate"] = (table["pos"] + 1 - table["lost"] / table["against"]) / 2
-    measured = table[["image", "caption_id", "increments", *MEASURES]]
+    measured = table[["image", "caption_id", "increments", *INTRINSIC_MEASURES]]
     return measured[measured["increments"] > 1].reset_index(drop=True)
 
 
-def summarize(captions: pd.DataFrame, resamples: int, seed: int, of: Estimator = interval.share) -> dict[str, dict]:
+def measure_means(captions: pd.DataFrame, resamples: int, seed: int, *, paired: bool = False) -> dict[str, dict]:
     """Return each measure's mean over captions (``score_captions``) with its interval over images."""
-    summary = {}
-    for measure in MEASURES:
+    means = {}
+    for measure in INTRINSIC_MEASURES:
         known = captions.dropna(subset=measure)
         values, images = known[measure].to_numpy(float), known["image"].to_numpy()
-        summary[measure] = estimate(values, images, resamples, rng(seed, "intrinsic", measure), of)
-    return summary
+        means[measure] = mean_over_images(values, images, resamples, rng(seed, "intrinsic", measure), paired=paired)
+    return means
 
 
-def differences(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict]:
+def measure_gains(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict]:
     """Return each measure of ``a`` minus that of ``b`` (``score_captions`` of two judges) over the captions of both.
 
     The differences are paired: both judges see the same resampled images.
     """
     both = a.merge(b, on=["image", "caption_id"], suffixes=("_a", "_b"))
-    paired = both[["image"]].assign(**{m: both[f"{m}_a"] - both[f"{m}_b"] for m in MEASURES})
-    return summarize(paired, resamples, seed, interval.mean)
+    gains = both[["image"]].assign(**{m: both[f"{m}_a"] - both[f"{m}_b"] for m in INTRINSIC_MEASURES})
+    return measure_means(gains, resamples, seed, paired=True)
 
 
-def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped]:
-    """Return the steps (columns STEPS) of a table, sorted, and the captions skipped because of an empty text."""
+def read_growing(path: Path, images: Path | None) -> tuple[pd.DataFrame, SkippedNames]:
+    """Return the steps (STEP_COLUMNS) of a table, and the captions skipped because of an empty text."""
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
     table["negative"] = table.get("negative")
     table["step"] = pd.to_numeric(table["step"], errors="coerce")
-    for column in ("image", "caption_id"):
-        bad += [f"{where}: no {column}" for where in table["where"][is_absent(table[column])]]
-    bad += [f"{where}: step: expected a number" for where in table["where"][table["step"].isna()]]
-    duplicate = table.duplicated(["image", "caption_id", "step"])
-    bad += [f"{where}: duplicate step of its caption" for where in table["where"][duplicate]]
+    faults = {
+        "no image": is_absent(table["image"]),
+        "no caption_id": is_absent(table["caption_id"]),
+        "step: expected a number": table["step"].isna(),
+        "duplicate step of its caption": table.duplicated(["image", "caption_id", "step"]),
+    }
+    bad += [f"{where}: {fault}" for fault, rows in faults.items() for where in table["where"][rows]]
     require(not bad, path, bad[0] if bad else "", f"correct this row ({len(bad)} rows are wrong)")
     for column in ("text", "negative"):
-        table[column] = [_text(cell) for cell in table[column]]
+        table[column] = [_stated(cell) for cell in table[column]]
     caption = table["image"] + " " + table["caption_id"]
     empty = caption.isin(caption[table["text"].isna()])
     table["path"] = [(images or path.parent) / name for name in table["image"]]
-    return _sorted(table[~empty][STEPS]), {EMPTY: sorted(set(caption[empty]))}
-
-
-def _sorted(steps: pd.DataFrame) -> pd.DataFrame:
-    return steps.sort_values(["image", "caption_id", "step"], ignore_index=True)
+    return table[~empty][STEP_COLUMNS], {CAPTIONS_EMPTY: sorted(set(caption[empty]))}
 
 
 def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | None] | None:
@@ -107,8 +104,8 @@ def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | N
     return list(negatives) if len(negatives) == len(texts) else None
 
 
-def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, Skipped]:
-    """Do the same for a folder that Hugging Face's ``datasets`` saved, or its split ``test``.
+def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, SkippedNames]:
+    """Return the same of a folder that Hugging Face's ``datasets`` saved, or of its split ``test``.
 
     image is a path, or the file's bytes, which are kept in ``cache``; captions are a caption's cumulated texts,
     neg_captions their negatives (``align``).
@@ -117,41 +114,42 @@ def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFr
     try:
         files = sorted(folder.glob("*.arrow"))
         tables = [arrow.ipc.open_stream(file).read_all() for file in map(arrow.memory_map, map(str, files))]
-        rows = (arrow.concat_tables(tables) if files else parquet.read_table(folder)).select(SDCI).to_pylist()
+        rows = (arrow.concat_tables(tables) if files else parquet.read_table(folder)).select(SDCI_COLUMNS).to_pylist()
     except (arrow.ArrowException, OSError, KeyError) as error:
         layout = "expected .arrow or .parquet files with the columns image, captions, neg_captions"
         raise UserError(f"{folder}: not sDCI: {one_line(error)}; {layout}") from error
     steps: list[tuple[Any, ...]] = []
-    skipped: Skipped = {EMPTY: [], UNFIT: [], NAMELESS: []}
+    skipped: SkippedNames = {CAPTIONS_EMPTY: [], NEGATIVES_UNFIT: [], IMAGE_UNNAMED: []}
     captions: Counter[str] = Counter()
     for number, row in enumerate(rows):
         name, path = _image(row["image"], images or folder, cache)
         if path is None:
-            skipped[NAMELESS].append(f"row {number}")
+            skipped[IMAGE_UNNAMED].append(f"row {number}")
             continue
         caption, texts = captions[name], row["captions"] or []
         captions[name] += 1
         negatives = align(texts, row["neg_captions"] or [])
-        if not texts or not all(map(_text, texts)):
-            skipped[EMPTY].append(f"{name} {caption}")
+        if not texts or not all(map(_stated, texts)):
+            skipped[CAPTIONS_EMPTY].append(f"{name} {caption}")
         elif negatives is None:
-            skipped[UNFIT].append(f"{name} {caption}")
+            skipped[NEGATIVES_UNFIT].append(f"{name} {caption}")
         else:
             pairs = enumerate(zip(texts, negatives, strict=True))
-            steps += [(name, path, f"{caption:02d}", step, text, _text(wrong)) for step, (text, wrong) in pairs]
-    return _sorted(pd.DataFrame(steps, columns=STEPS)), skipped
+            steps += [(name, path, f"{caption:02d}", step, text, _stated(wrong)) for step, (text, wrong) in pairs]
+    return pd.DataFrame(steps, columns=STEP_COLUMNS), skipped
 
 
-def read_steps(data: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, Skipped]:
-    """Return the steps of a table, or of sDCI's folder, and what is skipped.
+def read_steps(data: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, SkippedNames]:
+    """Return the steps of a table, or of sDCI's folder, sorted, and what is skipped.
 
     A table has the columns image, caption_id, step, text and, optionally, negative (the text with its newest part
     replaced by a wrong one). ``images``: folder of the images; None: the folder of the data.
     """
-    return read_sdci(data, images, cache) if data.is_dir() else read_table(data, images)
+    steps, skipped = read_sdci(data, images, cache) if data.is_dir() else read_growing(data, images)
+    return steps.sort_values(["image", "caption_id", "step"], ignore_index=True), skipped
 
 
-def _text(cell: Any) -> str | None:
+def _stated(cell: Any) -> str | None:
     return cell if isinstance(cell, str) and cell.strip() else None
 
 
@@ -173,29 +171,33 @@ def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
     return name, folder / name
 
 
-def similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, Skipped]:
+def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, SkippedNames]:
     """Return ``steps`` (sorted by image) with columns similarity and negative_similarity, and the skipped images.
 
     Equal texts have equal similarities, whatever else is compared.
     """
     paths = dict(zip(steps["image"], steps["path"], strict=True))
     vectors, fault = encode_images(embedder, list(paths.values()))
-    skipped: Skipped = {}
+    skipped: SkippedNames = {}
     evaluation.skip_unreadable(skipped, list(paths), fault)
     place = {name: number for number, (name, reason) in enumerate(zip(paths, fault, strict=True)) if not reason}
     steps = steps[steps["image"].isin(place)].reset_index(drop=True)
     negative = steps["negative"].notna().to_numpy()
     texts = embedder.texts([*steps["text"], *steps["negative"][negative]])
-    images = steps["image"].map(place).to_numpy(int)
-    steps["similarity"] = np.einsum("nd,nd->n", vectors[images], texts[: len(steps)])
+    images = vectors[steps["image"].map(place).to_numpy(int)]
+    steps["similarity"] = np.einsum("nd,nd->n", images, texts[: len(steps)])
     steps["negative_similarity"] = np.nan
-    against = np.einsum("nd,nd->n", vectors[images[negative]], texts[len(steps) :])
-    steps.loc[negative, "negative_similarity"] = against
+    steps.loc[negative, "negative_similarity"] = np.einsum("nd,nd->n", images[negative], texts[len(steps) :])
     return steps, skipped
 
 
 def count_captions(steps: pd.DataFrame, texts: int = 1) -> int:
     return int((steps.groupby(["image", "caption_id"]).size() >= texts).sum())
+
+
+def require_increments(steps: pd.DataFrame, where: str | Path, kind: str) -> None:
+    fault = f"none of {count_captions(steps)} {kind} has more than one increment, as the measures require"
+    require(count_captions(steps, 3), where, fault, "add captions with three texts or more")
 
 
 def intrinsic(
@@ -205,7 +207,7 @@ def intrinsic(
     """Measure how often the similarity rises with a correct detail and falls with a wrong one (SPECS).
 
     Args:
-        steps: captions of growing detail (columns STEPS), of ``read_steps``.
+        steps: captions of growing detail (STEP_COLUMNS), of ``read_steps``.
         judges: each judge's name and embedder; the first is compared with the others, paired over the same images.
             An iterator may load one judge after another.
         skipped: what of the data is skipped already.
@@ -213,28 +215,28 @@ def intrinsic(
         where: what messages call the data.
 
     Returns:
-        The result (DEFINITION), and the similarities of each step by each judge.
+        The result (INTRINSIC_DEFINITION), and the similarities of each step by each judge.
     """
-    require(count_captions(steps, 3), where, f"none of {count_captions(steps)} captions {TOO_SHORT}", LONGER)
+    require_increments(steps, where, "captions")
     log.info("%d images, %d captions, %d texts", steps["image"].nunique(), count_captions(steps), len(steps))
-    left_out: Skipped = dict(skipped or {})
+    left_out: SkippedNames = dict(skipped or {})
     results, captions, compared = [], [], []
     for name, embedder in judges:
-        table, unseen = similarities(steps, embedder)
+        table, unseen = step_similarities(steps, embedder)
         left_out |= unseen
+        require_increments(table, where, "readable captions")
         measured = score_captions(table)
-        require(len(measured), where, f"none of {count_captions(table)} readable captions {TOO_SHORT}", LONGER)
         last = table.groupby(["image", "caption_id"])["text"].last()
         judge: dict[str, Any] = {"folder": name, **evaluation.judge_of(embedder)}
         judge["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
-        judge |= summarize(measured, resamples, seed)
-        log.info("%s: %s", name, ", ".join(f"{measure} {percent(judge[measure])}" for measure in MEASURES))
-        results.append(judge)
+        means = measure_means(measured, resamples, seed)
+        log.info("%s: %s", name, ", ".join(f"{key} {evaluation.show_estimate(mean)}" for key, mean in means.items()))
+        results.append(judge | means)
         captions.append(measured)
         compared.append(table.drop(columns="path").assign(judge=name))
     gains = [
         {"a": results[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"],
-         **differences(captions[0], measured, resamples, seed)}
+         **measure_gains(captions[0], measured, resamples, seed)}
         for other, measured in zip(results[1:], captions[1:], strict=True)
     ]  # fmt: skip
     result = {

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-# Of the contrastive term, the details and the negatives: as published, and the contrastive term alone.
-WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
+# Weights of the contrastive term, the details and the negatives: as published, and the contrastive term alone.
+LOSS_WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
 MARGIN_RANGE = (0.0, 1.5)  # in logits
 
 
@@ -41,7 +41,7 @@ class Margin:
 
 def specs_loss(
     images: torch.Tensor, full: torch.Tensor, base: torch.Tensor, detail: torch.Tensor, negative: torch.Tensor,
-    scale: torch.Tensor, margin: Margin | None = None, weights: tuple[float, float, float] = WEIGHTS["specs"],
+    scale: torch.Tensor, margin: Margin | None = None, weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
 ) -> Losses:  # fmt: skip
     """Compute the contrastive term, the hinge of details and then, with the adapted margin, that of negatives.
 
@@ -52,8 +52,8 @@ def specs_loss(
         detail: (n, d) one chunk more than base.
         negative: (n, d) base with its last chunk replaced by another image's.
         scale: the inverse temperature, which turns cosines into logits.
-        margin: the one of the batches before; None: of the first batch.
-        weights: of the contrastive term, the details and the negatives.
+        margin: the margin after the batches before; None: before the first batch.
+        weights: those of the contrastive term, the details and the negatives.
     """
     margin = margin or Margin()
     logits = scale * full @ images.T

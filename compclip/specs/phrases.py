@@ -22,7 +22,7 @@ FOLLOWS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis de
 # Relations to a following head of a word that is complete without the head.
 PRECEDES = frozenset("prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split())
 ADVERBS = frozenset("advmod npadvmod".split())  # belong only to their neighbors: `is located centrally`
-SUBJECTS = frozenset("nsubj nsubjpass".split())
+SUBJECT_RELATIONS = frozenset("nsubj nsubjpass".split())
 COMPLEMENTS = frozenset("attr acomp oprd dobj xcomp ccomp prt".split())
 
 CLAUSES = frozenset("acl relcl advcl pcomp".split())
@@ -44,8 +44,8 @@ PAIRED = frozenset("both either neither between".split())  # they announce a sec
 OPEN_TAGS = frozenset("CC DT PDT IN TO MD WDT WP WP$ WRB PRP$ EX POS".split())
 TERMINAL = frozenset(". ! ? … 。 ！ ？ ...".split())
 CLOSING = frozenset(") ] } ” ’ » ''".split())
-OPENING = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''"}
-SEPARATORS = frozenset(", ; : — – --".split())  # follow a word without a space
+OPENING_MARKS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''"}
+SEPARATOR_MARKS = frozenset(", ; : — – --".split())  # follow a word without a space
 
 
 def chunk_ends(doc: Doc) -> list[int]:
@@ -85,7 +85,10 @@ def _inside(doc: Doc) -> list[bool]:
         if token.i < head.i:
             if token.dep_ in ADVERBS and token.tag_ != "WRB":
                 close(token.right_edge.i + 1, token.right_edge.i + 1)
-            elif not (token.dep_ in PRECEDES or (token.dep_ in SUBJECTS and _is_descriptive(token) and _is_main(head))):
+            elif not (
+                token.dep_ in PRECEDES
+                or (token.dep_ in SUBJECT_RELATIONS and _is_descriptive(token) and _is_main(head))
+            ):
                 close(token.i + 1, head.i)
         elif token.i > head.i:
             if token.dep_ in ADVERBS and head.tag_ not in ("IN", "TO"):
@@ -166,8 +169,8 @@ def _close_brackets(doc: Doc, close: Close) -> None:
             if opened and mark == opened[-1][0]:
                 _, start = opened.pop()
                 close(start + 1, token.i)
-            elif mark in OPENING:
-                opened.append((OPENING[mark], token.i))
+            elif mark in OPENING_MARKS:
+                opened.append((OPENING_MARKS[mark], token.i))
             elif mark == '"':
                 opened.append((mark, token.i))
 
@@ -177,7 +180,7 @@ def _can_stop(last: Token, first: Token) -> bool:
     separated = last.idx + len(last) < first.idx
     if first.is_sent_start and last.text[-1] in TERMINAL | CLOSING | {'"', "'"}:
         return separated
-    if not separated and first.text not in SEPARATORS:
+    if not separated and first.text not in SEPARATOR_MARKS:
         return False
     if first.text in TERMINAL or first.text in CLOSING:
         return False

@@ -19,20 +19,20 @@ from compclip.clip.weights import SETTINGS, read_weights
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.hub import hub_file
-from compclip.specs.config import KEEP
+from compclip.specs.config import KEPT_POSITIONS
 from compclip.specs.stretch import write_judge
 
-HUB = {  # the default file of a model on huggingface.co
+HUB_FILES = {  # default files of models on huggingface.co
     "Xiaohud/SPECS": "spec.pt",
     "BeichenZhang/LongCLIP-B": "longclip-B.pt",
     "BeichenZhang/LongCLIP-L": "longclip-L.pt",
     "BeichenZhang/LongCLIP-L-336px": "longclip-L@336px.pt",
 }
 
-FIRST, REST = "positional_embedding", "positional_embedding_res"
+FIRST_TABLE, SECOND_TABLE = "positional_embedding", "positional_embedding_res"
 HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
 # A folder with only these files may be replaced by another judge.
-JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv"}
+JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv", ".snakemake_timestamp"}
 
 
 class Released(Command):
@@ -48,10 +48,10 @@ def read_released(name: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return the open_clip model config and the state dict, float32, of a checkpoint by path or name on the Hub."""
     weights = read_weights(str(find_released(name)))
     state = {key: tensor.float() for key, tensor in weights.items() if key not in SETTINGS}
-    rest = state.pop(REST, None)
+    rest = state.pop(SECOND_TABLE, None)
     try:
         if rest is not None:
-            state[FIRST] = torch.cat([state[FIRST][:KEEP], rest[KEEP:]])
+            state[FIRST_TABLE] = torch.cat([state[FIRST_TABLE][:KEPT_POSITIONS], rest[KEPT_POSITIONS:]])
         cfg = _config(state)
         with torch.device("meta"):
             construct(cfg).load_state_dict(state, assign=True)
@@ -66,8 +66,8 @@ def find_released(name: str) -> Path:
         return Path(name)
     match = re.fullmatch(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:/(.+))?", name)
     repository, file = match.groups() if match else ("", None)
-    file = file or HUB.get(repository)
-    fault, known = "neither a file nor a known model on huggingface.co", ", ".join(HUB)
+    file = file or HUB_FILES.get(repository)
+    fault, known = "neither a file nor a known model on huggingface.co", ", ".join(HUB_FILES)
     require(file, name, fault, f"use a path, OWNER/MODEL/FILE or, for example, {known}")
     remedy = f"download it from https://huggingface.co/{repository} on another machine and give its path"
     return hub_file(repository, [str(file)], remedy=remedy)
@@ -82,7 +82,7 @@ def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
         "quick_gelu": True,
         "vision_cfg": {"image_size": patch * grid, "patch_size": patch, "width": vision,
                        "layers": _layers(state, "visual.transformer"), "head_width": HEAD_WIDTH},
-        "text_cfg": {"context_length": len(state[FIRST]), "vocab_size": len(state["token_embedding.weight"]),
+        "text_cfg": {"context_length": len(state[FIRST_TABLE]), "vocab_size": len(state["token_embedding.weight"]),
                      "width": width, "heads": width // HEAD_WIDTH, "layers": _layers(state, "transformer")},
     }  # fmt: skip
 
@@ -91,22 +91,19 @@ def _layers(state: Mapping[str, torch.Tensor], tower: str) -> int:
     return len({match[1] for key in state if (match := re.match(rf"{re.escape(tower)}\.resblocks\.(\d+)\.", key))})
 
 
-def check_output(folder: Path, source: str | Path) -> None:
-    """Check that writing a judge to ``folder`` overwrites nothing but another judge, and not its ``source``."""
+def check_output(folder: Path) -> None:
+    """Check that writing a judge to ``folder`` overwrites only another judge."""
     where, target = f"--output {folder}", folder.resolve()
     require(target.is_dir() or not target.exists(), where, "is a file", "choose a folder")
-    files = {path.name for path in target.iterdir()} - {".snakemake_timestamp"} if target.exists() else set()
+    files = {path.name for path in target.iterdir()} if target.exists() else set()
     is_judge = {MODEL, MANIFEST} <= files <= JUDGE_FILES
     require(is_judge or not files, where, "has other files than a judge's", "choose a new or an empty folder")
-    inside = Path(source).exists() and Path(source).resolve().is_relative_to(target)
-    require(not inside, where, f"would overwrite {source}", "choose another folder")
 
 
 def main(command: Released) -> None:
-    check_output(command.output, command.checkpoint)
+    check_output(command.output)
     cfg, state = read_released(command.checkpoint)
-    preprocess_cfg = PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}
-    built = assemble(cfg, state, preprocess_cfg, None, command.checkpoint)
+    built = assemble(cfg, state, PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}, None, command.checkpoint)
     path = Path(command.checkpoint)
     name = path.stem if path.exists() else command.checkpoint
     write_judge(built, name, None, {"pretrained": name}, command.output)

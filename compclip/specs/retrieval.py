@@ -18,15 +18,22 @@ from compclip.core.records import read_records
 from compclip.core.seeds import rng
 from compclip.io import read_json, write_json
 from compclip.specs import evaluation
-from compclip.specs.evaluation import EMPTY, Evaluation, Skipped, encode_images, estimate, percent
+from compclip.specs.evaluation import (
+    CAPTIONS_EMPTY,
+    Evaluation,
+    SkippedNames,
+    encode_images,
+    mean_over_images,
+    show_estimate,
+)
 
-KS = (1, 5, 10)
+RANKS = (1, 5, 10)
 SIMILARITIES_IN_MEMORY = 1 << 25  # 4 bytes each, and as many marks
-GALLERY = ["image", "path", "key", "caption"]  # a row per caption, whose name is the key
+GALLERY_COLUMNS = ["image", "path", "key", "caption"]  # a row per caption, whose name is the key
 
-DEFINITION = """The share of queries that find their own among the first k. image_to_text: any own caption of the image
-counts; text_to_image: the caption's image. Equal similarities are in random order: a query counts with its chance.
-Intervals resample images among the same candidates."""
+RETRIEVAL_DEFINITION = """The share of queries that find their own among the first k. image_to_text: any own caption of
+the image counts; text_to_image: the caption's image. Equal similarities are in random order: a query counts with its
+chance. Intervals resample images among the same candidates."""
 
 
 class Retrieval(Evaluation):
@@ -71,25 +78,23 @@ def recalls(
     columns = torch.from_numpy(np.ascontiguousarray(distinct)).to(device).T
     # Number of candidates with each vector: exact in float32 below 16 million.
     counts = torch.from_numpy(np.bincount(index)).to(device, torch.float32)
-    step, result = max(1, SIMILARITIES_IN_MEMORY // len(distinct)), np.empty((len(queries), len(ks)))
+    step, result = max(1, SIMILARITIES_IN_MEMORY // len(distinct)), []
     with Progress(len(queries), unit) as progress:
         for start in range(0, len(queries), step):
-            block = torch.from_numpy(queries[start : start + step]).to(device)
-            values = block @ columns
-            first, last = np.searchsorted(own[:, 0], [start, start + len(block)])
+            values = torch.from_numpy(queries[start : start + step]).to(device) @ columns
+            first, last = np.searchsorted(own[:, 0], [start, start + len(values)])
             query = torch.from_numpy(own[first:last, 0] - start).to(device)
             similarity = values[query, torch.from_numpy(index[own[first:last, 1]]).to(device)]
-            best = torch.full((len(block),), -torch.inf, device=device).scatter_reduce_(0, query, similarity, "amax")
-            above, tied = ((values > best[:, None]).float() @ counts, (values == best[:, None]).float() @ counts)
+            best = torch.full((len(values),), -torch.inf, device=device).scatter_reduce_(0, query, similarity, "amax")
+            above, tied = (values > best[:, None]).float() @ counts, (values == best[:, None]).float() @ counts
             hit = torch.zeros_like(best).scatter_add_(0, query, (similarity == best[query]).float())
-            hits = [expected_hit(above, tied, hit, k) for k in ks]
-            result[start : start + step] = torch.stack(hits, dim=1).cpu().numpy()
-            progress.add(len(block))
-    return result
+            result.append(torch.stack([expected_hit(above, tied, hit, k) for k in ks], dim=1).cpu().numpy())
+            progress.add(len(values))
+    return np.concatenate(result)
 
 
-def read_coco(folder: Path, split: str, captions: int) -> tuple[pd.DataFrame, list[str], Skipped]:
-    """Return a row per caption (GALLERY) of COCO, the names of all images, and the captions that are skipped."""
+def read_coco(folder: Path, split: str, captions: int) -> tuple[pd.DataFrame, list[str], SkippedNames]:
+    """Return a row per caption (GALLERY_COLUMNS) of COCO, the names of all images, and the skipped captions."""
     file = folder / "annotations" / f"captions_{split}.json"
     existing = ", ".join(sorted(path.name for path in file.parent.glob("captions_*.json"))) or "none"
     require(file.is_file(), file, "no such file", f"choose another --split (available: {existing})")
@@ -112,17 +117,19 @@ def read_coco(folder: Path, split: str, captions: int) -> tuple[pd.DataFrame, li
     return table[~unlisted & ~surplus], [*names.values()], skipped
 
 
-def read_urban(folder: Path) -> tuple[pd.DataFrame, list[str], Skipped]:
+def read_urban(folder: Path) -> tuple[pd.DataFrame, list[str], SkippedNames]:
     """Return the same of Urban1k: an image and a text file of the same name are a pair."""
     images = {path.stem: path for path in sorted((folder / "image").iterdir()) if path.suffix.lower() in SUFFIXES}
     texts = sorted((folder / "caption").glob("*.txt"))
     pairs = [(images[path.stem], path) for path in texts if path.stem in images]
-    table = pd.DataFrame([(image.name, image, path.name, decode(path)) for image, path in pairs], columns=GALLERY)
+    table = pd.DataFrame(
+        [(image.name, image, path.name, decode(path)) for image, path in pairs], columns=GALLERY_COLUMNS
+    )
     missing = [f"{path.stem} (of {path.name})" for path in texts if path.stem not in images]
-    return table, [path.name for path in images.values()], {evaluation.MISSING: missing}
+    return table, [path.name for path in images.values()], {evaluation.IMAGES_MISSING: missing}
 
 
-def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, list[str], Skipped]:
+def read_captioned(path: Path, images: Path | None) -> tuple[pd.DataFrame, list[str], SkippedNames]:
     table, bad = read_records(path, ["image", "caption"])
     nameless = evaluation.is_absent(table["image"])
     skipped = {"rows that cannot be read": bad, "rows without an image": table["where"][nameless].tolist()}
@@ -131,10 +138,10 @@ def read_table(path: Path, images: Path | None) -> tuple[pd.DataFrame, list[str]
     return table, table["image"].unique().tolist(), skipped
 
 
-def read_gallery(data: Path, images: Path | None, split: str, captions: int) -> tuple[pd.DataFrame, Skipped]:
-    """Return a row per caption (GALLERY) that is not empty, and what is skipped."""
+def read_gallery(data: Path, images: Path | None, split: str, captions: int) -> tuple[pd.DataFrame, SkippedNames]:
+    """Return a row per caption (GALLERY_COLUMNS) that is not empty, and what is skipped."""
     if data.is_file():
-        table, names, skipped = read_table(data, images)
+        table, names, skipped = read_captioned(data, images)
     elif (data / "annotations").is_dir():
         table, names, skipped = read_coco(data, split, captions)
     else:
@@ -142,9 +149,11 @@ def read_gallery(data: Path, images: Path | None, split: str, captions: int) -> 
         is_urban = (data / "image").is_dir() and (data / "caption").is_dir()
         require(is_urban, data, "unknown layout", f"expected {layouts}")
         table, names, skipped = read_urban(data)
-    table = table[GALLERY].assign(caption=[" ".join(str(caption or "").split()) for caption in table["caption"]])
+    table = table[GALLERY_COLUMNS].assign(
+        caption=[" ".join(str(caption or "").split()) for caption in table["caption"]]
+    )
     empty = table["caption"] == ""
-    skipped[EMPTY] = table["key"][empty].tolist()
+    skipped[CAPTIONS_EMPTY] = table["key"][empty].tolist()
     table = table[~empty]
     skipped["images without a caption"] = [name for name in names if name not in set(table["image"])]
     require(len(table), data, "no image with a caption", "add some")
@@ -152,12 +161,12 @@ def read_gallery(data: Path, images: Path | None, split: str, captions: int) -> 
 
 
 def retrieve(images: np.ndarray, texts: np.ndarray, own: np.ndarray, device: Any = "cpu") -> dict[str, np.ndarray]:
-    """Return ``recalls`` for KS in both directions, (n, 3) and (m, 3), of n images and m texts with images ``own``."""
+    """Return ``recalls`` for RANKS in both directions, (n, 3) and (m, 3); ``own`` (m,): the image of each text."""
     text = np.arange(len(own))
     by_image = np.argsort(own, kind="stable")
     return {
-        "image_to_text": recalls(images, texts, np.stack([own[by_image], by_image], 1), KS, device, "images"),
-        "text_to_image": recalls(texts, images, np.stack([text, own], 1), KS, device, "captions"),
+        "image_to_text": recalls(images, texts, np.stack([own[by_image], by_image], 1), RANKS, device, "images"),
+        "text_to_image": recalls(texts, images, np.stack([text, own], 1), RANKS, device, "captions"),
     }
 
 
@@ -170,19 +179,16 @@ def main(command: Retrieval) -> None:
         evaluation.skip_unreadable(skipped, images["image"].tolist(), fault)
         names = images["image"].to_numpy()[fault == ""]
         gallery = gallery[gallery["image"].isin(names)]
-        own = pd.Index(names).get_indexer(gallery["image"])
-        texts = embedder.texts(gallery["caption"].tolist())
-        hits = retrieve(vectors[fault == ""], texts, own, embedder.judge.device)
-        result = evaluation.head(command.data, DEFINITION, command.bootstrap, command.seed) | evaluation.judge_of(
-            embedder
-        )
-        result |= {"images": len(names), "captions": len(texts)}
-        result["captions_cut"] = evaluation.count_truncated(embedder, gallery["caption"].tolist())
+        captions, own = gallery["caption"].tolist(), pd.Index(names).get_indexer(gallery["image"])
+        hits = retrieve(vectors[fault == ""], embedder.texts(captions), own, embedder.judge.device)
+        result = evaluation.result_head(command.data, RETRIEVAL_DEFINITION, command.bootstrap, command.seed)
+        result |= evaluation.judge_of(embedder) | {"images": len(names), "captions": len(captions)}
+        result["captions_cut"] = evaluation.count_truncated(embedder, captions)
     result["left_out"] = evaluation.report_skipped(skipped, command.data)
     for way, queries in {"image_to_text": names, "text_to_image": names[own]}.items():
         result[way] = {
-            f"R@{k}": estimate(hits[way][:, i], queries, command.bootstrap, rng(command.seed, "retrieval", way, k))
-            for i, k in enumerate(KS)
+            f"R@{k}": mean_over_images(values, queries, command.bootstrap, rng(command.seed, "retrieval", way, k))
+            for k, values in zip(RANKS, hits[way].T, strict=True)
         }
-        log.info("%s: %s", way, ", ".join(f"{name} {percent(value)}" for name, value in result[way].items()))
+        log.info("%s: %s", way, ", ".join(f"{name} {show_estimate(value)}" for name, value in result[way].items()))
     write_json(result, command.output)

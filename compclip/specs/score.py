@@ -12,12 +12,11 @@ from compclip.clip.tokens import cut_texts, say_cut
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
-from compclip.core.section import Cache, Threads
+from compclip.core.section import CacheFolder, Threads
 from compclip.io import atomic
 from compclip.specs.evaluation import Device, embed_readable
 
 OK, TRUNCATED = "ok", "cut"
-PAIRS_AT_ONCE = 4096
 FAULTS_LOGGED = 20
 
 
@@ -36,7 +35,7 @@ class Score(Command):
     batch: int = Field(16, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Device
-    cache: Cache
+    cache: CacheFolder
     output: Path | None = Field(None, description="CSV with the scores; default: --pairs with suffix .specs.csv")
 
 
@@ -53,35 +52,32 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
     status = np.array([OK if text.strip() else "empty text" for text in texts], dtype=object)
     rows = np.flatnonzero(status == OK)
     pictures, fault = embed_readable(embedder, [images[row] for row in rows.tolist()])
-    status[rows[fault != ""]] = fault[fault != ""]
-    good, pictures = rows[fault == ""], pictures[fault == ""]
-    cosines = torch.full((len(texts),), torch.nan)
+    status[rows] = np.where(fault == "", OK, fault)
+    good = rows[fault == ""]
     captions = [texts[row] for row in good]
-    for start in range(0, len(good), PAIRS_AT_ONCE):
-        block = slice(start, start + PAIRS_AT_ONCE)
-        encoded = torch.from_numpy(embedder.texts(captions[block]))
-        cosines[good[block]] = cosine(torch.from_numpy(pictures[block]), encoded)
+    cosines = torch.full((len(texts),), torch.nan)
+    cosines[good] = cosine(torch.from_numpy(pictures[fault == ""]), torch.from_numpy(embedder.texts(captions)))
     truncated = cut_texts(embedder.judge.tokenizer, captions)
     status[[row for row in good if texts[row] in truncated]] = TRUNCATED
     return pd.DataFrame({"specs": from_cosine(cosines).numpy(), "cosine": cosines.numpy(), "status": status})
 
 
-def read_pairs(path: Path, columns: Sequence[str] = ("image", "text")) -> pd.DataFrame:
-    """Return a CSV file as texts, "" where there is none."""
+def read_image_texts(path: Path) -> pd.DataFrame:
+    """Return a CSV file with columns image and text as texts, "" where there is none."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").fillna("")
     except (ValueError, OSError) as error:  # of pandas' parser, or a byte that is not UTF-8
         raise UserError(f"{path}: not a readable CSV file: {one_line(error)}; correct it") from error
     header = ", ".join(map(repr, table))[:200]
-    for name in columns:
-        remedy = f"the first line must name the columns {', '.join(columns)}, separated by commas, but names {header}"
+    for name in ("image", "text"):
+        remedy = f"the first line must name the columns image, text, separated by commas, but names {header}"
         require(name in table, path, f"no column {name}", remedy)
     require(len(table), path, "no rows after the header", "add some")
     return table
 
 
 def main(command: Score) -> None:
-    table = read_pairs(command.pairs)
+    table = read_image_texts(command.pairs)
     added = {"specs", "cosine", "status"} & {*table}
     require(not added, command.pairs, f"column {', '.join(added)!r} is a column of the output", "rename it")
     output = command.output or command.pairs.with_suffix(".specs.csv")

@@ -1,6 +1,6 @@
 """The results of stage specs for figures, table and page: each judge's measures, and the differences between judges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +8,17 @@ import pandas as pd
 
 from compclip.io import read_json
 from compclip.plot.labels import interval, percent
+from compclip.specs.intrinsic import INTRINSIC_MEASURES
 
-# The names of judges and measures that readers see, in their order.
-JUDGES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
-MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
-FIGURES = ("measures", "gains", "growing")
+# The names of judges that readers see, in their order.
+JUDGE_NAMES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
+SPECS_FIGURES = ("measures", "gains", "growing")
 # A row per measurement; ``against`` is the judge whose value is subtracted, or empty.
-COLUMNS = ["seed", "judge", "against", "measure", "value", "low", "high", "n", "images"]
+SPECS_COLUMNS = ["seed", "judge", "against", "measure", "value", "low", "high", "n", "images"]
 
 
 def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
-    """Return the table (COLUMNS) of the results of rule ``intrinsic``, a file per seed."""
+    """Return the table (SPECS_COLUMNS) of the results of rule ``intrinsic``, a file per seed."""
     rows: list[dict[str, Any]] = []
     for file in files:
         result = read_json(file)
@@ -26,29 +26,22 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
         values += [(difference["a"], difference["b"], difference) for difference in result["differences"]]
         for judge, against, measures in values:
             about = {"seed": result["seed"], "judge": judge, "against": against}
-            rows += [{**about, "measure": measure, **measures[measure]} for measure in MEASURES]
+            rows += [{**about, "measure": measure, **measures[measure]} for measure in INTRINSIC_MEASURES]
     # float, because there may be no interval at all.
-    return pd.DataFrame(rows)[COLUMNS].astype({"value": float, "low": float, "high": float})
+    return pd.DataFrame(rows)[SPECS_COLUMNS].astype({"value": float, "low": float, "high": float})
 
 
-def pick(table: pd.DataFrame, **values: Any) -> dict[str, Any] | None:
-    chosen = table[(table[list(values)] == pd.Series(values)).all(axis=1)]
-    return None if chosen.empty else chosen.iloc[0].to_dict()
-
-
-def is_certain(difference: Mapping[str, Any]) -> bool:
-    return bool(difference["low"] > 0 or difference["high"] < 0)
-
-
-def lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
+def measure_lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return a seed's lines of the table: one per judge, then one per difference, bold if its interval excludes 0."""
-    result = []
+    values, differences = [], []
     for (judge, against), rows in table[table["seed"] == seed].groupby(["judge", "against"], sort=False):
         cells = [
             {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]),
-             "bold": bool(against) and is_certain(row)}
-            for row in rows.set_index("measure").loc[list(MEASURES)].to_dict("records")
+             "bold": bool(against) and bool(row["low"] > 0 or row["high"] < 0)}
+            for row in rows.set_index("measure").loc[list(INTRINSIC_MEASURES)].to_dict("records")
         ]  # fmt: skip
-        name = JUDGES.get(judge, judge)
-        result.append({"name": f"{name} − {JUDGES.get(against, against)}" if against else name, "cells": cells})
-    return sorted(result, key=lambda line: " − " in line["name"])
+        if against:
+            differences.append({"name": f"{JUDGE_NAMES[judge]} − {JUDGE_NAMES[against]}", "cells": cells})
+        else:
+            values.append({"name": JUDGE_NAMES[judge], "cells": cells})
+    return values + differences

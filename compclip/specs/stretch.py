@@ -11,17 +11,19 @@ from typing import Any
 import torch
 
 from compclip.clip.model import MANIFEST, Built, assemble, save_judge
+from compclip.clip.tokens import DEFAULT_LENGTH
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.io import atomic_folder, write_json
-from compclip.specs.config import KEEP, LENGTH
+from compclip.specs.config import KEPT_POSITIONS, STRETCHED_LENGTH
 
-# In open_clip's CLIP, and in its CustomTextCLIP and CoCa.
-POSITIONS = ("positional_embedding", "text.positional_embedding")
-CONTEXT_LENGTH = 77  # of an open_clip model whose config has none
+# In open_clip's CLIP, and in its CustomTextCLIP.
+POSITION_NAMES = ("positional_embedding", "text.positional_embedding")
 
 
-def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int = KEEP) -> torch.Tensor:
+def stretch_positions(
+    positions: torch.Tensor, length: int = STRETCHED_LENGTH, keep: int = KEPT_POSITIONS
+) -> torch.Tensor:
     """Stretch positional embeddings (n, d) to (length, d), of the same dtype.
 
     The first ``keep`` stay. Each of the others becomes k = (length - keep) / (n - keep) positions, k a whole number, by
@@ -40,33 +42,31 @@ def stretch_positions(positions: torch.Tensor, length: int = LENGTH, keep: int =
     return torch.cat([rows[:keep], stretched.flatten(0, 1)]).to(positions.dtype)
 
 
-def stretch(source: Built, length: int = LENGTH, keep: int = KEEP) -> Built:
-    """Return a copy of a CLIP that reads captions of ``length`` tokens; its first ``keep`` positions stay."""
-    cfg, state = stretch_state(source.model_cfg, source.model.state_dict(), length, keep)
+def stretch(source: Built, length: int = STRETCHED_LENGTH) -> Built:
+    """Return a copy of a CLIP that reads captions of ``length`` tokens; its first positions stay."""
+    cfg, state = stretch_state(source.model_cfg, source.model.state_dict(), length)
     return assemble(cfg, state, source.preprocess_cfg, source.vocabulary, "stretched", source.tokenizer_files)
 
 
 def stretch_state(
-    model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = LENGTH, keep: int = KEEP
+    model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = STRETCHED_LENGTH
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return copies of an open_clip model's config and state dict, stretched to captions of ``length`` tokens."""
     name = position_name(state)
     cfg, positions, context = deepcopy(model_cfg), state[name], context_length(model_cfg)
-    # CoCa has one more position, for its class token.
-    is_fitting = len(positions) == context + bool(cfg["text_cfg"].get("embed_cls"))
-    require(is_fitting, name, f"{len(positions)} positions, but the model's config says {context}")
+    fault = f"{len(positions)} positions, but the model's config says {context}"
+    require(len(positions) == context, name, fault, "use another CLIP")
     cfg["text_cfg"]["context_length"] = length
-    stretched = torch.cat([stretch_positions(positions[:context], length, keep), positions[context:]])
-    return cfg, {**state, name: stretched}
+    return cfg, {**state, name: stretch_positions(positions, length)}
 
 
 def context_length(model_cfg: Mapping[str, Any]) -> int:
-    return model_cfg["text_cfg"].get("context_length", CONTEXT_LENGTH)
+    return model_cfg["text_cfg"].get("context_length", DEFAULT_LENGTH)
 
 
 def position_name(names: Container[str]) -> str:
     """Return the name of a model's positional embeddings."""
-    name = next((name for name in POSITIONS if name in names), "")
+    name = next((name for name in POSITION_NAMES if name in names), "")
     require(name, "text tower", "no positional_embedding to stretch or freeze", "use an open_clip transformer")
     return name
 

@@ -24,10 +24,9 @@ from compclip.core.seeds import derive_seed, rng
 from compclip.judge.checkpoint import Checkpoint
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
 from compclip.judge.training import MAX_SCALE, make_optimizer, rate, training_mode
-from compclip.specs.chunks import triple
-from compclip.specs.config import KEEP, Training
-from compclip.specs.data import Example
-from compclip.specs.loss import WEIGHTS, Losses, Margin, specs_loss
+from compclip.specs.config import KEPT_POSITIONS, SpecsTraining
+from compclip.specs.data import LongExample
+from compclip.specs.loss import LOSS_WEIGHTS, Losses, Margin, specs_loss
 from compclip.specs.stretch import position_name
 
 # Words that no image shows or contradicts. Not all stop words: `no`, `two`, `above` tell images apart.
@@ -37,14 +36,13 @@ UNSEEN_WORDS = frozenset(
 )
 LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
 WEIGHT_DECAY = 1e-2
-GPUS = "specs.base.gpus"  # the setting that errors of several processes name
+GPUS_SETTING = "specs.base.gpus"  # the setting that errors of several processes name
 CHECKPOINT_FRACTION = 0.05  # of the training's time, at most
 
-Sample = tuple[Example, list[int]]  # an image with a caption, and the ends of the caption's chunks
-Stream = Callable[[int, int], Iterator[Sample]]  # the samples of an epoch, by its number, after the first so many
+Stream = Callable[[int, int], Iterator[LongExample]]  # the examples of an epoch, by its number, after the first so many
 
 
-def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
+def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
     """Number the chunks by their content words (or all, if a chunk has none): (n, c) int, -1 for no chunk.
 
     `It has a red bill` and `There is a red bill` have equal numbers and are no negatives of each other.
@@ -56,52 +54,54 @@ def chunk_numbers(samples: Sequence[Sample]) -> np.ndarray:
         content = tuple(word for word in words if word not in UNSEEN_WORDS) or tuple(words)
         return numbers.setdefault(content, len(numbers))
 
-    captions = [[number(example.text[a:b]) for a, b in pairwise([0, *ends])] for example, ends in samples]
+    captions = [[number(example.text[a:b]) for a, b in pairwise([0, *example.ends])] for example in examples]
     return np.array(list(zip_longest(*captions, fillvalue=-1))).T
 
 
 def draw_triples(
-    samples: Sequence[Sample], fitting: Sequence[int], rows: slice, draw: np.random.Generator
+    examples: Sequence[LongExample], fitting: Sequence[int], rows: slice, draw: np.random.Generator
 ) -> tuple[list[tuple[str, str, str]], int]:
-    """Draw base, detail and negative of each sample in ``rows``; return them and the number without a negative.
+    """Draw base, detail and negative of each example in ``rows``; return them and the number without a negative.
 
-    i is uniform among the numbers of chunks for which the caption has a next chunk and another image of the batch has
-    an i-th chunk with other content; that image is uniform among these. Without any such i the negative is the base
-    and teaches nothing. Without a second chunk that fits, all three texts are the caption.
+    The base is the caption's first i chunks, the detail the first i + 1. The negative is the base with its i-th chunk
+    replaced by the i-th chunk of another image of the batch, with other content. i is uniform among the numbers for
+    which the caption has a next chunk and some image such a negative; that image is uniform among these. Without any
+    such i the negative is the base and teaches nothing. Without a second chunk that fits, all three texts are the
+    caption.
 
     Args:
-        samples: the batch of all processes; this process has ``rows``.
-        fitting: for each sample in ``rows``, how many of its chunks the model can read together.
+        examples: the batch of all processes; this process has ``rows``.
+        fitting: for each example in ``rows``, how many of its chunks the model can read together.
     """
-    chunks = chunk_numbers(samples)
-    _, images = np.unique([example.name for example, _ in samples], return_inverse=True)
+    chunks = chunk_numbers(examples)
+    _, images = np.unique([example.name for example in examples], return_inverse=True)
     # Drawn for the whole batch, so that the triples do not depend on the number of processes.
-    lots = draw.random((len(samples), 2))
+    lots = draw.random((len(examples), 2))
     triples, without = [], 0
-    for row, fit in zip(range(len(samples))[rows], fitting, strict=True):
-        example, ends = samples[row]
+    for row, fit in zip(range(len(examples))[rows], fitting, strict=True):
+        text, ends = examples[row].text, examples[row].ends
         if fit < 2:
-            triples.append((example.text,) * 3)
+            triples.append((text,) * 3)
             without += 1
             continue
         wrong = (chunks >= 0) & (chunks != chunks[row]) & (images != images[row])[:, None]
         places = np.flatnonzero(wrong[:, : fit - 1].any(axis=0))
+        place = int(places[int(lots[row, 0] * len(places))] if len(places) else lots[row, 0] * (fit - 1))
+        base, detail = text[: ends[place]], text[: ends[place + 1]]
+        negative = base
         if len(places):
-            place = places[int(lots[row, 0] * len(places))]
             others = np.flatnonzero(wrong[:, place])
-            other, other_ends = samples[others[int(lots[row, 1] * len(others))]]
-            triples.append(triple(example.text, ends, other.text, other_ends, int(place) + 1))
-        else:
-            place = int(lots[row, 0] * (fit - 1))
-            base, detail = (example.text[: ends[k]] for k in (place, place + 1))
-            triples.append((base, detail, base))
-            without += 1
+            other = examples[others[int(lots[row, 1] * len(others))]]
+            start, other_start = (ends[place - 1], other.ends[place - 1]) if place else (0, 0)
+            negative = text[:start] + other.text[other_start : other.ends[place]]
+        triples.append((base, detail, negative))
+        without += not len(places)
     return triples, without
 
 
-def count_fitting(tokenizer: Tokenizer, text: str, ends: Sequence[int]) -> int:
+def count_fitting(tokenizer: Tokenizer, example: LongExample) -> int:
     """Return how many chunks of a caption that is too long can be read together."""
-    beginnings = [text[:end] for end in ends]
+    beginnings = [example.text[:end] for end in example.ends]
     return int((~find_cut(tokenizer, beginnings, tokenize(tokenizer, beginnings))).sum())
 
 
@@ -115,21 +115,24 @@ class Batch:
     without_negative: int
 
 
-def make_batch(judge: Judge, samples: Sequence[Sample], rows: slice, draw: np.random.Generator, hinges: bool) -> Batch:
+def make_batch(
+    judge: Judge, examples: Sequence[LongExample], rows: slice, draw: np.random.Generator, hinges: bool
+) -> Batch:
     """Return ``rows``, this process's, of the batch of all processes; ``hinges``: with bases, details, negatives."""
-    own = samples[rows]
-    (pixels,) = judge.read_ahead([(example.image, None) for example, _ in own], len(own))
-    texts = [example.text for example, _ in own]
+    own = examples[rows]
+    (pixels,) = judge.read_ahead([(example.image, None) for example in own], len(own))
+    texts = [example.text for example in own]
     ids = tokenize(judge.tokenizer, texts)
-    truncated = np.flatnonzero(find_cut(judge.tokenizer, texts, ids)).tolist()
+    truncated = find_cut(judge.tokenizer, texts, ids)
     if not hinges:
-        return Batch(pixels, ids[None], len(truncated), 0)
-    fitting = [len(ends) for _, ends in own]
-    for row in truncated:
-        fitting[row] = count_fitting(judge.tokenizer, texts[row], own[row][1])
-    triples, without = draw_triples(samples, fitting, rows, draw)
+        return Batch(pixels, ids[None], int(truncated.sum()), 0)
+    fitting = [
+        count_fitting(judge.tokenizer, example) if is_cut else len(example.ends)
+        for example, is_cut in zip(own, truncated, strict=True)
+    ]
+    triples, without = draw_triples(examples, fitting, rows, draw)
     forms = [tokenize(judge.tokenizer, form) for form in zip(*triples, strict=True)]
-    return Batch(pixels, torch.stack([ids, *forms]), len(truncated), without)
+    return Batch(pixels, torch.stack([ids, *forms]), int(truncated.sum()), without)
 
 
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -141,34 +144,30 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
             yield batch
 
 
-def make_batches(
-    judge: Judge, stream: Stream, settings: Training, batch: int, each: int, steps: range, rows: slice, seed: int,
-    hinges: bool,
-) -> Iterator[Batch]:  # fmt: skip
-    """Yield this process's batches of ``steps``, ``each`` an epoch, with randomness by seed and step alone.
-
-    ``batch`` is the number of images of all processes; this process has ``rows``.
-    """
-    samples: Iterator[Sample] = iter(())
-    for step in steps:
-        epoch, place = divmod(step, each)
-        if step == steps.start or place == 0:
-            samples = stream(epoch, place * batch * settings.accumulation)
-        for number in range(settings.accumulation):
-            draw = rng(seed, "train_specs", step, number)
-            yield make_batch(judge, list(islice(samples, batch)), rows, draw, hinges)
-
-
 class Trainer:
-    def __init__(self, judge: Judge, settings: Training, hinges: bool, group: Group) -> None:
+    """The state of a training; ``hinges``: with the two hinges of SPECS beside the contrastive term."""
+
+    def __init__(self, judge: Judge, settings: SpecsTraining, hinges: bool, group: Group) -> None:
         self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
         training_mode(self.model)
-        synchronise_norms(self.model, group, judge.device, GPUS)
+        synchronise_norms(self.model, group, judge.device, GPUS_SETTING)
         name = position_name(dict(self.model.named_parameters()))
-        self.positions = self.model.get_parameter(name).detach()[:KEEP]
+        self.positions = self.model.get_parameter(name).detach()[:KEPT_POSITIONS]
         self.optimizer = make_optimizer(self.model, settings.lr, WEIGHT_DECAY)
         self.scaler = scaler(settings.precision, judge.device)
         self.margin = Margin()
+
+    def batches(self, stream: Stream, steps: range, each: int, seed: int) -> Iterator[Batch]:
+        """Yield this process's batches of ``steps``, ``each`` an epoch, with randomness by seed and step alone."""
+        size, accumulation = self.settings.batch * self.group.count, self.settings.accumulation
+        examples: Iterator[LongExample] = iter(())
+        for step in steps:
+            epoch, place = divmod(step, each)
+            if step == steps.start or place == 0:
+                examples = stream(epoch, place * size * accumulation)
+            for number in range(accumulation):
+                draw = rng(seed, "train_specs", step, number)
+                yield make_batch(self.judge, list(islice(examples, size)), self.group.share(size), draw, self.hinges)
 
     def losses(self, batch: Batch) -> Losses:
         with autocast(self.settings.precision, self.judge.device):
@@ -179,7 +178,7 @@ class Trainer:
             forms = [forms[0], *forms[1:] * 4]
         gathered = self.group.gather(torch.cat(forms, dim=1))
         images, full, base, detail, negative = gathered.tensor_split(5, dim=1)
-        weights = WEIGHTS["specs" if self.hinges else "contrastive"]
+        weights = LOSS_WEIGHTS["specs" if self.hinges else "contrastive"]
         return specs_loss(images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights)
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
@@ -209,7 +208,7 @@ class Trainer:
 
 
 def train_specs(
-    judge: Judge, stream: Stream, count: int, settings: Training, checkpoint: Path, *, loss: str = "specs",
+    judge: Judge, stream: Stream, count: int, settings: SpecsTraining, checkpoint: Path, *, loss: str = "specs",
     seed: int = 0, group: Group = ALONE,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate and counts.
@@ -220,25 +219,22 @@ def train_specs(
 
     Args:
         judge: the stretched CLIP.
-        stream: the samples, ``count`` in each epoch (``Examples.stream``); those that do not fill a step are skipped.
+        stream: the examples, ``count`` in each epoch (``LongExamples.stream``); those that fill no step are skipped.
         checkpoint: file that a killed training resumes from.
-        loss: a key of WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
+        loss: a key of LOSS_WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
     """
-    batch = settings.batch * group.count
-    each = count // (batch * settings.accumulation)
-    fault = f"{count} captions, but one step takes {batch * settings.accumulation}"
-    require(each, "specs.training", fault, "lower batch or accumulation")
+    size = settings.batch * group.count * settings.accumulation
+    each = count // size
+    require(each, "specs.training", f"{count} captions, but one step takes {size}", "lower batch or accumulation")
     steps = each * settings.epochs
-    hinges = loss != "contrastive"
-    trainer = Trainer(judge, settings, hinges, group)
+    trainer = Trainer(judge, settings, loss != "contrastive", group)
     kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION)
     rows = kept.resume()
     done = len(rows)
     if done:
         trainer.margin.epsilon = rows[-1]["margin"]
     warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
-    own = group.share(batch)
-    batches = make_batches(judge, stream, settings, batch, each, range(done, steps), own, seed, hinges)
+    batches = trainer.batches(stream, range(done, steps), each, seed)
     if is_gpu(judge.device):
         batches = ahead(batches)
     with Progress(steps, "steps") as progress:

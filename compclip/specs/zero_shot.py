@@ -15,11 +15,12 @@ from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.io import write_json
-from compclip.specs.evaluation import Evaluation, estimate, head, percent
+from compclip.specs.evaluation import Evaluation, mean_over_images, result_head, show_estimate
 from compclip.specs.retrieval import recalls
 
-DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of its texts'
-unit vectors, of unit length. Ties are in random order: an image counts with its chance. Intervals resample images."""
+ZERO_SHOT_DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of
+its texts' unit vectors, of unit length. Ties are in random order: an image counts with its chance. Intervals resample
+images."""
 
 
 class ZeroShot(Evaluation):
@@ -30,7 +31,7 @@ class ZeroShot(Evaluation):
     templates: Literal["imagenet", "simple"] = Field("imagenet", description="80 or 7 of CLIP's templates")
 
 
-def read_data(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
+def read_classified(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
     """Return the names of the folders or classes, and the class of each image, (n,), with its file or content."""
     from torchvision.datasets import CIFAR10, CIFAR100, ImageFolder
 
@@ -53,7 +54,7 @@ def _png(pixels: np.ndarray) -> Content:
 
 def main(command: ZeroShot) -> None:
     library, judge = open_clip(), load_judge(command.judge, command.threads, command.device)
-    folders, labels, images = read_data(command.data)
+    folders, labels, images = read_classified(command.data)
     imagenet, default = library.IMAGENET_CLASSNAMES, [name.replace("_", " ") for name in folders]
     given = command.classes and command.classes.read_text(encoding="utf-8").splitlines()
     names = given or (imagenet if len(folders) == len(imagenet) else default)
@@ -65,9 +66,9 @@ def main(command: ZeroShot) -> None:
     vectors = judge.encode_images([(image, None) for image in images], command.batch)
     hits = recalls(vectors, classes.T.cpu().numpy(), own, (1, 5), judge.device, "images")
     about = {"judge": judge.name, "judge_hash": judge.hash, "templates": command.templates, "classes": len(names)}
-    result = head(command.data, DEFINITION, command.bootstrap, command.seed) | about
+    result = result_head(command.data, ZERO_SHOT_DEFINITION, command.bootstrap, command.seed) | about
     for k, values in zip((1, 5), hits.T, strict=True):
         generator = rng(command.seed, "zero_shot", k)
-        result[f"top-{k}"] = estimate(values, np.arange(len(values)).astype(str), command.bootstrap, generator)
-        log.info("%s: top-%d %s", command.data, k, percent(result[f"top-{k}"]))
+        result[f"top-{k}"] = mean_over_images(values, np.arange(len(values)), command.bootstrap, generator)
+        log.info("%s: top-%d %s", command.data, k, show_estimate(result[f"top-{k}"]))
     write_json(result, command.output)

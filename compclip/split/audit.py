@@ -12,9 +12,8 @@ What the steps could not take of a published split (``violations`` in their summ
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Sequence
-from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -23,7 +22,7 @@ from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import SPLITS, as_captions
-from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, words_of
+from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
@@ -37,41 +36,37 @@ def audit_captions(
 
     A suspicion is unexplained if no reading gives the adjective to another noun; the most unexplained come first.
     """
-    violations: list[dict[str, Any]] = []
-    suspected, unexplained = Counter[str](), Counter[str]()
-    examples: dict[str, list[dict[str, Any]]] = defaultdict(list)
     adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
-    captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-    texts = captions.pop("text").tolist()
-    columns = {name: captions[name].tolist() for name in ("image_id", "caption_id", "split")}
-    # The places of equal texts together, each text's in the captions' order.
-    by_text = groupby(sorted(range(len(texts)), key=texts.__getitem__), key=texts.__getitem__)
-    for text, places in track(by_text, len(set(texts)), "texts"):
+    readings = {}
+    texts = captions["text"].unique()
+    for text in track(texts, len(texts), "texts"):
         items = reader.read(text)
         words = {item.word for item in items}
         if not (words & adjectives and words & nouns):
             continue
         reading, close = stated(text, items), near(items)
-        violated = words_of(reading) & heldout
-        suspicious = (words_of(close) & heldout) - violated
-        if not (violated or suspicious):
-            continue
-        rows = [{name: column[place] for name, column in columns.items()} for place in places]
+        violated = word_pairs(reading) & heldout
+        suspicious = (word_pairs(close) & heldout) - violated
         explained = {adjective.start for adjective, _ in reading}
-        open_questions = words_of(pair for pair in close if pair[0].start not in explained) & suspicious
-        for pair in map("_".join, sorted(violated)):
-            violations += [{"guarantee": "held out", "pair": pair, **row, "text": text} for row in rows]
-        for adjective, noun in sorted(suspicious):
-            pair = f"{adjective}_{noun}"
-            suspected[pair] += len(rows)
-            if (adjective, noun) in open_questions:
-                unexplained[pair] += len(rows)
-                examples[pair] += [{**row, "text": text} for row in rows[: MAX_EXAMPLES - len(examples[pair])]]
-    suspicions = {
-        pair: {"captions": suspected[pair], "unexplained": unexplained[pair], "examples": examples[pair]}
-        for pair in sorted(suspected, key=lambda p: (-unexplained[p], -suspected[p], p))
-    }
-    return violations, suspicions
+        unexplained = word_pairs(pair for pair in close if pair[0].start not in explained)
+        if violated or suspicious:
+            readings[text] = violated, suspicious, unexplained
+    violations: list[dict[str, Any]] = []
+    suspicions: dict[str, dict[str, Any]] = {}
+    listed = captions[captions["text"].isin(list(readings))].sort_values(["image_id", "caption_id"])
+    for text, of_text in listed.groupby("text"):
+        violated, suspicious, unexplained = readings[text]
+        rows = of_text[["image_id", "caption_id", "split", "text"]].to_dict("records")
+        for name in map("_".join, sorted(violated)):
+            violations += [{"guarantee": "held out", "pair": name, **row} for row in rows]
+        for pair in suspicious:
+            suspicion = suspicions.setdefault("_".join(pair), {"captions": 0, "unexplained": 0, "examples": []})
+            suspicion["captions"] += len(rows)
+            if pair in unexplained:
+                suspicion["unexplained"] += len(rows)
+                suspicion["examples"] += rows[: MAX_EXAMPLES - len(suspicion["examples"])]
+    order = sorted(suspicions, key=lambda p: (-suspicions[p]["unexplained"], -suspicions[p]["captions"], p))
+    return violations, {pair: suspicions[pair] for pair in order}
 
 
 def _offset_faults(
@@ -81,19 +76,21 @@ def _offset_faults(
     faults = []
     copied, copied_new = 0, 0
     for change in sorted(changes, key=lambda c: c["start"]):
-        noun, old, new = change["noun"], change["original_adj"], change["new_adj"]
+        noun, new = change["noun"], change["new_adj"]
         if (new, noun) not in heldout:
             faults.append(f"{new}_{noun} is not held out")
         before, before_new = text[copied : change["start"]], swapped_text[copied_new : change["new_start"]]
         if _without_article(before) != _without_article(before_new):
             faults.append(f"more than the adjective changed before {new}")
-        for label, word, source, start, end in (
-            ("original_adj", old, text, change["start"], change["end"]),
-            ("new_adj", new, swapped_text, change["new_start"], change["new_end"]),
-        ):
-            if [(item.kind, item.word) for item in reader.read(source[start:end])] != [("adjective", word)]:
-                faults.append(f"{label} {word} does not stand at its offsets")
-        copied, copied_new = change["end"], change["new_end"]
+        old_end, new_end = change["end"], change["new_end"]
+        surfaces = {
+            "original_adj": text[change["start"] : old_end],
+            "new_adj": swapped_text[change["new_start"] : new_end],
+        }
+        for label, surface in surfaces.items():
+            if [(item.kind, item.word) for item in reader.read(surface)] != [("adjective", change[label])]:
+                faults.append(f"{label} {change[label]} does not stand at its offsets")
+        copied, copied_new = old_end, new_end
     if text[copied:] != swapped_text[copied_new:]:
         faults.append("more than the adjective changed at the end")
     return faults
@@ -112,25 +109,23 @@ def audit_swapped(
     original = captions.set_index(["image_id", "caption_id"])[["split", "text"]].to_dict("index")
     violations = []
     counts = Counter({"changes": 0, "adjective_not_by_its_noun": 0})
-    columns = ["image_id", "caption_id", "text", "swapped_text", "changes", "pair"]
-    for image, number, text, swapped_text, changes, pair in swapped[columns].itertuples(index=False):
-        changes = list(changes)
-        faults = ["nothing is changed"]
-        read = reader.pairs(swapped_text)
+    columns = ["pair", "image_id", "caption_id", "text", "swapped_text"]
+    for row, changes in zip(swapped[columns].to_dict("records"), swapped["changes"].map(list), strict=True):
+        text, read = row["text"], reader.pairs(row["swapped_text"])
+        faults = [] if changes else ["nothing is changed"]
         if changes:
-            faults = _offset_faults(text, swapped_text, changes, heldout, reader)
+            faults += _offset_faults(text, row["swapped_text"], changes, heldout, reader)
             faults += swap_faults(reader.pairs(text), read, changes, heldout)
-        source = original.get((image, number))
+        source = original.get((row["image_id"], row["caption_id"]))
         if source is None or source["text"] != text:
             faults.append("its text is not the caption's")
         elif source["split"] != "test_seen":
             faults.append(f"its image is in {source['split']}")
-        if pair not in {f"{c['new_adj']}_{c['noun']}" for c in changes}:
-            faults.append(f"its pair {pair} is none of its changed pairs")
-        close = words_of(near(read.items))
+        if row["pair"] not in {f"{c['new_adj']}_{c['noun']}" for c in changes}:
+            faults.append(f"its pair {row['pair']} is none of its changed pairs")
+        close = word_pairs(near(read[0]))
         counts["changes"] += len(changes)
         counts["adjective_not_by_its_noun"] += sum((c["new_adj"], c["noun"]) not in close for c in changes)
-        row = {"pair": pair, "image_id": image, "caption_id": int(number), "text": text, "swapped_text": swapped_text}
         violations += [{"guarantee": "swapped", "fault": fault, **row} for fault in faults]
     return violations, dict(counts)
 

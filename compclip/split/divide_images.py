@@ -12,11 +12,16 @@ import pandas as pd
 
 from compclip.core.errors import UserError
 from compclip.core.log import log
+from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import derive_seed
 from compclip.core.tables import SIDES
-from compclip.divergence.divide import RESTARTS, ROUNDING, divide_samples, path
+from compclip.divergence.divide import RESTARTS, ROUNDING, divide_samples
+from compclip.divergence.greedy import Division
 from compclip.divergence.pair_samples import pair_samples
 from compclip.split.config import Divergence
+
+# Points of the recorded path of the greedy division.
+POINTS = 1000
 
 
 def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
@@ -29,6 +34,17 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
             " raise split.divergence.train and split.divergence.test"
         )
     return n_train, n_test
+
+
+def greedy_path(grown: Division) -> dict[str, list[float]]:
+    """Return D_A and D_C while the greedy division grew, at most ``POINTS`` values, with the last one."""
+    defined = np.flatnonzero(~np.isnan(grown.atom) & ~np.isnan(grown.compound))
+    chosen = defined[np.unique(np.linspace(0, len(defined) - 1, min(POINTS, len(defined))).astype(int))]
+    return {
+        "images": (chosen + 1).tolist(),
+        "atom": grown.atom[chosen].round(DECIMALS).tolist(),
+        "compound": grown.compound[chosen].round(DECIMALS).tolist(),
+    }
 
 
 def divide_images(
@@ -55,21 +71,19 @@ def divide_images(
     side = np.full(len(images), "unused", dtype=object)
     side[best.train], side[best.test] = "train", "test"
     division = pd.DataFrame({"image_id": images, "side": side}).astype("str")
-    # The path of the greedy algorithm, without the exchanges after it.
-    greedy_path = path(best.greedy)
     exceeded = target.compound == "max" and best.atom > target.atom + ROUNDING
     fault = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
     summary: dict[str, Any] = {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
         "restarts": RESTARTS,
         "seed": seed,
-        "atom_divergence": round(best.atom, 6),
-        "compound_divergence": round(best.compound, 6),
+        "atom_divergence": round(best.atom, DECIMALS),
+        "compound_divergence": round(best.compound, DECIMALS),
         "images": len(images),
         "images_without_pair": int((samples.compounds.sum(axis=1) == 0).sum()),
         "sizes": {name: int((side == name).sum()) for name in SIDES},
         "warnings": [fault] if exceeded else [],
-        "path": {"images": greedy_path.pop("samples"), **greedy_path},
+        "path": greedy_path(best.greedy),
     }
     where = f"{dataset}/{composition}"
     for warning in summary["warnings"]:

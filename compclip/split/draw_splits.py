@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
+from compclip.divergence.pair_samples import swapped_occurrences
 from compclip.plot.drawing import GRAY, Looks, draw_rows, empty, finish, long, looks_of_splits
 from compclip.plot.labels import SPLIT_NAMES, WORD_KINDS, pair_words, swatch
 from compclip.stats.balance import Cut, cut_dominant
@@ -28,19 +29,9 @@ def occurrences_by_split(
     """
     ranked = pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])
     counted = pairs[ranked & (pairs["relation"] != "disputed")]
-    real = counted.merge(splits, on="image_id")
-    changes = [
-        {"image_id": row.image_id, "caption_id": row.caption_id, "adjective_start": c["start"], "new_adj": c["new_adj"]}
-        for row in swapped.itertuples()
-        for c in row.changes
-    ]
-    columns = ["image_id", "caption_id", "adjective_start"]
-    new = pd.DataFrame(changes, columns=[*columns, "new_adj"]).drop_duplicates(columns)
-    changed = counted.merge(swapped[columns[:2]], on=columns[:2]).merge(
-        new.astype(counted[columns].dtypes.to_dict()), on=columns, how="left"
-    )
-    changed["adjective"] = changed["new_adj"].where(changed["new_adj"].notna(), changed["adjective"])
-    return pd.concat([real, changed.assign(split="test_swapped")])[["adjective", "noun", "split"]]
+    changed, _ = swapped_occurrences(counted, swapped)
+    split_of = [counted.merge(splits, on="image_id"), changed.assign(split="test_swapped")]
+    return pd.concat(split_of)[["adjective", "noun", "split"]]
 
 
 def word_shares(occurrences: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -13,10 +13,8 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names
 from compclip.core.seeds import rng
-from compclip.core.tables import PROMPTS, SWAPPED, TESTS, as_captions
+from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, as_captions
 from compclip.io import empty_table, safe_id
-
-CAPTION_KEY = ["image_id", "caption_id"]
 
 
 def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
@@ -123,21 +121,20 @@ def make_prompts(
     return table[list(PROMPTS.columns)]
 
 
-def counts_of(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame) -> dict[str, Any]:
+def count_prompts(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame) -> dict[str, Any]:
     """Return, for each test split, the prompts, captions and images, and the test images without a prompt and why."""
-    in_split = splits["split"].value_counts()
-    allowed = judged["split"].value_counts()
     result = {}
     for split in TESTS:
         rows = prompts[prompts["split"] == split]
         origin = "test_seen" if split == "test_swapped" else split
+        in_split, allowed = (int((table["split"] == origin).sum()) for table in (splits, judged))
         images = rows["image_id"].nunique()
         result[split] = {
             "prompts": len(rows),
             "captions": len(rows[CAPTION_KEY].drop_duplicates()),
             "images": images,
-            "images_in_split": int(in_split.get(origin, 0)),
-            "images_not_judged": int(in_split.get(origin, 0) - allowed.get(origin, 0)),
-            "images_without_prompt": int(allowed.get(origin, 0) - images),
+            "images_in_split": in_split,
+            "images_not_judged": in_split - allowed,
+            "images_without_prompt": allowed - images,
         }
     return result

@@ -22,7 +22,7 @@ from compclip.core.published import PublishedSplit, read_split
 from compclip.core.seeds import rng
 from compclip.core.tables import SPLITS, as_captions
 from compclip.split.published import take_splits
-from compclip.split.reading import Reader, reader_of, words_of
+from compclip.split.reading import Reader, reader_of, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
 
 # Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
@@ -97,7 +97,7 @@ def contested_captions(
     """
     pairs = set(map(split_pair, heldout))
     rest = captions[~captions["image_id"].isin(held["image_id"])].sort_values(["image_id", "caption_id"])
-    stating = {text: sorted(words_of(reader.pairs(text).stated) & pairs) for text in rest["text"].unique()}
+    stating = {text: sorted(word_pairs(reader.pairs(text)[1]) & pairs) for text in rest["text"].unique()}
     rest = rest[rest["text"].map(stating).astype(bool)].drop_duplicates("image_id")
     return [
         {"image_id": image, "caption_id": int(number), "pair": "_".join(stating[text][0]), "text": text}
@@ -145,13 +145,11 @@ def drawn_splits(
 
     split = ["test_unseen" if i in unseen else "test_seen" if i in seen else "train" for i in images]
     splits = pd.DataFrame({"image_id": images, "split": split})
-    warnings: list[str] = []
     summary = sizes_of(splits) | {
         "seed": seed,
         "test_seen_wanted": target,
         "moved_to_train": sorted(passed),
         "heldout": costs(held),
-        "warnings": warnings,
     }
     fraction = summary["sizes"]["train"] / len(images)
     costly = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
@@ -160,16 +158,8 @@ def drawn_splits(
     remedy = "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, move split.heldout.window up"
     require(fraction >= MIN_TRAIN, where, fault, remedy)
     require(seen, where, f"{len(images)} images are too few for test_seen", "add captions or set split.test_seen")
-    if fraction < LOW_TRAIN:
-        warnings.append(f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}")
-    warnings += too_few_seen(len(seen), target)
-    return splits, summary
-
-
-def too_few_seen(seen: int, target: int) -> list[str]:
-    """Return a warning if test_seen is smaller than it should be."""
-    text = f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs"
-    return [text] if seen < target else []
+    low = f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}"
+    return splits, summary | {"warnings": [low] if fraction < LOW_TRAIN else []}
 
 
 def published_splits(
@@ -223,13 +213,10 @@ def divided_splits(
     images_of = {"train": train, "test_seen": seen, "test_unseen": unseen}
     splits = pd.concat([pd.DataFrame({"image_id": images, "split": name}) for name, images in images_of.items()])
     splits = splits.astype("str").sort_values("image_id", ignore_index=True)
-    warnings = []
-    if len(skipped):
-        warnings.append(
-            f"{len(skipped)} images of test are not used: without a held-out pair, but with one that train has only "
-            "disputed, or not at all"
-        )
-    warnings += too_few_seen(len(seen), target)
+    unused = (
+        f"{len(skipped)} images of test are not used: without a held-out pair, but with one that train has only "
+        "disputed, or not at all"
+    )
     return splits, sizes_of(splits) | {
         "source": "divergence",
         "seed": seed,
@@ -239,7 +226,7 @@ def divided_splits(
         "left_out": sorted(skipped),
         "moved_to_train": [],
         "heldout": costs(held[held["image_id"].isin(unseen)]),
-        "warnings": warnings,
+        "warnings": [unused] if len(skipped) else [],
     }
 
 
@@ -285,6 +272,9 @@ def make_splits(
         splits, summary = divided_splits(division, *common)
     else:
         splits, summary = drawn_splits(images, *common)
+    seen, target = summary["sizes"]["test_seen"], summary.get("test_seen_wanted", 0)
+    if seen < target:
+        summary["warnings"].append(f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs")
     summary["contested"] = contested
     if contested:
         first = contested[0]

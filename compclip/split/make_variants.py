@@ -15,7 +15,7 @@ from compclip.core.log import log
 from compclip.core.tables import SWAPPED, VARIANTS, as_captions
 from compclip.io import empty_table
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of, of_one_noun
-from compclip.split.wording import Caption, Mention, contradiction, objection
+from compclip.split.wording import Mention, Wording, contradiction, objection
 from compclip.text.lexicon import Lexicon, forms_of
 
 PROMPT = ["split", "image_id", "caption_id"]
@@ -47,7 +47,7 @@ def variants_of(
         reasons["shared or disputed" if target else "no pair"] += 1
         return
     elsewhere = {new.adjective for m, new in stated.items() if new.noun == noun and m not in target}
-    caption, as_stated = Caption(text), [replace(m, adjective=adjective) for m in target]
+    caption, as_stated = Wording(text), [replace(m, adjective=adjective) for m in target]
     kept = [Candidate(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
     for other in ranked:
         if other == adjective:

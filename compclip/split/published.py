@@ -17,9 +17,9 @@ from compclip.core.errors import require
 from compclip.core.heldout import split_pair
 from compclip.core.published import PublishedSplit
 from compclip.core.tables import SPLITS, SWAPPED
-from compclip.dataset.source import clean, named
+from compclip.dataset.source import named, unbroken
 from compclip.io import empty_table
-from compclip.split.wording import Caption, Word
+from compclip.split.wording import Word, Wording
 from compclip.text.lexicon import fold
 
 # An image in two lists goes to the first of these: it must not stay in train.
@@ -27,7 +27,7 @@ PRECEDENCE = ("test_unseen", "test_seen", "train")
 Fault = dict[str, Any]
 
 
-def faults(names_by_kind: Mapping[str, Iterable[str]]) -> list[Fault]:
+def published_faults(names_by_kind: Mapping[str, Iterable[str]]) -> list[Fault]:
     """Return a fault for each kind that has names: guarantee, fault, count, and the first hundred names."""
     kinds = {kind: sorted(names) for kind, names in names_by_kind.items()}
     return [{"guarantee": "published files", "fault": kind, **named(names)} for kind, names in kinds.items() if names]
@@ -45,7 +45,7 @@ def take_pairs(
     fault = f"the lexicons list none of its {len(folded)} held-out pairs (first: {min(folded, default='none')})"
     require(pairs, file, fault, "choose the file of this composition or add the words to the lexicons")
     unknown = [pair for pair, canonical in folded.items() if canonical is None]
-    return pairs, faults({"held-out pairs of words that no lexicon has": unknown})
+    return pairs, published_faults({"held-out pairs of words that no lexicon has": unknown})
 
 
 def take_splits(
@@ -69,7 +69,7 @@ def take_splits(
         fault = f"none of its {len(listed)} images in {split} (first: {min(split_of)}) is among the {len(known)} of the"
         fault += f" data set (first: {min(known)})"
         require((splits["split"] == split).any(), file, fault, "choose the file of this data set")
-    return splits, faults(
+    return splits, published_faults(
         {
             "images in two places of the published split": duplicates,
             "images of the published split that the data set has not": set(split_of) - known,
@@ -105,7 +105,7 @@ def changes_of(
         bearers: start of an adjective in ``text`` to its nouns.
     """
     changes = []
-    for old, new in _replacements(Caption(text).words, Caption(swapped_text).words):
+    for old, new in _replacements(Wording(text).words, Wording(swapped_text).words):
         start, end, new_start, new_end = old[0].start, old[-1].end, new[0].start, new[-1].end
         original_adj, new_adj = text[start:end].lower(), swapped_text[new_start:new_end].lower()
         if {original_adj, new_adj} == {"a", "an"}:
@@ -125,7 +125,7 @@ def _usable_rows(
 ) -> tuple[pd.DataFrame, dict[str, Iterable[str]]]:
     """Return the published swaps whose caption is, word for word, one of test_seen here, and the others by kind."""
     rows = published[published["swapped_text"].notna()]
-    rows = rows.assign(text=clean(rows["text"]), swapped_text=clean(rows["swapped_text"]))
+    rows = rows.assign(text=unbroken(rows["text"]), swapped_text=unbroken(rows["swapped_text"]))
     rows = rows.merge(captions[["image_id", "caption_id", "text"]].rename(columns={"text": "ours"}), how="left")
     rows = rows.merge(splits, on="image_id", how="left").sort_values(["image_id", "caption_id"])
     place = rows["image_id"] + " " + rows["caption_id"].astype("str")
@@ -165,4 +165,4 @@ def take_swaps(
         records.append((image, int(number), text, swapped_text, changes, pair))
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
     kinds = {**unusable, "swapped captions in which a different adjective changed than recorded": misstated}
-    return swapped, faults(kinds)
+    return swapped, published_faults(kinds)

@@ -13,18 +13,18 @@ is listed as such.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from compclip.core.heldout import split_pair
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import COMPOUNDS, Lexicon, load_lexicon, plural, surface_forms
+from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plural, surface_forms
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
 
 
 @dataclass(slots=True)  # making a frozen one takes three times as long
-class Item:
+class TextItem:
     """A word, a form of several words or a sign of a text, from character ``start`` to ``end`` (exclusive)."""
 
     kind: str  # adjective or noun if a lexicon lists it, else other
@@ -56,11 +56,11 @@ class Reader:
         """Return the tokens; a hyphen joins like a space."""
         return [m for m in TOKEN.finditer(text) if m.group() != "-"]
 
-    def read(self, text: str) -> list[Item]:
+    def read(self, text: str) -> list[TextItem]:
         """Return the items of a text, the longest form first."""
         tokens = self._tokens(text)
         lowers = [m.group().lower() for m in tokens]
-        items: list[Item] = []
+        items: list[TextItem] = []
         i = 0
         while i < len(tokens):
             length, kind, word = 1, "other", lowers[i]
@@ -70,32 +70,25 @@ class Reader:
                     break
             if kind == "noun" and items and items[-1].kind == "noun" and self.has_compounds:
                 items[-1] = replace(items[-1], kind="other")
-            items.append(Item(kind, word, tokens[i].start(), tokens[i + length - 1].end()))
+            items.append(TextItem(kind, word, tokens[i].start(), tokens[i + length - 1].end()))
             i += length
         return items
 
-    def pairs(self, text: str) -> "Read":
+    def pairs(self, text: str) -> tuple[list[TextItem], "Reading"]:
         """Return the items of a text and the pairs that it states."""
         items = self.read(text)
-        return Read(items, stated(text, items))
+        return items, stated(text, items)
 
 
-Reading = list[tuple[Item, Item]]  # adjectives, each with its noun
+Reading = list[tuple[TextItem, TextItem]]  # adjectives, each with its noun
 
 
-class Read(NamedTuple):
-    """A text as it is read."""
-
-    items: list[Item]
-    stated: Reading
-
-
-def _is_participle(text: str, noun: Item) -> bool:
+def _is_participle(text: str, noun: TextItem) -> bool:
     """Return whether a noun is used as in `red headed`."""
     return text[noun.start : noun.end].lower().endswith("ed")
 
 
-def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
+def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:
     """Return whether the noun is surely the last of its phrase, not the first half of a compound."""
     # `red headed bird`; but a `red feathered tip` is a red tip.
     if _is_participle(text, items[noun]) and items[noun].word not in WORDS.marks_and_feathers or noun + 1 == len(items):
@@ -104,7 +97,7 @@ def _ends_phrase(text: str, items: list[Item], noun: int) -> bool:
     return after.kind != "other" or after.word in WORDS.function_words or not after.word[0].isalnum()
 
 
-def _bearer(text: str, items: list[Item], noun: int) -> int | None:
+def _bearer(text: str, items: list[TextItem], noun: int) -> int | None:
     """Return which of the nouns in a row that begin at ``noun`` bears the adjective before them."""
     while noun + 1 < len(items) and items[noun + 1].kind == "noun":
         if items[noun + 1].word not in WORDS.marks_and_feathers and items[noun].word not in WORDS.ordinals:
@@ -115,7 +108,7 @@ def _bearer(text: str, items: list[Item], noun: int) -> int | None:
     return noun if _ends_phrase(text, items, noun) else None
 
 
-def _joined(items: list[Item], index: int, step: int, kind: str) -> int | None:
+def _joined(items: list[TextItem], index: int, step: int, kind: str) -> int | None:
     """Return the item of this kind that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
     i = index + step
     while 0 <= i < len(items) and items[i].word in WORDS.joins:
@@ -123,7 +116,7 @@ def _joined(items: list[Item], index: int, step: int, kind: str) -> int | None:
     return i if abs(i - index) > 1 and 0 <= i < len(items) and items[i].kind == kind else None
 
 
-def _is_predicate(items: list[Item], adjective: int) -> bool:
+def _is_predicate(items: list[TextItem], adjective: int) -> bool:
     """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no red wings."""
     i = adjective - 1
     stops = WORDS.function_words - WORDS.joins
@@ -132,14 +125,14 @@ def _is_predicate(items: list[Item], adjective: int) -> bool:
     return i >= 0 and items[i].word in WORDS.verbs
 
 
-def _opens_clause(items: list[Item], noun: int) -> bool:
+def _opens_clause(items: list[TextItem], noun: int) -> bool:
     """Return whether a verb follows the nouns that begin here: `the crown is red throat and belly are blue`."""
     while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in WORDS.joins):
         noun += 1
     return noun < len(items) and items[noun].word in WORDS.verbs
 
 
-def _adjectives_before(items: list[Item], noun: int) -> list[Item]:
+def _adjectives_before(items: list[TextItem], noun: int) -> list[TextItem]:
     """Return the adjective before a noun, and those coordinated with it; none if it is a predicate."""
     if noun == 0 or items[noun - 1].kind != "adjective":
         return []
@@ -153,10 +146,10 @@ def _adjectives_before(items: list[Item], noun: int) -> list[Item]:
     return adjectives
 
 
-def _bearers(text: str, items: list[Item], first: int) -> list[Item]:
+def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
     """Return the nouns that bear the adjectives before the noun ``first``."""
     noun = _bearer(text, items, first)
-    bearers: list[Item] = []
+    bearers: list[TextItem] = []
     while noun is not None:
         bearers.append(items[noun])
         # `red headed and tailed bird` is left to the suspicions.
@@ -167,7 +160,7 @@ def _bearers(text: str, items: list[Item], first: int) -> list[Item]:
     return bearers
 
 
-def _has_predicate(items: list[Item], noun: int) -> bool:
+def _has_predicate(items: list[TextItem], noun: int) -> bool:
     """Return whether a coordinated noun has a predicate of its own: `black head and wings that are white`.
 
     A relative clause without a listed adjective is none: `brown tarsus and feet that is flappy`.
@@ -179,7 +172,7 @@ def _has_predicate(items: list[Item], noun: int) -> bool:
     return bool(WORDS.predicate_openers.intersection(after))
 
 
-def _of_pattern(items: list[Item], noun: int) -> Item | None:
+def _of_pattern(items: list[TextItem], noun: int) -> TextItem | None:
     """Return the adjective of the ground of a pattern: black in `black with white speckled feathers`."""
     if noun < 4 or items[noun - 1].word not in WORDS.patterns or items[noun - 3].word != "with":
         return None
@@ -187,7 +180,7 @@ def _of_pattern(items: list[Item], noun: int) -> Item | None:
     return items[noun - 4] if is_phrase else None
 
 
-def _before_noun(text: str, items: list[Item]) -> Reading:
+def _before_noun(text: str, items: list[TextItem]) -> Reading:
     """Return the pairs of `black wings`, `black and white wings`, `white breast and belly`."""
     pairs: Reading = []
     for index, item in enumerate(items):
@@ -200,7 +193,7 @@ def _before_noun(text: str, items: list[Item]) -> Reading:
     return pairs
 
 
-def _is_subject(items: list[Item], noun: int) -> bool:
+def _is_subject(items: list[TextItem], noun: int) -> bool:
     """Return whether the noun heads `the …` or `its …` that no preposition makes part of something else."""
     i = noun - 1
     while i >= 0 and (items[i].kind != "other" or items[i].word in WORDS.joins):
@@ -208,7 +201,7 @@ def _is_subject(items: list[Item], noun: int) -> bool:
     return i >= 0 and items[i].word in WORDS.owners and (i == 0 or items[i - 1].word not in WORDS.prepositions)
 
 
-def _other_subjects(items: list[Item], noun: int) -> list[int]:
+def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
     """Return the nouns coordinated with a subject: `a crown and nape that are`, `the crown down to nape are`.
 
     None if one of them has an adjective: `a black crown and nape that are gray` leaves open what the crown is.
@@ -220,14 +213,14 @@ def _other_subjects(items: list[Item], noun: int) -> list[int]:
     return others if has_determiner else []
 
 
-def _span_top(items: list[Item], noun: int) -> int | None:
+def _span_top(items: list[TextItem], noun: int) -> int | None:
     """Return the noun from which a span goes down to ``noun``: the crown in `the crown down to the nape`."""
     i = noun - (noun > 0 and items[noun - 1].word in WORDS.owners)
     before = [item.word for item in items[max(0, i - 2) : i]]
     return i - 3 if before == ["down", "to"] and i > 2 and items[i - 3].kind == "noun" else None
 
 
-def _predicate_start(items: list[Item], noun: int) -> int | None:
+def _predicate_start(items: list[TextItem], noun: int) -> int | None:
     """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in `wings that are`."""
     i = noun + 1
     is_relative = i < len(items) and items[i].word in WORDS.relatives
@@ -241,7 +234,7 @@ def _predicate_start(items: list[Item], noun: int) -> int | None:
     return i + 1 if _is_subject(items, noun if top is None else top) else None
 
 
-def _as_predicate(items: list[Item]) -> Reading:
+def _as_predicate(items: list[TextItem]) -> Reading:
     """Return the pairs of `the bill is black and white`, `wings that are brown`."""
     pairs: Reading = []
     for index, item in enumerate(items):
@@ -255,12 +248,12 @@ def _as_predicate(items: list[Item]) -> Reading:
     return pairs
 
 
-def stated(text: str, items: list[Item]) -> Reading:
+def stated(text: str, items: list[TextItem]) -> Reading:
     """Return the adjective and noun of every pair that the order of words alone states (module docstring)."""
     return _before_noun(text, items) + _as_predicate(items)
 
 
-def near(items: list[Item]) -> Reading:
+def near(items: list[TextItem]) -> Reading:
     """Return every adjective and noun at most ``MAX_DISTANCE`` items apart."""
     return [
         (item, other)
@@ -271,37 +264,35 @@ def near(items: list[Item]) -> Reading:
     ]
 
 
-def words_of(pairs: Iterable[tuple[Item, Item]]) -> set[tuple[str, str]]:
+def word_pairs(pairs: Iterable[tuple[TextItem, TextItem]]) -> set[tuple[str, str]]:
     return {(adjective.word, noun.word) for adjective, noun in pairs}
-
-
-def plain_forms(nouns: Iterable[str]) -> dict[str, str]:
-    """Return nouns and their regular plurals, for nouns that no lexicon lists."""
-    return {form: noun for noun in nouns for form in (noun, plural(noun))}
 
 
 def reader_of(
     heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon | None
 ) -> Reader:
     """Return a reader of these adjectives and nouns; without nouns, of the held-out ones and their regular plurals."""
-    compounds = compounds or load_lexicon(COMPOUNDS)
+    compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
     if nouns is None:
-        known = plain_forms(split_pair(pair)[1] for pair in heldout)
-        return Reader(adjectives, {**compounds.forms, **known}, has_compounds=True)
+        known = {split_pair(pair)[1] for pair in heldout}
+        forms = {form: noun for noun in sorted(known) for form in (noun, plural(noun))}
+        return Reader(adjectives, compounds.forms | forms, has_compounds=True)
     return Reader(adjectives, surface_forms(nouns, compounds))
 
 
 def swap_faults(
-    caption: Read, swapped: Read, changes: Sequence[dict[str, Any]], heldout: Collection[tuple[str, str]]
-) -> list[str]:
-    """Return what is wrong with the words of a swapped caption."""
+    caption: tuple[list[TextItem], Reading], swapped: tuple[list[TextItem], Reading], changes: Sequence[dict[str, Any]],
+    heldout: Collection[tuple[str, str]],
+) -> list[str]:  # fmt: skip
+    """Return what is wrong with the words of a swapped caption; the texts are as from ``Reader.pairs``."""
     faults = []
-    if [i.word for i in caption.items if i.kind == "noun"] != [i.word for i in swapped.items if i.kind == "noun"]:
+    (items, pairs), (new_items, new_pairs) = caption, swapped
+    if [i.word for i in items if i.kind == "noun"] != [i.word for i in new_items if i.kind == "noun"]:
         faults.append("the nouns changed")
     # What only the swapped caption states must be held out too.
-    added = words_of(swapped.stated) - words_of(caption.stated) - set(heldout)
+    added = word_pairs(new_pairs) - word_pairs(pairs) - set(heldout)
     faults += [f"it also says {adjective}_{noun}, which is not held out" for adjective, noun in sorted(added)]
     changed = {change["start"]: change["noun"] for change in changes}
-    if any(a.start in changed and n.word != changed[a.start] for a, n in caption.stated):
+    if any(a.start in changed and n.word != changed[a.start] for a, n in pairs):
         faults.append("the adjective is also about another noun")
     return faults

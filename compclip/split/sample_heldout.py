@@ -31,7 +31,7 @@ def n_heldout(ranked: int, fraction: float) -> int:
     return int((Decimal(str(fraction)) * ranked).to_integral_value(ROUND_HALF_UP))
 
 
-def draw_pairs(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
+def draw_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
     """Return pairs drawn without replacement from those inside the window (ends included), sorted."""
     where, (low, high) = f"{dataset}/{composition}", draw.window
     n = n_heldout(len(ranking), draw.fraction)
@@ -69,7 +69,7 @@ def check_listed(
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
 
     A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
-    and the audit could not find it. ``counts`` are of ``counts_of``; ``nouns`` is None if any noun may be ranked.
+    and the audit could not find it. ``counts`` are of ``count_pairs``; ``nouns`` is None if any noun may be ranked.
     """
     key, ranked = f"config: split.heldout.pairs: {where}", set(pair_names(ranking))
     for pair in sorted({*listed} - ranked):
@@ -85,7 +85,7 @@ def check_listed(
     return sorted(listed)
 
 
-def counts_of(occurrences: pd.DataFrame) -> pd.DataFrame:
+def count_pairs(occurrences: pd.DataFrame) -> pd.DataFrame:
     """Return count and images of each pair, disputed occurrences apart. occurrences: columns of ``tables.PAIRS``."""
     sure = occurrences[occurrences["relation"] != "disputed"]
     return sure.groupby(pair_names(sure))["image_id"].agg(count="size", images="nunique")
@@ -134,7 +134,7 @@ def sample_heldout(
         require("_" not in word, where, f"{word!r} contains _, which separates adjective and noun", "rename it")
     ranked = set(pair_names(ranking))
     # The ranking has the same counts, but a listed or published pair may be unranked.
-    counts = ranking.set_index(pair_names(ranking)) if pairs is None else counts_of(pairs)
+    counts = ranking.set_index(pair_names(ranking)) if pairs is None else count_pairs(pairs)
     chosen: dict[str, Any]
     if published:
         names = read_split(published).pairs
@@ -148,7 +148,7 @@ def sample_heldout(
         heldout = check_listed(ranking, counts, listed, adjectives, nouns, where)
         source, chosen = "config", {"not_ranked": sorted(set(heldout) - ranked)}
     else:
-        source, heldout, chosen = "drawn", draw_pairs(ranking, draw, seed, dataset, composition), {}
+        source, heldout, chosen = "drawn", draw_heldout(ranking, draw, seed, dataset, composition), {}
     counts = counts[["count", "images"]].reindex(heldout, fill_value=0)
     log.info("%s: held-out pairs: %d (%s); ranked: %d", where, len(heldout), source, len(ranking))
     if unranked := chosen.get("not_ranked"):

@@ -22,7 +22,7 @@ from compclip.core.tables import PAIRS, SWAPPED, as_captions
 from compclip.io import empty_table
 from compclip.split.published import take_swaps
 from compclip.split.reading import Reader, reader_of, swap_faults
-from compclip.split.wording import Caption, Mention, article, cased, contradiction, objection
+from compclip.split.wording import Mention, Wording, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, forms_of
 
@@ -69,7 +69,7 @@ def candidates_of(
         partners: a noun's held-out adjectives.
         reasons: counts why mentions were not changed.
     """
-    caption, plain = Caption(text), of_one_noun(mentions)
+    caption, plain = Wording(text), of_one_noun(mentions)
     canonical = set(adjectives.values())
     candidates = []
     for noun in dict.fromkeys(m.noun for m in mentions if m.noun in partners):
@@ -91,7 +91,7 @@ def candidates_of(
     return candidates
 
 
-def choose(offers: Sequence[Sequence[str]], generator: np.random.Generator) -> list[list[int]]:
+def choose_changes(offers: Sequence[Sequence[str]], generator: np.random.Generator) -> list[list[int]]:
     """Return the places of the offered pairs to make in each caption: of one noun, and of further nouns unless a pair
     would dominate.
 
@@ -135,7 +135,7 @@ def choose(offers: Sequence[Sequence[str]], generator: np.random.Generator) -> l
 
 def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
     """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the text."""
-    caption = Caption(text)
+    caption = Wording(text)
     places = sorted((m.start, m.end, c.noun, m.adjective, c.new) for c in changes for m in c.mentions)
     result, copied = "", 0
     records: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ def make_swaps(
         if candidates:
             rows.append((image, number, text, candidates))
     offers = [[candidate.pair for candidate in candidates] for *_, candidates in rows]
-    chosen = choose(offers, rng(seed, "swap_adjectives", dataset, composition))
+    chosen = choose_changes(offers, rng(seed, "swap_adjectives", dataset, composition))
     made = [[offer[place] for place in places] for offer, places in zip(offers, chosen, strict=True)]
     counts = Counter(pair for of_caption in made for pair in set(of_caption))
     entries = [min(of_caption, key=lambda p: (counts[p], p)) for of_caption in made]
@@ -213,10 +213,10 @@ def make_swaps(
     ]
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
     unchanged = {"left_alone": {reason: n for reason, n in sorted(reasons.items()) if n}, "seed": seed}
-    return swapped, counts_of(swapped, counts, captions["image_id"], heldout) | unchanged
+    return swapped, count_swaps(swapped, counts, captions["image_id"], heldout) | unchanged
 
 
-def counts_of(
+def count_swaps(
     swapped: pd.DataFrame, counts: Mapping[str, int], images: pd.Series, heldout: Collection[str]
 ) -> dict[str, Any]:
     """Return counts of what was swapped in the captions of test_seen.
@@ -278,7 +278,7 @@ def swap_adjectives(
         swapped, faults = take_swaps(read_data(published)[0], captions, splits, pairs_of_seen, forms, noun_forms)
         made = ({f"{c['new_adj']}_{c['noun']}" for c in changes} for changes in swapped["changes"])
         counts = Counter(pair for of_caption in made for pair in of_caption)
-        summary = counts_of(swapped, counts, of_seen["image_id"], heldout)
+        summary = count_swaps(swapped, counts, of_seen["image_id"], heldout)
         summary |= {"source": "published", "violations": faults}
     else:
         reader = reader_of(heldout, forms, noun_forms, compounds)

@@ -70,7 +70,7 @@ def half_width(prompts: int, images: int, pairs: float | None = None) -> float |
     return round(min(1.0, float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(variance)), 6)
 
 
-def estimate(prompts: pd.DataFrame) -> dict[str, Any]:
+def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
     """Return what a test split has and what it allows. prompts: its rows of ``tables.PROMPTS``."""
     counts = prompts["pair"].dropna().value_counts()
     images = prompts["image_id"].nunique()
@@ -87,8 +87,8 @@ def estimate(prompts: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def faults(split: str, estimated: Mapping[str, Any], heldout: Mapping[str, Any]) -> list[str]:
-    """Return what hinders a split from measuring anything (``estimate``), each with the settings that help."""
+def width_faults(split: str, estimated: Mapping[str, Any], heldout: Mapping[str, Any]) -> list[str]:
+    """Return what hinders a split from measuring anything (``estimate_split``), each with the settings that help."""
     more_pairs, more_images, more_even = ADVICE[heldout["source"]]
     if split == "test_seen":
         more_images = "raise split.test_seen or add captions"
@@ -113,15 +113,17 @@ def faults(split: str, estimated: Mapping[str, Any], heldout: Mapping[str, Any])
     return faults
 
 
-def estimate_all(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
+def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
     """Return the estimates of all test splits, and warnings. heldout: content of heldout.json."""
-    splits = {split: estimate(prompts[prompts["split"] == split]) for split in TESTS}
+    splits = {split: estimate_split(prompts[prompts["split"] == split]) for split in TESTS}
     return {
         "level": LEVEL,
         "pair_sd": PAIR_SD,
         "image_correlation": IMAGE_CORRELATION,
         "splits": splits,
-        "warnings": [f"{split}: {fault}" for split, row in splits.items() for fault in faults(split, row, heldout)],
+        "warnings": [
+            f"{split}: {fault}" for split, row in splits.items() for fault in width_faults(split, row, heldout)
+        ],
     }
 
 

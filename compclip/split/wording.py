@@ -7,7 +7,7 @@ gets those that apply to its words.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 
 from compclip.text.grammar import WORDS
@@ -40,18 +40,13 @@ class Word:
     end: int
 
 
-@lru_cache(maxsize=1)  # the candidates of a caption follow each other
-def _words(text: str) -> list[Word]:
-    return [Word(m.group().lower(), m.start(), m.end()) for m in WORD.finditer(text)]
-
-
 @dataclass(frozen=True)
-class Caption:
+class Wording:
     text: str
 
-    @property
+    @cached_property
     def words(self) -> list[Word]:
-        return _words(self.text)
+        return [Word(m.group().lower(), m.start(), m.end()) for m in WORD.finditer(self.text)]
 
     @cached_property
     def lower(self) -> list[str]:
@@ -64,14 +59,14 @@ class Caption:
             return None
         return inside[0], inside[-1]
 
-    def beside(self, index: int, step: int) -> str | None:
-        """Return the word next to ``index`` (step -1 or 1) if only spaces, a hyphen or a slash are between."""
+    def beside(self, index: int, step: int) -> str:
+        """Return the word next to ``index`` (step -1 or 1) if only spaces, a hyphen or a slash are between, else ''."""
         other = index + step
         if not 0 <= other < len(self.words):
-            return None
+            return ""
         left, right = sorted((index, other))
         gap = self.text[self.words[left].end : self.words[right].start]
-        return self.words[other].text if gap.strip() in ("", "-", "/") else None
+        return self.words[other].text if gap.strip() in ("", "-", "/") else ""
 
     def coordinated(self, first: int, last: int, steps: tuple[int, ...] = (-1, 1)) -> list[str]:
         """Return the words joined to the words ``first`` to ``last`` by a comma or a word like `and`."""
@@ -82,7 +77,7 @@ class Caption:
                 near, far = self.lower[index + step], index + 2 * step
                 if near in WORDS.coordinators and 0 <= far < len(self.words):
                     joined.append(self.lower[far])
-                elif self.beside(index, step) is None:
+                elif not self.beside(index, step):
                     joined.append(near)
         return joined
 
@@ -91,7 +86,7 @@ class Caption:
 class _Place:
     """A mention among the words of its caption, and the surface forms of adjectives and nouns."""
 
-    caption: Caption
+    caption: Wording
     mention: Mention
     first: int
     last: int
@@ -99,6 +94,10 @@ class _Place:
     noun_last: int
     adjectives: Mapping[str, str]
     nouns: Collection[str]
+    # The words directly beside the adjective and after the noun, or an empty string.
+    before: str
+    after: str
+    after_noun: str
 
     @property
     def words(self) -> list[str]:
@@ -108,21 +107,7 @@ class _Place:
     def is_stacking(self) -> bool:
         return self.mention.adjective in WORDS.stacking
 
-    # The words directly beside the adjective and after the noun, or an empty string.
-
-    @cached_property
-    def before(self) -> str:
-        return self.caption.beside(self.first, -1) or ""
-
-    @cached_property
-    def after(self) -> str:
-        return self.caption.beside(self.last, 1) or ""
-
-    @cached_property
-    def after_noun(self) -> str:
-        return self.caption.beside(self.noun_last, 1) or ""
-
-    @cached_property
+    @property
     def between(self) -> list[str]:
         """The words between the adjective and a noun after it."""
         return self.words[self.last + 1 : self.noun_first]
@@ -146,7 +131,7 @@ def contradicts(a: str, b: str) -> bool:
     return b in WORDS.contradictions.get(a, ()) or a in WORDS.contradictions.get(b, ())
 
 
-def contradiction(caption: Caption, changed: Sequence[Mention], new: str, mentions: Sequence[Mention]) -> bool:
+def contradiction(caption: Wording, changed: Sequence[Mention], new: str, mentions: Sequence[Mention]) -> bool:
     """Return whether the rest of the caption, whose ``mentions`` these are, contradicts ``new`` (canonical).
 
     ``changed`` are mentions of one noun and one adjective, which ``new`` replaces.
@@ -177,14 +162,15 @@ def contradiction(caption: Caption, changed: Sequence[Mention], new: str, mentio
 
 
 def objection(
-    caption: Caption, mention: Mention, new: str, adjectives: Mapping[str, str], nouns: Collection[str]
+    caption: Wording, mention: Mention, new: str, adjectives: Mapping[str, str], nouns: Collection[str]
 ) -> str | None:
     """Return why a mention's adjective cannot become ``new`` (canonical); None if it can."""
     adjective, noun = caption.at(mention.start, mention.end), caption.at(mention.noun_start, mention.noun_end)
     surface = caption.text[mention.start : mention.end].lower()
     if adjective is None or noun is None or adjectives.get(surface) != mention.adjective:
         return "not a plain word"
-    place = _Place(caption, mention, *adjective, *noun, adjectives, nouns)
+    beside = (caption.beside(*at) for at in ((adjective[0], -1), (adjective[1], 1), (noun[1], 1)))
+    place = _Place(caption, mention, *adjective, *noun, adjectives, nouns, *beside)
     if _in_phrase(place):
         return "part of a phrase"
     if new in WORDS.clashes.get(place.before, ()):

@@ -2,7 +2,7 @@
 
 The released code never takes its two-pair branch, because it compares the data set's name in one spelling and is called
 with another, and it fails if there are too few pairs or the second pair is smaller than the cap. Here the number of
-dominant pairs is a setting; with too few pairs nothing is reduced, which the result states.
+dominant pairs is a setting; with too few pairs, no entries are dropped, and the result states this.
 """
 
 from collections import Counter

@@ -33,7 +33,7 @@ def pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         x, y = (v - (weights * v).sum(axis=1, keepdims=True) / total for v in (x, y))
         spread = (weights * x * x).sum(axis=1) * (weights * y * y).sum(axis=1)
-        # Rounding leaves a spread above zero where nothing varies.
+        # Rounding leaves a spread above zero where the values are equal.
         return np.where(spread > 1e-20, (weights * x * y).sum(axis=1) / np.sqrt(spread), np.nan)
 
 

@@ -94,18 +94,18 @@ def compare_scores(
         resamples, seed: as of ``estimate_score``.
     """
     stream, shown = np.random.default_rng(seed), np.asarray(images, object)
+    by_judge = [_by_judge(a), _by_judge(b)]
     if b_images is None:
-        differences = _by_judge(a) - _by_judge(b)
+        differences = by_judge[0] - by_judge[1]
         means, judges = differences.mean(axis=1), _judges(differences)
         fixed = interval.mean(shown, means, np.ones(len(means)), resamples, stream)
         cells = [_cells(means, shown, pairs)]
     else:
-        sides = [_by_judge(a), _by_judge(b)]
-        means_a, means_b = (of.mean(axis=1) for of in sides)
+        means_a, means_b = (of.mean(axis=1) for of in by_judge)
         others = np.asarray(b_images, object)
         fixed = interval.unpaired_difference(shown, means_a, others, means_b, resamples, stream)
         cells = [_cells(means_a, shown, pairs), _cells(means_b, others, b_pairs)]
-        judges = sides[0].mean(axis=0) - sides[1].mean(axis=0)
+        judges = by_judge[0].mean(axis=0) - by_judge[1].mean(axis=0)
     both = crossed.estimate_difference(fixed.value, cells, judges, limit)
     low, high, p = (both.low, both.high, both.p) if both else (None, None, None)
     return ScoreDifference(fixed.value, low, high, fixed.low, fixed.high, p)

@@ -44,10 +44,10 @@ class Pool:
     def span(self, of: int) -> tuple[int, int]:
         return int(np.searchsorted(self.classes, of, "left")), int(np.searchsorted(self.classes, of, "right"))
 
-    def eligible(self, of: int) -> tuple[int, int]:
-        """Return how many images and captions may be distractors of an image of class ``of``."""
+    def eligible(self, of: int) -> int:
+        """Return how many captions may be distractors of an image of class ``of``."""
         low, high = self.span(of)
-        return self.images - (high - low), len(self.texts) - int(self.starts[high] - self.starts[low])
+        return len(self.texts) - int(self.starts[high] - self.starts[low])
 
 
 def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Pool:
@@ -62,10 +62,7 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
 
 
 class Weights:
-    """Whole weights of the distinct texts, (texts,): how often each is the distractor of a class.
-
-    The weights of the whole pool are summed once; those of a class are without its own captions.
-    """
+    """Whole weights of the distinct texts, (texts,): how often each is the distractor of a class."""
 
     def __init__(self, pool: Pool, texts: int) -> None:
         sizes = np.diff(pool.starts)
@@ -76,22 +73,17 @@ class Weights:
         # Sums of whole numbers are exact in any order, below 2^24 also in float32.
         self.pool, self.portions = pool, portions.astype(np.float32 if portions.sum() < 2**24 else np.float64)
         self.weights = np.bincount(pool.texts, portions, texts).astype(self.portions.dtype)
-        self.total, self.without = int(portions.sum()), slice(0, 0)
-        self.last: int | None = None
+        self.total = int(portions.sum())
 
     def of(self, of: int) -> tuple[np.ndarray, int]:
-        """Return the weights (texts,) for class ``of``, which those for another class replace, and their total."""
-        if of == self.last:
-            return self.weights, self.total
+        """Return the weights (texts,) for class ``of``, those of the pool without its own captions, and their total."""
         low, high = self.pool.span(of)
         if high - low == self.pool.images:
             raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
-        for captions, change in ((self.without, 1), (slice(*self.pool.starts[[low, high]]), -1)):
-            portions = change * self.portions[captions]
-            np.add.at(self.weights, self.pool.texts[captions], portions)
-            self.total += int(portions.sum())
-        self.without, self.last = captions, of
-        return self.weights, self.total
+        own = slice(*self.pool.starts[[low, high]])
+        weights = self.weights.copy()
+        np.subtract.at(weights, self.pool.texts[own], self.portions[own])
+        return weights, self.total - int(self.portions[own].sum(dtype=np.float64))
 
 
 def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, ties: Ties = "random") -> np.ndarray:
@@ -178,21 +170,7 @@ def weigh(
     return own, beaten, tied
 
 
-def expected_of_one(values: np.ndarray, entries: Entries, pool: Pool, candidates: int, ties: Ties) -> np.ndarray:
-    """Return the probability of a hit, (n,), if every image has the same similarities ``values`` with the texts."""
-    weights, order = Weights(pool, len(values)), values.argsort()
-    ranked, own = values[order], values[entries.own]
-    beaten, tied = np.zeros(len(own)), np.zeros(len(own))
-    by_class = entries.classes.argsort(kind="stable")
-    for rows in np.split(by_class, np.flatnonzero(np.diff(entries.classes[by_class])) + 1):
-        of_texts, total = weights.of(int(entries.classes[rows[0]]))
-        below = np.append(0, of_texts[order].cumsum(dtype=np.float64))
-        low, high = (below[ranked.searchsorted(own[rows], side)] for side in ("left", "right"))
-        beaten[rows], tied[rows] = (below[-1] - high) / total, (high - low) / total
-    return expected_top1(beaten, tied, candidates, ties)
-
-
-def judge(
+def judge_entries(
     blocks: Blocks, texts: int, entries: Entries, pool: Pool, *, candidates: int, ties: Ties, seed: int
 ) -> Judged:
     """Score ``entries`` against ``pool``, in one pass over their blocks.
@@ -209,7 +187,10 @@ def judge(
         similarity[rows] = own
         drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
         of_drawn = np.take_along_axis(values, drawn, axis=1)
-        hit[rows] = is_hit(of_drawn > own[:, None], of_drawn == own[:, None], luck, ties)
+        hit[rows] = ~(of_drawn > own[:, None]).any(axis=1)
+        if ties == "random":
+            # The own caption is ranked first among k ties and itself with probability 1 / (k + 1).
+            hit[rows] &= luck * ((of_drawn == own[:, None]).sum(axis=1) + 1) < 1
         best[rows] = 1 + of_drawn.argmax(axis=1)
     top1 = expected_top1(beaten, tied, candidates, ties)
     return Judged(similarity, beaten, tied, top1, hit, np.where(hit, 0, best))
@@ -246,7 +227,7 @@ def r_precision(
     keys = [(str(ids[image[row]]), captions[row], draw) for row, draw in zip(own, draws, strict=True)]
     entries, texts = Entries(own, of_class[own], keys), len(image)
     pool, rows = make_pool(image, of_class, np.arange(texts)), blocks(lambda rows: similarity[rows], entries.classes)
-    return judge(rows, texts, entries, pool, candidates=candidates, ties=ties, seed=seed)
+    return judge_entries(rows, texts, entries, pool, candidates=candidates, ties=ties, seed=seed)
 
 
 def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
@@ -263,13 +244,6 @@ def sample_distractors(
     uniform = uniforms([derive_seed(seed, "distractors", *entries.keys[row]) for row in rows], 2 * k + 1)
     drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, k), pool, entries.classes[rows])
     return drawn, uniform[:, -1]
-
-
-def is_hit(above: np.ndarray, equal: np.ndarray, luck: np.ndarray, ties: Ties) -> np.ndarray:
-    """Return (n,): whether the own caption is ranked first, from its distractors (n, k) above or equal to it."""
-    hit = np.logical_not(above.any(axis=1))
-    # It is ranked first among k ties and itself with probability 1 / (k + 1).
-    return hit if ties == "own_first" else hit & (luck * (equal.sum(axis=1) + 1) < 1)
 
 
 def sampled(hits: Iterable[bool], chunks: int, seed: int, chunking: Chunking = "even") -> tuple[float, float] | None:

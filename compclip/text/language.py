@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -34,24 +33,18 @@ def installed_name(name: str, setting: str = SETTING) -> str:
     )
 
 
-@contextmanager
-def _without_torch() -> Iterator[None]:
-    """Hide torch: spaCy imports it if it is installed, but only pipelines with a transformer use it."""
-    hidden = "torch" not in sys.modules
-    if hidden:
-        sys.modules["torch"] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        if hidden:
-            del sys.modules["torch"]
-
-
 def load_language(name: str, setting: str = SETTING) -> Language:
     """Return the pipeline ``name`` with the components that a parse needs; errors name ``setting``."""
     installed = installed_name(name, setting)
-    with nullcontext() if installed.endswith("_trf") else _without_torch():
+    # Hide torch: spaCy imports it if it is installed, but only pipelines with a transformer use it.
+    hides_torch = "torch" not in sys.modules and not installed.endswith("_trf")
+    if hides_torch:
+        sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
         import spacy
+    finally:
+        if hides_torch:
+            del sys.modules["torch"]
     try:
         nlp = spacy.load(installed)
     except (OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from compclip.text import LEXICONS
 # Compositions whose lexicons are read for every other, too: they share the data set's pairs.
 SHARED = ("color", "shape")
 # Compound nouns that are read as one noun whatever noun lexicon is used.
-COMPOUNDS = LEXICONS / "compounds" / "common.yaml"
+COMMON_COMPOUNDS = LEXICONS / "compounds" / "common.yaml"
 
 
 @dataclass(frozen=True)

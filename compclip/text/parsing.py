@@ -80,7 +80,7 @@ def parse_all(
             pool.shutdown(cancel_futures=True)
 
 
-def fill(
+def fill_cache(
     parser: Parser,
     cache: Cache,
     batches: Iterable[list[str]],
@@ -125,7 +125,7 @@ def fill(
 
 
 def values(parser: Parser, cache: Cache, texts: Sequence[str]) -> list[bytes | None]:
-    """Return the value of each text, None for a blank one, after ``fill``."""
+    """Return the value of each text, None for a blank one, after ``fill_cache``."""
     keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
     known = cache.get([k for k in dict.fromkeys(keys) if k is not None])
     return [None if k is None else known[k] for k in keys]

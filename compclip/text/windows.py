@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from thinc.api import Model
 
 # The architectures whose layers are known; other pipelines stay as they are.
-TOK2VEC = {"@architectures": "spacy.Tok2Vec.v2"}
-EMBED = {"@architectures": "spacy.MultiHashEmbed.v2", "include_static_vectors": False}
-ENCODE = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "window_size": 1}
-LIMIT = 1 << 17  # windows that a layer keeps, about 60 MB
+TOK2VEC_CONFIG = {"@architectures": "spacy.Tok2Vec.v2"}
+EMBED_CONFIG = {"@architectures": "spacy.MultiHashEmbed.v2", "include_static_vectors": False}
+ENCODE_CONFIG = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "window_size": 1}
+MOST_WINDOWS = 1 << 17  # windows that a layer keeps, about 60 MB
 
 
 class _Layer:
@@ -82,7 +82,7 @@ class _Windows:
             self.layers.append(_Layer(self.width, partial(_convolve, self.layers[-1], maxout)))
 
     def __call__(self, model: Model, docs: Sequence[Doc], is_train: bool) -> tuple[list[np.ndarray], Callable]:
-        if max(len(layer.positions) for layer in self.layers) > LIMIT:
+        if max(len(layer.positions) for layer in self.layers) > MOST_WINDOWS:
             self.clear()
         embedding, *convolutions = self.layers
         gap = [False] * len(convolutions)  # rows of padding between texts, as many as in spaCy
@@ -108,9 +108,9 @@ def share_windows(nlp: Language) -> None:
     pipe: Any = nlp.get_pipe("tok2vec")
     config = nlp.config["components"]["tok2vec"]["model"]
     parts: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        (TOK2VEC, config),
-        (EMBED, config.get("embed", {})),
-        (ENCODE, config.get("encode", {})),
+        (TOK2VEC_CONFIG, config),
+        (EMBED_CONFIG, config.get("embed", {})),
+        (ENCODE_CONFIG, config.get("encode", {})),
     ]
     if all(known.items() <= part.items() for known, part in parts) and type(pipe.model.ops) is NumpyOps:
         pipe.model = Model("windows", _Windows(pipe.model), layers=[pipe.model], dims={"nO": pipe.model.get_dim("nO")})

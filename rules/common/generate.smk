@@ -1,5 +1,5 @@
 # generate: each generator's kind, its settings, what it reads.
-from compclip.generate.config import KINDS
+from compclip.generate.config import GENERATOR_KINDS
 from compclip.generate.generator import reads, serves
 
 
@@ -10,7 +10,7 @@ def one_of(names):
 
 def kind_of(generator):
     """The module that makes the images of ``generator``."""
-    return plugins.load(KINDS, GENERATORS[generator].kind)
+    return plugins.load(GENERATOR_KINDS, GENERATORS[generator].kind)
 
 
 def gives_scenes(generator):

@@ -14,7 +14,7 @@ if CONFIG.specs:
 
 
 def long_captions():
-    """Training captions, their images, growing test captions and theirs: the user's, or descriptions of the sketches."""
+    """Return training captions, their images, growing test captions and their images: the user's, or the sketches'."""
     data = CONFIG.specs.data
     if data is None:
         return [f"{SPECS}/examples.parquet", f"{DATA}/images", f"{SPECS}/steps.parquet", f"{DATA}/images"]
@@ -24,5 +24,5 @@ def long_captions():
 
 
 def users_files(*paths):
-    """Their fingerprint as a param, if the long captions are the user's."""
+    """Return the fingerprint of the paths as a param, if the long captions are the user's."""
     return contents(*paths) if CONFIG.specs.data else ""

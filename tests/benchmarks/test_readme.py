@@ -16,7 +16,7 @@ from tests.project import COMPOSITION, DATASET
 
 
 def test_marked_lines_hold_the_caption() -> None:
-    lines = idea.marked("a bird with a <red> crown & a tail", 14, 19, "from", 0, 12)
+    lines = idea.marked_lines("a bird with a <red> crown & a tail", 14, 19, "from", 0, 12)
     texts = ["".join(line.itertext()) for line in ElementTree.fromstring(f"<svg>{lines}</svg>")]
     assert " ".join(texts) == "a bird with a <red> crown & a tail"
     assert '<tspan class="from">&lt;red&gt;</tspan>' in lines
@@ -42,10 +42,10 @@ def test_verdicts_are_those_before_the_table(tmp_path: Path) -> None:
     (tmp_path / "table.md").write_text(
         f"{headlines}## tiny, color\n\n- faithful: {words}\n- x: y\n\n| a |\n\n- faithful: note\n"
     )
-    lines = scores.verdicts(tmp_path).splitlines()
+    lines = scores.verdict_lines(tmp_path).splitlines()
     assert " ".join(line.strip() for line in lines) == f"faithful: {words}".strip()
     assert len(lines) == 2 and all(line.startswith("    ") and len(line) < 80 for line in lines)
-    assert scores.ending(tmp_path) == "    - color: composes: faithful,\n      mine."
+    assert scores.ending_lines(tmp_path) == "    - color: composes: faithful,\n      mine."
 
 
 def test_table_has_means_over_judges() -> None:
@@ -53,7 +53,7 @@ def test_table_has_means_over_judges() -> None:
            "judge": "sketch", "distractors": "original", "measure": "r_precision", "value": 0.5, "low": 0.25,
            "high": 0.75}  # fmt: skip
     others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
-    table = scores.markdown(pd.DataFrame([row, *others]), [("color", "r_precision", "color")], intervals=True)
+    table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")], intervals=True)
     assert table.splitlines()[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
     text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
     assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")
@@ -63,4 +63,4 @@ def test_table_has_means_over_judges() -> None:
 
 def test_documented_measures_are_those_of_the_code() -> None:
     text = scores.RESULTS.read_text(encoding="utf-8")
-    assert scores.with_table(text, "measures", scores.measures()) == text, "run `make readme`"
+    assert scores.with_table(text, "measures", scores.measure_table()) == text, "run `make readme`"

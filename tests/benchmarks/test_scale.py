@@ -32,9 +32,9 @@ def test_captions_are_distinct_as_many_as_asked_and_joined_by_bird(tmp_path: Pat
 def test_growth_is_the_exponent_between_two_sizes(tmp_path: Path, first_run: Project) -> None:
     for part, size in (("images", 1000), ("captions", 30)):
         load_config(scale.config_of(part, size, None, tmp_path))
-    rows = [row | {"images": 10} for row in scale.measured(first_run.root / "results")]
+    rows = [row | {"images": 10} for row in scale.measured_rules(first_run.root / "results")]
     slower = [row | {"images": 100, "CPU seconds": 100 * max(row["CPU seconds"], 1)} for row in rows]
-    table = scale.table_of([*rows, *slower], "images")
+    table = scale.growth_table([*rows, *slower], "images")
     assert len(table.splitlines()) == 2 + 2 * len(rows)
     line = next(line for line in table.splitlines() if "train_judge" in line and " 100 " in line)
     cells = [cell.strip() for cell in line.split("|")]

@@ -7,22 +7,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.seeds import HEADS, report, spread
+from benchmarks.seeds import HEADS, deviations, report_lines
 from compclip.core.errors import UserError
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.io import write_table
 from compclip.report.measures import COMPARED
-from compclip.report.values import SOURCES
+from compclip.report.values import ERROR_SOURCES
 
 
 def test_planted_deviations_are_found() -> None:
     rng = np.random.default_rng(0)
     draws, judges = 0.10 * rng.normal(size=(60, 1)), 0.04 * rng.normal(size=40)
-    found = spread(0.5 + draws + judges + 0.02 * rng.normal(size=(60, 40)))
+    found = deviations(0.5 + draws + judges + 0.02 * rng.normal(size=(60, 40)))
     assert found.draws == pytest.approx(draws.std(ddof=1), rel=0.02)
     assert found.judges == pytest.approx(judges.std(ddof=1), rel=0.02)
     assert found.both == pytest.approx(0.02, rel=0.05)
-    alone = spread(np.array([[0.1, 0.2], [0.1, 0.2]]))
+    alone = deviations(np.array([[0.1, 0.2], [0.1, 0.2]]))
     assert (alone.draws, alone.both) == (0, pytest.approx(0)) and alone.judges == pytest.approx(0.1 / 2**0.5)
 
 
@@ -34,7 +34,7 @@ def make_run(folder: Path, draw: int) -> Path:
         row = {"dataset": "birds", "composition": "color", "generator": generator, "split": split, "judge": "sketch"}
         row |= {"prompts": "swapped" if split == "test_swapped" else "pairs", "judge_seed": judge}
         row |= {"judges": 1 if judge else 2, "distractors": "original", "value": score, "low": score - 0.06}
-        row |= {"high": score + 0.06, **{f"se_{source}": 0.03 for source in SOURCES}}
+        row |= {"high": score + 0.06, **{f"se_{source}": 0.03 for source in ERROR_SOURCES}}
         rows += [row | {"measure": measure} for measure in COMPARED]
     types = {name: column.dtype for name, column in MEASUREMENTS.columns.items()}
     table = pd.DataFrame(rows, columns=[*types]).astype(types)
@@ -51,7 +51,7 @@ def make_run(folder: Path, draw: int) -> Path:
 
 def test_the_report_names_each_source(tmp_path: Path) -> None:
     folders = [make_run(tmp_path / str(draw), draw) for draw in range(3)]
-    lines = [line.strip("|").split("|") for line in report(folders, ["color"]) if line.startswith("|")]
+    lines = [line.strip("|").split("|") for line in report_lines(folders, ["color"]) if line.startswith("|")]
     rows = {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in lines[2:11]}
     assert len(rows) == 9 and all(len(row) == len(HEADS) - 1 for row in rows.values())
     # The mean over draws is in the interval of the middle one only.
@@ -60,4 +60,4 @@ def test_the_report_names_each_source(tmp_path: Path) -> None:
     table = pd.read_parquet(folders[0] / "scores.parquet")
     write_table(table[table["generator"] != "memorizer"], folders[0] / "scores.parquet", MEASUREMENTS)
     with pytest.raises(UserError, match="scores.parquet, memorizer, test_seen: expected one row, found 0"):
-        list(report(folders, ["color"]))
+        list(report_lines(folders, ["color"]))

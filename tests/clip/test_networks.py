@@ -39,7 +39,7 @@ def test_the_conv_tower_halves_the_picture(overlap: bool) -> None:
     assert ((places[0] != places[1]).any(0).sum() == 1) == (not overlap)
 
 
-def test_folded_norms_change_nothing() -> None:
+def test_folded_norms_do_not_change_the_features() -> None:
     torch.manual_seed(0)
     tower = ConvTower(embed_dim=6, image_size=20, widths=[4, 8], depths=[0, 1], features=5).train()
     images = torch.randn(32, 3, 20, 20)

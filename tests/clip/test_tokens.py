@@ -65,6 +65,7 @@ def test_every_tokenizer_keeps_the_end_of_truncated_captions(kind: str, tmp_path
     tokenizer, end, place, fitting = tokenizer_of(kind, 8, tmp_path)
     captions = [" ".join(["Bird"] * n) for n in range(14)]
     ids = tokens.tokenize(tokenizer, captions)
+    assert open_clip().tokenizer.DEFAULT_CONTEXT_LENGTH == tokens.DEFAULT_LENGTH
     assert ids.shape == (14, 8) and (ids[fitting:, place] == end).all()
     assert torch.equal(ids[fitting + 1 :], ids[fitting].expand(13 - fitting, 8))
     assert tokens.find_cut(tokenizer, captions, ids).tolist() == [n > fitting for n in range(14)]
@@ -78,19 +79,7 @@ def test_every_tokenizer_keeps_the_end_of_truncated_captions(kind: str, tmp_path
 
 def test_truncated_captions_are_found_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = tokens.WordTokenizer([*tokens.SPECIAL, "bird"], 4)
-    monkeypatch.setattr(tokens, "AT_ONCE", 2)
+    monkeypatch.setattr(tokens, "TOKENIZED_AT_ONCE", 2)
     captions = ["bird " * n for n in (1, 5, 2, 7, 9, 5)]
     assert tokens.cut_texts(tokenizer, captions) == {"bird " * n for n in (5, 7, 9)}
     assert tokens.cut_texts(tokenizer, []) == set()
-
-
-@pytest.mark.parametrize("length", [tokens.DEFAULT_LENGTH, 248])
-def test_open_clips_tokenizer_truncates_only_what_does_not_fit(length: int) -> None:
-    assert open_clip().tokenizer.DEFAULT_CONTEXT_LENGTH == tokens.DEFAULT_LENGTH
-    tokenizer = tokens.get_tokenizer({"text_cfg": {"context_length": length}}, None)
-    captions = [" ".join(["bird"] * n) for n in (1, length - 3, length - 2, length - 1, 10_000)]
-    ids = tokens.tokenize(tokenizer, captions)
-    assert ids.shape == (5, length) and (ids[:, 0] == tokenizer.sot_token_id).all()
-    assert (ids == tokenizer.eot_token_id).sum(dim=1).tolist() == [1] * 5
-    assert (ids.argmax(dim=1) + 1).tolist() == [3, length - 1, length, length, length]
-    assert tokens.find_cut(tokenizer, captions, ids).tolist() == [False, False, False, True, True]

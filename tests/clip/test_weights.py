@@ -15,7 +15,7 @@ from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, construct
 from compclip.clip.pixels import Preprocess
 from compclip.clip.vision import open_clip
-from compclip.clip.weights import SETTINGS, read_table, read_weights, rename, start
+from compclip.clip.weights import SETTINGS, load_tensors, read_renames, read_weights, rename
 from compclip.core.errors import UserError
 
 from .conftest import RESNET, SIGLIP, VIT, Model
@@ -185,14 +185,14 @@ def test_towers_account_for_every_tensor(tmp_path: Path) -> None:
             build(ModelConfig(model="birds", tower={**TOWER, **change}), ["a bird"], 0)
     module = torch.nn.Linear(2, 3)
     weights = {"weight": torch.ones(3, 2), "bias": torch.zeros(3), "classifier": torch.ones(1)}
-    assert start(module, weights, "file") == ["classifier"] and module.weight.tolist() == [[1, 1]] * 3
+    assert load_tensors(module, weights, "file") == ["classifier"] and module.weight.tolist() == [[1, 1]] * 3
     with pytest.raises(UserError, match=r"file: weight is \(2, 2\), but the tower's is \(3, 2\)"):
-        start(module, {**weights, "weight": torch.ones(2, 2)}, "file")
+        load_tensors(module, {**weights, "weight": torch.ones(2, 2)}, "file")
     (tmp_path / "table.yaml").write_text("^a\\.: b.\n^b\\.(\\d): c\\1\n")
-    table = read_table(tmp_path / "table.yaml")
+    table = read_renames(tmp_path / "table.yaml")
     assert rename(["a.1", "b.2", "d"], table) == {"a.1": "c1", "b.2": "c2", "d": "d"}, "every row, in order"
     with pytest.raises(UserError, match="a.1 and b.1 both become c1"):
         rename(["a.1", "b.1"], table)
     (tmp_path / "bad.yaml").write_text("'(': x\n")
     with pytest.raises(UserError, match=r"bad\.yaml: .*unterminated"):
-        read_table(tmp_path / "bad.yaml")
+        read_renames(tmp_path / "bad.yaml")

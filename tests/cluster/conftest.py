@@ -88,8 +88,12 @@ class Slurm:
         values = {"folder": self.folder, "host": socket.gethostname().split(".")[0], "cpus": max(2, os.cpu_count())}
         SETTINGS.mkdir(exist_ok=True)
         for name, text in (("slurm.conf", SLURM_CONF.format(**values)), ("gres.conf", GRES_CONF)):
-            stack.callback(self.put_back, SETTINGS / name, self.set_aside(SETTINGS / name))
-            (SETTINGS / name).write_text(text)
+            file = SETTINGS / name
+            if file.is_file():
+                stack.callback(file.write_bytes, file.read_bytes())
+            else:
+                stack.callback(file.unlink)
+            file.write_text(text)
         if subprocess.run(["munge", "-n"], capture_output=True).returncode:
             run = Path("/run/munge")
             run.mkdir(mode=0o755, exist_ok=True)
@@ -101,15 +105,6 @@ class Slurm:
         self.daemon(stack, "slurmd", "slurmd", "-D")
         wait_until(lambda: self.printed("sinfo", "-h", "-o", "%t") == "idle", "the node is idle")
         stack.callback(self.printed, "scancel", "--user", "root")
-
-    def set_aside(self, path: Path) -> bytes | None:
-        return path.read_bytes() if path.is_file() else None
-
-    def put_back(self, path: Path, content: bytes | None) -> None:
-        if content is None:
-            path.unlink(missing_ok=True)
-        else:
-            path.write_bytes(content)
 
     def daemon(self, stack: ExitStack, name: str, *command: str) -> None:
         with open(self.folder / f"{name}.log", "wb") as log:

@@ -1,11 +1,6 @@
 """The workflow through a real Slurm of one node: the same table, and what happens when things go wrong."""
 
-import io
 import re
-import time
-import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +8,6 @@ import pytest
 
 from compclip.core.code import ROOT
 from tests.cluster.conftest import ClusterProject, Slurm
-from tests.loopback import Handler, serving
 
 GENERATORS = 3
 
@@ -45,50 +39,6 @@ def test_killed_for_memory_comes_again_with_more(project: ClusterProject, slurm:
     assert "exceeded memory limit" in log.read_text()
     assert "Trying to restart job" in shown
     assert len(pd.read_parquet(project.root / "memory" / "sketch" / "pairs.parquet")) > 0
-
-
-@contextmanager
-def slow_captions(is_slow: Callable[[], bool]) -> Iterator[str]:
-    """The address of an archive of captions that comes a byte a second for as long as ``is_slow`` says."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("text_c10/001.Wren/Wren_0001_1.txt", "a red bird\nthis bird has a yellow bill\n")
-    content = file.getvalue()
-
-    class Slow(Handler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            sent = 0
-            with suppress(OSError):
-                while sent < len(content) - 1 and is_slow():
-                    self.wfile.write(content[sent : sent + 1])
-                    sent += 1
-                    time.sleep(1)
-                self.wfile.write(content[sent:])
-
-    with serving(Slow) as address:
-        yield f"{address}/captions.zip"
-
-
-def test_killed_for_its_time_comes_again_with_more(project: ClusterProject, slurm: Slurm) -> None:
-    first = slurm.last() + 1
-    with slow_captions(lambda: slurm.last() <= first) as address:
-        (project.root / "time.yaml").write_text(
-            "results: time\ncache: .cache_time\ncompositions: [color]\n"
-            f"dataset: {{source: cub, cub: {{captions: '{address}', images: null}}}}\n"
-        )
-        asks = ("--set-resources", "load_dataset:runtime=attempt")
-        shown = project.submit("slurm", "time.yaml", "time/cub/captions.parquet", *asks)
-    jobs = [slurm.details(job) for job in range(first, slurm.last() + 1)]
-    assert [job["TimeLimit"] for job in jobs] == ["00:01:00", "00:02:00"]
-    assert [job["JobState"] for job in jobs] == ["TIMEOUT", "COMPLETED"]
-    assert "Trying to restart job" in shown
-    assert pd.read_parquet(project.root / "time" / "cub" / "captions.parquet")["text"].tolist() == [
-        "a red bird",
-        "this bird has a yellow bill",
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -31,17 +31,16 @@ def of_run(first_run: Project) -> Path:
     return first_run.root / "results" / DATASET / "compun"
 
 
-@pytest.fixture
-def copied(of_run: Path, tmp_path: Path) -> Path:
+def copy_stage(of_run: Path, folder: Path) -> Path:
+    """Copy the stage's folder to ``folder``, a results folder, without what pages and analyses do not read."""
     ignored = shutil.ignore_patterns("judges", "training", "analysis.csv")
-    return Path(shutil.copytree(of_run, tmp_path / DATASET / "compun", ignore=ignored))
+    return Path(shutil.copytree(of_run, folder / DATASET / "compun", ignore=ignored))
 
 
 @pytest.fixture(scope="module")
 def place(of_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A changed copy, with its results folder two levels above."""
-    place = tmp_path_factory.mktemp("compun") / DATASET / "compun"
-    shutil.copytree(of_run, place, ignore=shutil.ignore_patterns("judges", "training", "analysis.csv"))
+    """A changed copy."""
+    place = copy_stage(of_run, tmp_path_factory.mktemp("results"))
     last = read(place, "compounds")["compound"].iloc[COMPLETE]
 
     def named(table: pd.DataFrame) -> pd.DataFrame:
@@ -53,8 +52,7 @@ def place(of_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         return choices[choices["compound"] != last].reset_index(drop=True)
 
     change(place, "compounds", lambda table: named(table).assign(complete=table.index < COMPLETE))
-    change(
-        place, "images", lambda t: named(t).assign(path=t["path"].mask((t["compound"] == last) & (t["role"] == "n2")))
-    )
+    lacking = (table := read(place, "images"))["compound"].eq(last) & table["role"].eq("n2")
+    change(place, "images", lambda table: named(table).assign(path=table["path"].mask(lacking)))
     change(place, "choices/choices", tied)
     return place

@@ -9,23 +9,14 @@ import pytest
 from scipy import stats
 
 from compclip.compun import published
-from compclip.compun.analyze_choices import COLUMNS, analyze_choices
+from compclip.compun.analyze_choices import ANALYSIS_COLUMNS, analyze_choices
 from compclip.core.tables import CHOICES
 from compclip.io import check_table
 from compclip.stats.paired import holm
-from tests.compun.conftest import MODELS, change, read
-from tests.scripts import job
+from tests.compun.conftest import MODELS, read
 from tests.specs.evaluated import refused
-from workflow_scripts.compun import analyze_choices as script
 
 THREE = ["similarity_compound", "similarity_n1", "similarity_n2"]
-
-
-def analyze_place(place: Path) -> Path:
-    """Analyze the choices in the stage's folder as the small run does; return the table."""
-    paths = {"compounds": place / "compounds.parquet", "choices": place / "choices"}
-    script.main(job(paths, {"analysis": place / "analysis.csv"}, bootstrap=200, seed=0))
-    return place / "analysis.csv"
 
 
 def made(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:
@@ -37,23 +28,16 @@ def made(rows: list[tuple[str, str, str, float, float, float]]) -> pd.DataFrame:
 
 
 def test_by_hand() -> None:
-    choices = made(
-        [
-            ("a", "m", "template", 0.30, 0.20, 0.10),
-            ("b", "m", "template", 0.20, 0.30, 0.10),
-            ("c", "m", "template", 0.30, 0.10, 0.30),
-            ("d", "m", "template", 0.10, 0.00, 0.20),
-            ("a", "m", "examples_2", 0.40, 0.20, 0.10),
-            ("b", "m", "examples_2", 0.40, 0.30, 0.10),
-            ("c", "m", "examples_2", 0.30, 0.10, 0.20),
-            ("e", "m", "examples_2", 0.10, 0.20, 0.30),
-        ]
-    )
+    similarities = {
+        "template": {"a": (0.3, 0.2, 0.1), "b": (0.2, 0.3, 0.1), "c": (0.3, 0.1, 0.3), "d": (0.1, 0.0, 0.2)},
+        "examples_2": {"a": (0.4, 0.2, 0.1), "b": (0.4, 0.3, 0.1), "c": (0.3, 0.1, 0.2), "e": (0.1, 0.2, 0.3)},
+    }
+    choices = made([(name, "m", prompt, *three) for prompt, of in similarities.items() for name, three in of.items()])
     compounds = pd.DataFrame({"compound": list("abcde"), "kind": ["either", "either", "none", None, None]})
     people = {"value": 0.9, "low": 0.8, "high": 1.0, "n": 5}
     small = analyze_choices(choices, compounds, people, resamples=200)
     rows = small.set_index(["model", "prompt", "measure"])
-    assert rows.index.is_unique and list(small) == COLUMNS
+    assert rows.index.is_unique and list(small) == ANALYSIS_COLUMNS
     expected = {
         # One of four is right, one ties; a ranks first of all, the tie second.
         ("template", "right"): (1 / 4, 4), ("template", "tied"): (1 / 4, 4), ("template", "first"): (1 / 4, 4),
@@ -116,16 +100,16 @@ def test_published_agrees_with_itself() -> None:
     by_name = {(model, prompt): value for model, prompt, value in published.TABLE_1}
     assert by_name["CLIP", "examples_5"] == published.TABLE_2[5]
     # Section 6 calls 12 % a drop of 66.25 points.
-    assert by_name["CLIP", "template"] - published.FIRST == pytest.approx(0.6625)
+    assert by_name["CLIP", "template"] - published.PAPER_FIRST == pytest.approx(0.6625)
 
 
 @pytest.mark.parametrize(
     ("edit", "fault"),
     [
-        (lambda table: table.assign(compound="x" + table["compound"]), "24 compounds are not in"),
+        (lambda table: table.assign(compound="x" + table["compound"]), "23 compounds are not in"),
         (lambda table: table.head(0), "choices: there are none"),
     ],
 )
-def test_faulty_choices_are_refused(copied: Path, edit: Any, fault: str) -> None:
-    change(copied, "choices/choices", edit)
-    assert fault in refused(lambda: analyze_place(copied))
+def test_faulty_choices_are_refused(place: Path, edit: Any, fault: str) -> None:
+    choices = edit(read(place, "choices/choices"))
+    assert fault in refused(lambda: analyze_choices(choices, read(place, "compounds")))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from compclip.compun import classify as library
-from compclip.compun.classify import ask, choose_compound
+from compclip.compun.classify import ask_model, choose_compound
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.compun.asked import tiny_align, tiny_blip
@@ -38,19 +38,16 @@ def write(folder: Path, shown: dict[str, tuple[str, ...]] = SHOWN, draw: Any = d
     """Write the inputs of a run below ``folder``; return the step's paths."""
     rows, images = [], []
     for compound, texts in shown.items():
-        first, _, second = compound.partition(" ")
-        whole = all(texts)
-        rows.append((compound, first if second else None, second or None, None, None, None, whole))
+        nouns = compound.split() if " " in compound else [None, None]
+        rows.append((compound, *nouns, None, None, None, all(texts)))
         for role, text in zip(ROLES, texts, strict=True):
-            path = f"{compound}_{role}.png" if text else None
-            images.append((compound, role, path))
-            if path:
-                draw(folder / "images" / path, text)
-    columns = ["compound", "first", "second", "kind", "n1", "n2", "complete"]
-    table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[:-1], "str"))
-    write_table(table.where(table.notna(), None), folder / "compounds.parquet", COMPOUNDS)
-    paths = pd.DataFrame(images, columns=["compound", "role", "path"]).astype({"path": "str"})
-    write_table(paths, folder / "images.parquet", COMPOUND_IMAGES)
+            images.append((compound, role, f"{compound}_{role}.png" if text else None))
+            if text:
+                draw(folder / "images" / f"{compound}_{role}.png", text)
+    for name, schema, table in (("compounds", COMPOUNDS, rows), ("images", COMPOUND_IMAGES, images)):
+        names = [*schema.columns]
+        texts_of = dict.fromkeys([column for column in names if column != "complete"], "str")
+        write_table(pd.DataFrame(table, columns=names).astype(texts_of), folder / f"{name}.parquet", schema)
     write_json(CAPTIONS, folder / "captions.json")
     write_json(DESCRIPTIONS, folder / "descriptions.json")
     names = {"compounds": "compounds.parquet", "images": "images.parquet", "folder": "images", "choices": "out",
@@ -140,7 +137,7 @@ def ranks(values: np.ndarray, own: np.ndarray) -> list[int]:
     names = [f"c{n}" for n in range(len(values))]
     embedder = SimpleNamespace(texts=lambda texts: values[[names.index(text) for text in texts]])
     columns = pd.DataFrame(dict.fromkeys(ROLES, own), index=names)
-    table = ask(embedder, "m", {"plain": {name: [name] for name in names}}, np.eye(values.shape[1]), columns)
+    table = ask_model(embedder, "m", {"plain": {name: [name] for name in names}}, np.eye(values.shape[1]), columns)
     return table["rank"].tolist()
 
 

@@ -1,9 +1,9 @@
 """Lists of compounds, their images and texts, and what is wrong with one; the paper's prompts of them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from compclip.compun.load_compounds import joined, key, load_compounds, match, read_list, split_open, two_spellings
+from compclip.compun import load_compounds as library
+from compclip.compun.load_compounds import load_compounds, name_key, name_letters, read_list, split_open
 from compclip.compun.prompts import compound_prompts, read_texts, usual_prompts
-from compclip.core.errors import UserError
 from compclip.io import read_json
 from tests.compun.conftest import read
 from tests.scripts import job
@@ -23,29 +23,20 @@ from workflow_scripts.compun import load_compounds as script
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
 
 
-def listed(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_the_benchmarks_list() -> None:
     table = read_list(COMPUN)
     names = list(table["compound"])
-    assert len(names) == len(set(map(key, names))) == 400
+    assert len(names) == len(set(map(name_key, names))) == 400
     # Table 5 has fifty rows of eight.
-    assert names[:8] == [
-        "snow ball", "courtyard", "mountain bike", "building stone", "seat belt", "pocketknife", "teaspoon",
-        "spray paint",
-    ]  # fmt: skip
     assert names[::8][:3] == ["snow ball", "sun roof", "steam train"] and names[-1] == "piston ring"
     assert {"grill surface thermometer", "pancake", "rainbow", "M & M cookies", "shuttle cork"} <= set(names)
-    assert two_spellings(names) == ["snow ball, snowball"] and table["kind"].isna().all()
+    assert library.two_spellings(names) == ["snow ball, snowball"] and table["kind"].isna().all()
 
 
 def test_the_benchmarks_constituents_make_its_compounds() -> None:
     table = read_list(COMPUN)
-    assert [joined(a + b) for a, b in zip(table["first"], table["second"], strict=True)] == [
-        joined(name) for name in table["compound"]
+    assert [name_letters(a + b) for a, b in zip(table["first"], table["second"], strict=True)] == [
+        name_letters(name) for name in table["compound"]
     ]
     apart = table["compound"].str.contains(" ")
     assert apart.sum() == 224
@@ -77,11 +68,9 @@ def test_a_table(tmp_path: Path, ending: str) -> None:
         (read_list, "compound,first\ngoldfish,gold\n", "line 2: one constituent; give both or neither"),
         (read_list, "compound,kind\ngoldfish,neither\n", "line 2: kind 'neither'; use either, both, none"),
         (read_list, "compound,kind\ngoldfish,both\n ,both\n", "line 3: no compound"),
-        (read_list, "compound,kind\ngoldfish\n", "line 2: 1 values, the header has 2 columns; correct the row"),
         (read_list, "compound\ngoldfish\nlab coat\nLab_Coat\n", "line 4: duplicate entry 'Lab Coat'; remove one"),
-        (read_texts, "compound,caption\na,b\n", "no columns compound and text"),
-        (read_texts, "compound,text\na,b\na,\n", "row 2: empty cell"),
-        (read_texts, "", "not a readable CSV file"),
+        (read_texts, "compound,caption\na,b\n", "no column 'text'"),
+        (read_texts, "compound,text\na,b\na,\n", "line 3: empty cell; correct the row"),
         (read_texts, "compound,text\na b,x\nA_B,y\n", "differ only in case or spaces"),
         (read_texts, '["x"]', "does not map compounds to texts"),
         (read_texts, '{"a": "x"}', "'a': expected a list of texts"),
@@ -89,7 +78,8 @@ def test_a_table(tmp_path: Path, ending: str) -> None:
     ],
 )
 def test_a_fault_is_one_line(tmp_path: Path, read: Callable[[Path], object], text: str, fault: str) -> None:
-    file = listed(tmp_path / ("a.json" if text[:1] in ("[", "{") else "a.csv"), text)
+    file = tmp_path / ("a.json" if text[:1] in ("[", "{") else "a.csv")
+    file.write_text(text)
     message = refused(lambda: read(file))
     assert str(file) in message and fault in message
 
@@ -101,14 +91,14 @@ words = st.text("abcdefgh", min_size=1, max_size=6)
 def test_spellings(a: str, b: str, between: str) -> None:
     name = f"{a}{between}{b}"
     assert split_open(name) == (a, b) and split_open(a + b) == (None, None)
-    assert joined(name) == joined(a + b) == a + b
-    assert two_spellings([name, a + b]) == [f"{name}, {a + b}"]
-    assert key(name.upper()) == key(name)
+    assert name_letters(name) == name_letters(a + b) == a + b
+    assert library.two_spellings([name, a + b]) == [f"{name}, {a + b}"]
+    assert name_key(name.upper()) == name_key(name)
 
 
 def test_images_match_by_their_names() -> None:
     names = ["snow_ball.jpg", "Snowball_N1.png", "in/snow-man.webp", "snow man_n2.png", "snow  ball.png", "x.png"]
-    assert match(["snow ball", "snowball", "snowman"], names) == {
+    assert library.match_images(["snow ball", "snowball", "snowman"], names) == {
         # Exactly where two listed compounds have the same letters; of two files of an image, the first is used.
         ("snow ball", "compound"): "snow  ball.png", ("snowball", "n1"): "Snowball_N1.png",
         ("snowman", "compound"): "in/snow-man.webp", ("snowman", "n2"): "snow man_n2.png",
@@ -123,7 +113,8 @@ def test_loaded_images_are_copied_and_all_others_named(tmp_path: Path) -> None:
     (source / "goldfish_n2.png").write_bytes(b"\x89PNG\r\n")
     (source / ".hidden.png").touch()
     (source / "notes.txt").touch()
-    file = listed(tmp_path / "list.csv", "compound,kind\nred ball,both\ngoldfish,\n")
+    file = tmp_path / "list.csv"
+    file.write_text("compound,kind\nred ball,both\ngoldfish,\n")
     tables = {name: tmp_path / f"{name}.parquet" for name in ("compounds", "images")}
     writes = {**tables, "files": folder, "summary": tmp_path / "compounds.json"}
     script.main(job({"file": file, "source": source}, writes))
@@ -151,16 +142,17 @@ def test_loaded_images_are_copied_and_all_others_named(tmp_path: Path) -> None:
 def test_no_complete_compound_is_one_line(tmp_path: Path, names: list[str], fault: str) -> None:
     for name in names:
         Image.new("RGB", (8, 8)).save(tmp_path / f"{name}.png")
-    with pytest.raises(UserError, match=fault):
-        load_compounds(listed(tmp_path / "list.csv", "compound\nred ball\n"), tmp_path)
+    (tmp_path / "list.csv").write_text("compound\nred ball\n")
+    assert re.search(fault, refused(lambda: load_compounds(tmp_path / "list.csv", tmp_path)))
 
 
 ASKED = pd.DataFrame(
-    {
-        "compound": ["snow ball", "goldfish", "grill surface thermometer"],
-        "first": ["snow", None, "grill surface"],
-        "second": ["ball", None, "thermometer"],
-    }
+    [
+        ("snow ball", "snow", "ball"),
+        ("Goldfish", None, None),
+        ("grill surface thermometer", "grill surface", "thermometer"),
+    ],
+    columns=["compound", "first", "second"],
 )
 CAPTIONS = {"snow ball": ["A child throws a snow ball.", "Snow ball on a fence"], "goldfish": ["goldfish in a bowl"]}
 DESCRIPTIONS = {"goldfish": ["orange scales", "often swims in a bowl", "is small"]}
@@ -170,7 +162,7 @@ def test_the_papers_sentences() -> None:
     """Section 4."""
     prompts = compound_prompts(ASKED, CAPTIONS, DESCRIPTIONS)
     assert list(prompts) == ["template", "reversed", "descriptions", "examples_1", "examples_2"]
-    assert prompts["template"]["goldfish"] == ["a photo of a goldfish"]
+    assert prompts["template"]["Goldfish"] == ["a photo of a Goldfish"]
     assert prompts["reversed"] == {
         "snow ball": ["a photo of a ball snow"],
         "grill surface thermometer": ["a photo of a thermometer grill surface"],
@@ -179,11 +171,13 @@ def test_the_papers_sentences() -> None:
     examples = [f"{start} A child throws a snow ball.", f"{start} Snow ball on a fence"]
     assert prompts["examples_1"]["snow ball"] == examples[:1] and prompts["examples_2"] == {"snow ball": examples}
     assert prompts["descriptions"] == {
-        "goldfish": [
-            "a photo of a goldfish, which has orange scales", "a photo of a goldfish, which often swims in a bowl",
-            "a photo of a goldfish, which is small",
+        "Goldfish": [
+            "a photo of a Goldfish, which has orange scales", "a photo of a Goldfish, which often swims in a bowl",
+            "a photo of a Goldfish, which is small",
         ]
     }  # fmt: skip
+    # The texts are of any spelling of the compound.
+    assert list(prompts["examples_1"]) == ["snow ball", "Goldfish"]
     assert list(compound_prompts(ASKED, {}, {})) == ["template", "reversed"]
 
 
@@ -198,10 +192,3 @@ def test_tables_of_texts(tmp_path: Path) -> None:
     pd.DataFrame(rows, columns=["compound", "text"]).to_csv(tmp_path / "a.csv", index=False)
     expected = {"snow ball": ["one", "two"], "b": ["x"]}
     assert read_texts(tmp_path / "a.json") == read_texts(tmp_path / "a.csv") == expected
-
-
-@pytest.mark.parametrize("kind", ["captions", "descriptions"])
-def test_the_same_prompt_has_the_texts_of_any_spelling(kind: str) -> None:
-    texts: dict[str, Any] = {"captions": {}, "descriptions": {}, kind: {"snow ball": ["x"]}}
-    compounds = ASKED.assign(compound=["Snow Ball", "b", "c"])
-    assert "Snow Ball" in compound_prompts(compounds, **texts)["examples_1" if kind == "captions" else kind]

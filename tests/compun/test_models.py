@@ -12,13 +12,12 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from compclip.clip.embed import Embedder
-from compclip.compun.blip_align import load_transformers
 from compclip.compun.config import NamedModel
-from compclip.compun.models import keep_open_clip, open_model
+from compclip.compun.models import keep_open_clip, load_transformers, open_model
 from compclip.core.errors import UserError
 from tests.accelerator import assert_same_embeddings
 from tests.compun.asked import tiny_align, tiny_blip
-from tests.specs.evaluated import picture, real_judge, refused
+from tests.specs.evaluated import real_judge, refused
 from workflow_scripts.workflow.config import load_config
 
 TEXTS = ["a photo of a red wing", "A photo of a blue bill.", "the", "red " * 80]
@@ -29,12 +28,11 @@ def opened(model: NamedModel, folder: Path) -> AbstractContextManager[Embedder]:
 
 
 def pictures(folder: Path) -> list[Path]:
-    paths = [folder / f"{number}.png" for number in range(3)]
-    for path, color in zip(paths, [(200, 30, 30), (20, 90, 200), (10, 200, 90)], strict=True):
-        picture(path, color)
-    # Neither square nor of the towers' size.
-    Image.fromarray(np.random.default_rng(0).integers(256, size=(50, 70, 3)).astype(np.uint8)).save(folder / "n.png")
-    return [*paths, folder / "n.png"]
+    """Write four pictures that are neither square nor of the towers' size."""
+    paths = [folder / f"{number}.png" for number in range(4)]
+    for path, pixels in zip(paths, np.random.default_rng(0).integers(256, size=(4, 50, 70, 3)), strict=True):
+        Image.fromarray(pixels.astype(np.uint8)).save(path)
+    return paths
 
 
 def reason(model: NamedModel, folder: Path) -> str:
@@ -45,7 +43,7 @@ def reason(model: NamedModel, folder: Path) -> str:
 
 
 def prepared(folder: Path, paths: list[Path]) -> dict[str, Any]:
-    """What the library's own processor and tokenizer make of images and TEXTS."""
+    """Return what the library's own processor and tokenizer make of images and TEXTS."""
     from transformers import AutoImageProcessor, AutoTokenizer
 
     images = [Image.open(path).convert("RGB") for path in paths]

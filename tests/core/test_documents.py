@@ -1,6 +1,8 @@
 """YAML and JSON that would be read in two ways is refused; a wrong path names the closest one."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,20 +10,24 @@ from compclip.core.documents import no_such, parse_json, parse_yaml
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("parse", "text", "message"),
     [
-        ("a: 1\nb: {c: 1, c: 2}\n", "line 2: duplicate key 'c'; remove one"),
-        ("a: 1\nb: 2\n'a': 3\n", "line 3: duplicate key 'a'; remove one"),
-        ("- x: 1\n  x: 1\n", "duplicate key 'x'"),
-        ("a: [", "expected the node content"),
-        ("a: 2026-13-45", "month must be in 1..12"),
-        ("[" * 999, "nested too deeply"),
-        ("a: " + "1" * 5000, "Exceeds the limit .4300 digits"),
+        (parse_yaml, "a: 1\nb: {c: 1, c: 2}\n", "line 2: duplicate key 'c'; remove one"),
+        (parse_yaml, "a: 1\nb: 2\n'a': 3\n", "line 3: duplicate key 'a'; remove one"),
+        (parse_yaml, "- x: 1\n  x: 1\n", "duplicate key 'x'"),
+        (parse_yaml, "a: [", "expected the node content"),
+        (parse_yaml, "a: 2026-13-45", "month must be in 1..12"),
+        (parse_yaml, "[" * 999, "nested too deeply"),
+        (parse_yaml, "a: " + "1" * 5000, "Exceeds the limit .4300 digits"),
+        (parse_json, '{"a": {"b": 1, "b": 1}}', "duplicate key 'b'; remove one"),
+        (parse_json, "[" * 100_000, "nested too deeply"),
+        (parse_json, "[" + "9" * 5000 + "]", "Exceeds the limit .4300 digits"),
+        (parse_json, "{", "line 1 column 2"),
     ],
 )
-def test_ambiguous_or_invalid_yaml(text: str, message: str) -> None:
+def test_ambiguous_or_invalid(parse: Callable[[str], Any], text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as error:
-        parse_yaml(text)
+        parse(text)
     assert "\n" not in str(error.value)
 
 
@@ -31,21 +37,6 @@ def test_a_merged_key_may_be_overridden() -> None:
     # Aliases of aliases are not followed again and again.
     bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
     assert len(parse_yaml(bomb)) == 40
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"a": {"b": 1, "b": 1}}', "duplicate key 'b'; remove one"),
-        ("[" * 100_000, "nested too deeply"),
-        ("[" + "9" * 5000 + "]", "Exceeds the limit .4300 digits"),
-        ("{", "line 1 column 2"),
-    ],
-)
-def test_ambiguous_or_invalid_json(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message) as error:
-        parse_json(text)
-    assert "\n" not in str(error.value)
 
 
 def test_a_wrong_path_names_the_closest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Fingerprints follow the content of the user's files; the index only saves reading."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from compclip.core import fingerprint as module
 from compclip.core.fingerprint import fingerprint
 
-DAY = 86_400
+HOUR = 3600 * 10**9  # ns
 
 
 @pytest.fixture
@@ -19,15 +18,8 @@ def images(tmp_path: Path) -> Path:
         file = folder / f"{number % 3}" / f"{number}.png"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"%06d" % number)
-    settle(folder)
+        os.utime(file, (0, 0))  # their change time is recent
     return folder
-
-
-def settle(folder: Path) -> None:
-    """Date all files back; their change time is recent."""
-    for file in folder.rglob("*"):
-        if file.is_file():
-            os.utime(file, (time.time() - DAY, time.time() - DAY))
 
 
 @pytest.fixture
@@ -36,7 +28,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     read = module._digest
     monkeypatch.setattr(module, "_digest", lambda file: names.append(file.name) or read(file))
-    monkeypatch.setattr(module, "TICK", -DAY * 10**9)
+    monkeypatch.setattr(module, "TICK", -HOUR)
     return names
 
 
@@ -68,7 +60,7 @@ def test_only_changed_files_are_read_again(images: Path, tmp_path: Path, reads: 
 
 def test_young_files_are_read_again(images: Path, tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch):
     """Within a tick of the file system's clock, a second change leaves size, times and inode as they are."""
-    monkeypatch.setattr(module, "TICK", 3600 * 10**9)
+    monkeypatch.setattr(module, "TICK", HOUR)
     fingerprint(images, cache=tmp_path)
     fingerprint(images, cache=tmp_path)
     assert len(reads) == 40

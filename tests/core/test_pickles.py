@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from compclip.core import limits
 from compclip.core.errors import UserError
-from compclip.core.pickles import as_text, read_pickle
+from compclip.core.pickles import decoded, read_pickle
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 KEYS = st.one_of(st.text(), st.integers(-(2**60), 2**60), st.binary(), st.tuples(st.text(), st.integers(0, 9)))
@@ -83,7 +83,7 @@ def test_python_2(tmp_path: Path) -> None:
         b"U\x01<q\x06NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x07bU\x08\x07\x00\x00\x00\x00\x00\x00\x00q\x08\x86q"
         b"\x09Rq\x0a.",
     ) == 7  # fmt: skip
-    texts = [as_text(value) for value in (b"caf\xe9", "café".encode(), "x", 1, "\ud800")]
+    texts = [decoded(value) for value in (b"caf\xe9", "café".encode(), "x", 1, "\ud800")]
     assert texts == ["café", "café", "x", None, None]
 
 

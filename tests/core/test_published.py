@@ -1,6 +1,7 @@
 """The published files are read as tables, and files of a wrong shape are refused."""
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,30 +35,6 @@ def test_data_as_others_write_it(tmp_path: Path) -> None:
     assert table[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "café"], ["a", 1, "y"]]
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ([], "expected a dict, got a list"),
-        ({}, "contains no captions"),
-        ({1: {}}, "expected a text as key, got 1"),
-        ({"a": ["x"]}, "image 'a': expected a dict, got a list"),
-        ({"a": {"x": {}}}, "image 'a': expected a number as key, got 'x'"),
-        ({"a": {-1: {}}}, "image 'a': expected a number as key, got -1"),
-        ({"a": {0: {}, "0": {}}}, "image 'a': duplicate key '0'"),
-        ({"a": {0: "a bird"}}, "image 'a': caption 0: expected a dict, got 'a bird'"),
-        ({"a": {0: {}}}, "image 'a': caption 0: text: expected a text, got None"),
-        ({"a": {0: {"text": 3}}}, "caption 0: text: expected a text, got 3"),
-        ({"a": {0: {"text": "x", "swapped_text": ["y"]}}}, "swapped_text: expected a text, got a list"),
-        ({"a": {0: {"text": "x", "swapped_text": "y"}}}, "changes_made: expected a dict, got None"),
-        ({"a": {0: {"text": "x"} | SWAP | {"changes_made": {"noun": "x"}}}}, "original_adj: expected a text, got None"),
-    ],
-)
-def test_data_of_another_shape(tmp_path: Path, value: Any, message: str) -> None:
-    with pytest.raises(UserError, match=r"x\.pkl: ") as caught:
-        read_data(put(tmp_path, value))
-    assert message in str(caught.value)
-
-
 SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"]}
 
 
@@ -69,25 +46,6 @@ def test_split(tmp_path: Path, key: str, kind: Any) -> None:
     assert sorted(found.pairs) == ["purple_bill", "tan_wing"] and found.unread == ["test_swapped"]
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (["a"], "expected a dict, got a list"),
-        ({"train": ["a"]}, "no list 'test_seen'; its keys: 'train'"),
-        (SPLIT, "under 'heldout_pairs' or exactly one key that begins with heldout; its keys: 'train', 'test_seen'"),
-        (SPLIT | {"heldout_pairs": []}, "heldout_pairs: no pairs"),
-        (SPLIT | {"heldout_pairs": ["purple"]}, "expected adjective_noun, got 'purple'"),
-        (SPLIT | {"heldout_pairs": "tan_wing"}, "heldout_pairs: expected a list, got 'tan_wing'"),
-        (SPLIT | {"train": "a", "heldout_pairs": ["tan_wing"]}, "train: expected a list, got 'a'"),
-        (SPLIT | {"train": ["a", 4], "heldout_pairs": ["tan_wing"]}, "train: expected a text, got 4"),
-    ],
-)
-def test_split_of_another_shape(tmp_path: Path, value: Any, message: str) -> None:
-    with pytest.raises(UserError, match=r"x\.pkl: ") as caught:
-        read_split(put(tmp_path, value))
-    assert message in str(caught.value)
-
-
 @pytest.mark.parametrize("kind", [list, tuple, lambda rows: np.array(rows, dtype=object)])
 def test_predictions(tmp_path: Path, kind: Any) -> None:
     rows = [("a", 0, "x.png", 0), ("a", 0, "x.png", 0), ("b", np.int64(3), "y.png", np.int64(99))]
@@ -97,23 +55,56 @@ def test_predictions(tmp_path: Path, kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("read", "value", "message"),
     [
-        ({"a": 1}, "expected a list of (image_id, caption_id, path, predicted_index), got a dict"),
-        ([("a", 0, "x.png", 0), ("a", 0, 1)], "entry 1: expected a tuple (image_id, caption_id, path, predicted_i"),
-        (["abcd"], "predicted_index), got 'abcd'"),
-        ([(1, 0, "x.png", 0)], "entry 0: image_id: expected a text, got 1"),
-        ([("a", "first", "x.png", 0)], "entry 0: caption_id: expected a number, got 'first'"),
-        ([("a", 0, None, 0)], "entry 0: path: expected a text, got None"),
-        ([("a", 0, "x.png", "TEXT")], "predicted index: expected an integer from 0, got 'TEXT'"),
-        ([("a", 0, "x.png", True)], "from 0, got True"),
-        ([("a", 0, "x.png", -1)], "from 0, got -1"),
-        ([("a", 0, "x.png", 0.0)], "from 0, got 0.0"),
-        ([("a", 0, "x.png", 10**5000)], "from 0, got a huge number"),
+        (read_data, [], "expected a dict, got a list"),
+        (read_data, {}, "contains no captions"),
+        (read_data, {1: {}}, "expected a text as key, got 1"),
+        (read_data, {"a": ["x"]}, "image 'a': expected a dict, got a list"),
+        (read_data, {"a": {"x": {}}}, "image 'a': expected a number as key, got 'x'"),
+        (read_data, {"a": {-1: {}}}, "image 'a': expected a number as key, got -1"),
+        (read_data, {"a": {0: {}, "0": {}}}, "image 'a': duplicate key '0'"),
+        (read_data, {"a": {0: "a bird"}}, "image 'a': caption 0: expected a dict, got 'a bird'"),
+        (read_data, {"a": {0: {}}}, "image 'a': caption 0: text: expected a text, got None"),
+        (read_data, {"a": {0: {"text": 3}}}, "caption 0: text: expected a text, got 3"),
+        (read_data, {"a": {0: {"text": "x", "swapped_text": ["y"]}}}, "swapped_text: expected a text, got a list"),
+        (read_data, {"a": {0: {"text": "x", "swapped_text": "y"}}}, "changes_made: expected a dict, got None"),
+        (
+            read_data,
+            {"a": {0: {"text": "x"} | SWAP | {"changes_made": {"noun": "x"}}}},
+            "original_adj: expected a text, got None",
+        ),
+        (read_split, ["a"], "expected a dict, got a list"),
+        (read_split, {"train": ["a"]}, "no list 'test_seen'; its keys: 'train'"),
+        (
+            read_split,
+            SPLIT,
+            "under 'heldout_pairs' or exactly one key that begins with heldout; its keys: 'train', 'test_seen'",
+        ),
+        (read_split, SPLIT | {"heldout_pairs": []}, "heldout_pairs: no pairs"),
+        (read_split, SPLIT | {"heldout_pairs": ["purple"]}, "expected adjective_noun, got 'purple'"),
+        (read_split, SPLIT | {"heldout_pairs": "tan_wing"}, "heldout_pairs: expected a list, got 'tan_wing'"),
+        (read_split, SPLIT | {"train": "a", "heldout_pairs": ["tan_wing"]}, "train: expected a list, got 'a'"),
+        (read_split, SPLIT | {"train": ["a", 4], "heldout_pairs": ["tan_wing"]}, "train: expected a text, got 4"),
+        (read_predictions, {"a": 1}, "expected a list of (image_id, caption_id, path, predicted_index), got a dict"),
+        (
+            read_predictions,
+            [("a", 0, "x.png", 0), ("a", 0, 1)],
+            "entry 1: expected a tuple (image_id, caption_id, path, predicted_i",
+        ),
+        (read_predictions, ["abcd"], "predicted_index), got 'abcd'"),
+        (read_predictions, [(1, 0, "x.png", 0)], "entry 0: image_id: expected a text, got 1"),
+        (read_predictions, [("a", "first", "x.png", 0)], "entry 0: caption_id: expected a number, got 'first'"),
+        (read_predictions, [("a", 0, None, 0)], "entry 0: path: expected a text, got None"),
+        (read_predictions, [("a", 0, "x.png", "TEXT")], "predicted index: expected an integer from 0, got 'TEXT'"),
+        (read_predictions, [("a", 0, "x.png", True)], "from 0, got True"),
+        (read_predictions, [("a", 0, "x.png", -1)], "from 0, got -1"),
+        (read_predictions, [("a", 0, "x.png", 0.0)], "from 0, got 0.0"),
+        (read_predictions, [("a", 0, "x.png", 10**5000)], "from 0, got a huge number"),
     ],
     ids=lambda value: None,
 )
-def test_predictions_of_another_shape(tmp_path: Path, value: Any, message: str) -> None:
+def test_another_shape_is_refused(tmp_path: Path, read: Callable[[Path], Any], value: Any, message: str) -> None:
     with pytest.raises(UserError, match=r"x\.pkl") as caught:
-        read_predictions(put(tmp_path, value))
+        read(put(tmp_path, value))
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.core import plugins, seeds, tables
+from compclip.core import plugins, seeds
 from compclip.core.errors import UserError
 from compclip.core.progress import Progress, track
 
@@ -37,22 +37,12 @@ def test_plugins() -> None:
         plugins.load("compclip.dataset.sources", "os")
 
 
-@pytest.mark.parametrize("kind", plugins.available("compclip.generate.generators"))
-def test_every_generator_says_what_it_serves(kind: str) -> None:
-    module = plugins.load("compclip.generate.generators", kind)
-    assert set(getattr(module, "SPLITS", tables.TESTS)) <= set(tables.TESTS)
-    assert set(getattr(module, "TABLES", ())) <= {
-        "captions", "images", "pairs", "splits", "swapped", "scenes", "facts",
-    }  # fmt: skip
-    assert callable(module.generate) and module.Settings
-
-
 def test_progress_counts_and_speaks(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     from compclip.core import progress
 
     now = iter(range(0, 1000, 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
-    with caplog.at_level(logging.INFO), Progress(4, "birds", every=15) as bar:
+    with caplog.at_level(logging.INFO), Progress(4, "birds") as bar:
         for _ in range(4):
             bar.add()
     assert bar.done == 4

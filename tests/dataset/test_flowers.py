@@ -9,7 +9,7 @@ from scipy.io import savemat
 
 from compclip.core import tables
 from compclip.core.errors import UserError
-from compclip.dataset.download import Published
+from compclip.dataset.download import PublishedFile
 from compclip.dataset.source import Loaded
 from compclip.dataset.sources import flowers
 from compclip.io import read_json, read_table
@@ -95,14 +95,12 @@ def test_other_archives(files: Path, tmp_path: Path, name: str) -> None:
     tar(files / name, {"readme.txt": b"x"})
     with pytest.raises(UserError, match=r"contains no (jpg/image|text_c10/class)_<number>"):
         load(files, tmp_path / "images")
-    with pytest.raises(UserError, match=f"{name}: sha256 is"):
-        load(files, tmp_path / "images", **{"images_sha256" if "102" in name else "captions_sha256": "0" * 64})
 
 
 def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once; a broken photograph is named."""
     tar(files / "102flowers.tgz", {f"jpg/image_{n:05d}.jpg": jpeg(n)[: 300 if n == 2 else None] for n in range(1, 5)})
-    known = {name: Published((f"{site.address}/{name}",)) for name in flowers.PUBLISHED}
+    known = {name: PublishedFile((f"{site.address}/{name}",)) for name in flowers.PUBLISHED_FILES}
     site.files = {f"/{name}": (files / name).read_bytes() for name in known}
     monkeypatch.setattr(flowers.Settings, "published", known)
     made = load_job(tmp_path, "flowers")
@@ -114,10 +112,3 @@ def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypa
     assert images["path"].isna().tolist() == [False, True, False, False] and images["bbox_w"].isna().all()
     assert summary["images_broken"]["count"] == 1 and summary["classes"] == 3
     assert str(tmp_path) not in made.output.summary.read_text()
-
-
-def test_the_public_addresses() -> None:
-    places = flowers.Settings().places()
-    assert [p.address.split("/")[2] for p in places["images"]] == ["www.robots.ox.ac.uk", "thor.robots.ox.ac.uk"]
-    assert all(p.checked == "published" for key in ("images", "labels") for p in places[key])
-    assert [p.checked for p in places["captions"]] == ["unchecked"]

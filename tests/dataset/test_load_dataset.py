@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compclip.core import tables
 from compclip.core.errors import UserError
-from compclip.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_images
-from compclip.dataset.source import spread
+from compclip.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_image_files
+from compclip.dataset.source import spread_over_classes
 from compclip.io import read_json, read_table
 from tests.dataset.conftest import jpeg, load_job
 from tests.specs.evaluated import refused
@@ -39,13 +39,9 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "^x: no captions "),
         ([("a", 0, ""), ("a", 1, " \t")], "^x: no captions .2 are empty"),
         ([("a", 0, "x"), ("b", 0, "x"), ("a", 0, "y")], "image 'a': caption 0: duplicate caption_id"),
-        (
-            [("a", 0, "x"), ("b", 3, "y\0")],
-            r"image 'b': caption 3: contains a control character \(1 in total\); remove",
-        ),
+        ([("a", 0, "x"), ("b", 3, "y\0")], r"image 'b': caption 3: contains a control character \(1 in total\); re"),
         ([("a", 0, "x", "1"), ("a", 1, "y", "2")], "image 'a': caption 0: the image has captions of two classes"),
     ],
 )
@@ -54,28 +50,26 @@ def test_refused_captions(rows: list[tuple], message: str) -> None:
         check_captions(captions(*rows), "x")
 
 
-@pytest.mark.parametrize("outside", ["../a", "/a", "a/../../b", ""])
-def test_an_id_that_leaves_the_folder(tmp_path: Path, outside: str) -> None:
+def test_an_id_that_leaves_the_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="image_id"):
-        check_captions(captions((outside, 0, "x")), "x")
+        check_captions(captions(("../a", 0, "x")), "x")
     with pytest.raises(UserError, match="image_id"):
-        check_images(captions(("a", 0, "x")), pd.DataFrame({"image_id": [outside], "path": ["a"]}), tmp_path, "x")
+        check_image_files(captions(("a", 0, "x")), pd.DataFrame({"image_id": ["../a"], "path": ["a"]}), tmp_path, "x")
 
 
 def test_empty_captions_do_not_renumber_the_others() -> None:
     found, empty = check_captions(captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, "")), "x")
     assert found[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "zero"], ["a", 2, "two"]]
     assert empty == ["a 1", "b 0"]
-    # Ordinary captions are unchanged.
-    texts = ["a bird  with two spaces", "ein grüner Vogel", "鳥", "it's \"red\", isn't it?"]
-    assert list(check_captions(captions(*(("a", n, t) for n, t in enumerate(texts))), "x")[0]["text"]) == texts
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\t\n\r")))
+@example('two  spaces, "é"')
 def test_a_caption_is_one_line(text: str) -> None:
     found, _ = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x")
     for kept in found["text"][1:]:
         assert kept and kept == kept.strip() and len(kept.splitlines()) == 1 and "\t" not in kept
+        assert kept == text.strip() or set(text) & set("\t\n\r\u2028\u2029")
 
 
 def test_ids_that_file_systems_mix(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -95,7 +89,7 @@ def test_images(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jpg").write_bytes(content)
     ids = ["good", "cut", "text", "empty", "lost", "none"]
     images = pd.DataFrame({"image_id": [*ids, "silent"], "path": [*(f"{i}.jpg" for i in ids[:5]), None, "silent.jpg"]})
-    found, report = check_images(captions(*((i, 0, "x") for i in [*ids, "unknown"])), images, tmp_path, "x")
+    found, report = check_image_files(captions(*((i, 0, "x") for i in [*ids, "unknown"])), images, tmp_path, "x")
     there = found.set_index("image_id")
     assert list(there.index) == sorted([*ids, "unknown"])
     assert list(there.loc["good", ["path", "width", "height"]]) == ["good.jpg", 40, 30]
@@ -108,15 +102,14 @@ def test_images(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["good.jpg"]
 
 
-def test_refused_images(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [(["a.jpg"], "none of 1 images is readable, the first: a: "), ([None] * 2, "1 duplicate images: .'a'")],
+)
+def test_refused_images(tmp_path: Path, paths: list[str | None], message: str) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no")
-    for paths, message in (
-        (["a.jpg"], "none of 1 images is readable, the first: a: "),
-        ([None] * 2, "1 duplicate images: .'a'"),
-    ):
-        images = pd.DataFrame({"image_id": "a", "path": paths})
-        with pytest.raises(UserError, match=message):
-            check_images(captions(("a", 0, "x")), images, tmp_path, "x")
+    with pytest.raises(UserError, match=message):
+        check_image_files(captions(("a", 0, "x")), pd.DataFrame({"image_id": "a", "path": paths}), tmp_path, "x")
 
 
 @pytest.mark.parametrize(
@@ -141,32 +134,25 @@ def test_boxes(box: tuple, inside: bool) -> None:
 
 def test_the_artifacts(tmp_path: Path) -> None:
     table = "image_id,caption,class_id\nb/2,a red bird,1\n007,blue wings,2\n007,,2\nb/2,gray,1\n3,no image,2\n"
-    place = run(tmp_path, table, {"007.jpg": jpeg(), "b/2.PNG": jpeg(1), "3.jpg": b"broken"})
+    images = {"007.jpg": jpeg(), "b/2.PNG": jpeg(1), "3.jpg": b"broken"}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    place, again = (run(tmp_path / name, table, images) for name in ("one", "two"))
     found = read_table(place / "captions.parquet", tables.CAPTIONS)
     assert found[["image_id", "caption_id"]].values.tolist() == [["007", 0], ["3", 0], ["b/2", 0], ["b/2", 1]]
-    images = read_table(place / "images.parquet", tables.IMAGES)
-    assert images["path"].fillna("").tolist() == ["mine/images/007.jpg", "", "mine/images/b/2.png"]
-    assert all((tmp_path / "results" / p).is_file() for p in images["path"].dropna())
+    paths = read_table(place / "images.parquet", tables.IMAGES)["path"]
+    assert paths.fillna("").tolist() == ["mine/images/007.jpg", "", "mine/images/b/2.png"]
+    assert all((place.parent / path).is_file() for path in paths.dropna())
     assert not (place / "images" / "3.jpg").exists()
     summary = read_json(place / "dataset.json")
     counted = ("images", "images_with_file", "captions", "classes")
     assert [summary[name] for name in counted] == [3, 2, 4, 2]
     assert summary["captions_empty"] == {"count": 1, "names": ["007 1"]}
     assert summary["images_broken"]["count"] == 1
-    # No artifact contains an absolute path.
+    # No artifact contains an absolute path, and equal work gives equal bytes.
     assert all(str(tmp_path).encode() not in p.read_bytes() for p in place.glob("*.*"))
-
-
-def test_equal_work_gives_equal_bytes(tmp_path: Path) -> None:
-    table = "image_id,caption\n" + "".join(f"{n % 7},a bird {n}\n" for n in range(40))
-    images = {f"{n}.jpg": jpeg(n) for n in range(7)}
-    places = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        places.append(run(tmp_path / name, table, images, limit=4))
-    files = [sorted(p.relative_to(place) for p in place.rglob("*") if p.is_file()) for place in places]
-    assert files[0] == files[1] and len(files[0]) == 7
-    assert all((places[0] / f).read_bytes() == (places[1] / f).read_bytes() for f in files[0])
+    contents = ({p.relative_to(r): p.read_bytes() for p in r.rglob("*") if p.is_file()} for r in (place, again))
+    assert next(contents) == next(contents)
 
 
 def test_a_failure_keeps_the_previous_artifacts(tmp_path: Path) -> None:
@@ -180,10 +166,10 @@ def test_a_failure_keeps_the_previous_artifacts(tmp_path: Path) -> None:
 @given(st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40), st.integers(1, 45), st.integers(0, 3))
 def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: int, seed: int) -> None:
     images = pd.DataFrame({"image_id": [f"{n:02}" for n in range(len(classes))], "class_id": classes})
-    chosen = spread(images, limit, seed)
+    chosen = spread_over_classes(images, limit, seed)
     assert len(chosen) == min(limit, len(classes))
-    assert chosen == spread(images.sample(frac=1, random_state=1), limit, seed)
-    assert chosen <= spread(images, limit + 1, seed)
+    assert chosen == spread_over_classes(images.sample(frac=1, random_state=1), limit, seed)
+    assert chosen <= spread_over_classes(images, limit + 1, seed)
     taken = images[images["image_id"].isin(chosen)]["class_id"].fillna("").value_counts()
     whole = images["class_id"].fillna("").value_counts()
     # Classes differ by at most one image, unless a class has no more.
@@ -191,13 +177,6 @@ def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: in
         assert taken.get(name, 0) >= min(size, taken.max() - 1)
 
 
-@pytest.mark.parametrize(
-    ("source", "settings", "message"),
-    [
-        ("table", {}, "settings: file: Field required; allowed keys: file, images"),
-        ("cub", {"root": "/nowhere"}, "/nowhere/cub_captions.zip: no such file"),
-        ("nope", {}, "unknown 'nope'; allowed: cub, flowers, "),
-    ],
-)
-def test_wrong_settings_are_refused(tmp_path: Path, source: str, settings: dict[str, str], message: str) -> None:
-    assert message in refused(lambda: main(load_job(tmp_path, source, **settings)))
+def test_wrong_settings_are_refused(tmp_path: Path) -> None:
+    message = refused(lambda: main(load_job(tmp_path, "table")))
+    assert "settings: file: Field required; allowed keys: file, images" in message

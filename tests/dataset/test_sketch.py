@@ -2,7 +2,6 @@
 
 import io
 import itertools
-from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -18,22 +17,22 @@ from PIL import Image
 
 from compclip.clip.vision import import_torchvision
 from compclip.core import seeds
-from compclip.dataset.sketch.captions import FACTS, NOUNS, SYNONYMS, Caption, write_caption
-from compclip.dataset.sketch.description import SHORT, Sentence, count_values, describe, grow, shorten
-from compclip.dataset.sketch.draw import Pose, draw_pose, paint, png
+from compclip.dataset.sketch.captions import FACTS, PART_NOUNS, SYNONYMS, caption_scene
+from compclip.dataset.sketch.description import SHORT, Sentence, count_values, describe_scene, grow, shorten
+from compclip.dataset.sketch.draw import Pose, draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import (
+    ATTRIBUTE_KINDS,
     ATTRIBUTES,
-    COLORS,
-    KINDS,
+    PART_SHAPES,
     PARTS,
-    SHAPES,
+    SKETCH_COLORS,
     Dice,
     Scene,
     draw_scene,
     make_world,
 )
 from compclip.dataset.sources.sketch import Settings, load
-from compclip.specs.chunks import Chunker
+from compclip.specs.cut_captions import Chunker
 from compclip.text.lexicon import Lexicon, load_lexicon
 from tests.conftest import ROOT
 
@@ -76,9 +75,9 @@ def poses() -> list[tuple[Scene, Pose]]:
 
 def test_words_are_in_the_lexicons() -> None:
     nouns = lexicon("noun")
-    for part, forms in NOUNS.items():
+    for part, forms in PART_NOUNS.items():
         assert {nouns.forms[noun] for noun, _, _ in forms} == {part}
-    for kind in KINDS:
+    for kind in ATTRIBUTE_KINDS:
         forms = lexicon(kind).forms
         values = {v for attribute, known in ATTRIBUTES.items() if attribute.endswith(kind) for v in known}
         for value in values:
@@ -87,14 +86,14 @@ def test_words_are_in_the_lexicons() -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_any_two_shapes_and_colors_of_a_part_differ_visibly_in_every_pose(part: str) -> None:
-    shapes = (None, *SHAPES.get(part, ()))
+    shapes = (None, *PART_SHAPES.get(part, ()))
     for (scene, pose), shape in zip(poses(), itertools.cycle(shapes), strict=False):
-        drawn = {value: paint({**scene, f"{part}:shape": value}, pose) for value in shapes}
+        drawn = {value: paint_scene({**scene, f"{part}:shape": value}, pose) for value in shapes}
         for a, b in itertools.combinations(shapes, 2):
             assert differing(drawn[a], drawn[b]) >= SHAPE_PIXELS, (a, b, pose)
-        scene = {**scene, f"{part}:shape": shape} if part in SHAPES else scene
-        drawn = {color: paint({**scene, f"{part}:color": color}, pose) for color in COLORS}
-        for a, b in itertools.combinations(COLORS, 2):
+        scene = {**scene, f"{part}:shape": shape} if part in PART_SHAPES else scene
+        drawn = {color: paint_scene({**scene, f"{part}:color": color}, pose) for color in SKETCH_COLORS}
+        for a, b in itertools.combinations(SKETCH_COLORS, 2):
             assert differing(drawn[a], drawn[b]) >= COLOR_PIXELS, (shape, a, b, pose)
 
 
@@ -107,39 +106,34 @@ def test_no_shape_hides_another_part(hidden: str) -> None:
         scene, pose, _ = bird(200 + n)
         scene[f"{part}:shape"] = shape
         for other in PARTS:
-            a, b = (paint({**scene, f"{other}:color": color}, pose) for color in ("white", "black"))
+            a, b = (paint_scene({**scene, f"{other}:color": color}, pose) for color in ("white", "black"))
             assert differing(a, b) >= COLOR_PIXELS, other
 
 
 def test_png_is_lossless() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
-    for picture, kind in ((paint(*bird(0)[:2]), "P"), (Image.fromarray(noise), "RGB")):
+    for picture, kind in ((paint_scene(*bird(0)[:2]), "P"), (Image.fromarray(noise), "RGB")):
         file = Image.open(io.BytesIO(png(picture)))
         assert file.mode == kind
         np.testing.assert_array_equal(np.array(file.convert("RGB")), np.array(picture))
-
-
-def stated_by_surface(caption: Caption) -> int:
-    """Adjectives of the lexicons in the text."""
-    known = {**lexicon("color").forms, **lexicon("shape").forms}
-    return sum(word.strip(",") in known for word in caption.text.split())
 
 
 @settings(max_examples=150)
 @given(SEEDS)
 def test_captions_state_their_facts_and_nothing_else(seed: int) -> None:
     scene, _, dice = bird(seed)
-    caption = write_caption(scene, dice)
-    forms = {kind: lexicon(kind).forms for kind in KINDS}
+    caption = caption_scene(scene, dice)
+    forms = {kind: lexicon(kind).forms for kind in ATTRIBUTE_KINDS}
     assert caption.text == " ".join(caption.text.lower().split())
     assert len(caption.facts) <= max(FACTS[0])
     for fact in caption.facts:
         assert scene[f"{fact.part}:{fact.kind}"] == fact.value
         assert forms[fact.kind][caption.text[fact.start : fact.end]] == fact.value
-        nouns = {noun for noun, _, _ in NOUNS[fact.part]}
+        nouns = {noun for noun, _, _ in PART_NOUNS[fact.part]}
         assert nouns & set(caption.text.replace(",", "").split())
     # No adjective says anything that is not a fact, and no attribute is stated twice.
-    assert stated_by_surface(caption) == len({fact.start for fact in caption.facts})
+    stated = [word for word in caption.text.replace(",", "").split() if any(word in known for known in forms.values())]
+    assert len(stated) == len({fact.start for fact in caption.facts})
     assert len({(fact.part, fact.kind) for fact in caption.facts}) == len(caption.facts)
 
 
@@ -155,33 +149,19 @@ def test_scenes_have_known_values_in_the_intended_fractions() -> None:
         assert found == pytest.approx(expected, abs=0.05)
 
 
-def drawn_facts(seed: int, images: int) -> tuple[list[Scene], list[list[Caption]], list[int]]:
-    """Scenes, their captions and their species, as the source makes them, without pictures."""
-    world, scenes, captions, species = make_world(seed, 80), [], [], []
-    for n in range(images):
-        dice = Dice(seeds.rng(seed, n))
-        scenes.append(draw_scene(world, n % 80, dice))
-        captions.append([write_caption(scenes[-1], dice) for _ in range(10)])
-        species.append(n % 80)
-    return scenes, captions, species
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_held_out_pairs_leave_most_images_to_train_and_facts_identify_birds(seed: int) -> None:
-    scenes, captions, species = drawn_facts(seed, 1200)
-    for kind in KINDS:
-        images: dict[str, set[int]] = defaultdict(set)
-        counts: dict[str, int] = defaultdict(int)
-        for n, of_image in enumerate(captions):
-            for fact in (f for caption in of_image for f in caption.facts if f.kind == kind):
-                images[f"{fact.value}_{fact.part}"].add(n)
-                counts[f"{fact.value}_{fact.part}"] += 1
-        ranking = sorted(counts, key=lambda p: (-counts[p], p))
-        middle = [p for i, p in enumerate(ranking) if 25 <= 100 * (i + 0.5) / len(ranking) <= 75]
+    world, dice = make_world(seed, 80), [Dice(seeds.rng(seed, n)) for n in range(1200)]
+    scenes = [draw_scene(world, n % 80, dice[n]) for n in range(1200)]
+    captions = [[caption_scene(scenes[n], dice[n]) for _ in range(10)] for n in range(1200)]
+    said = [(n, f.kind, f"{f.value}_{f.part}") for n in range(1200) for c in captions[n] for f in c.facts]
+    for kind, facts in pd.DataFrame(said, columns=["image", "kind", "pair"]).groupby("kind"):
+        ranking = facts["pair"].value_counts().index
+        middle = ranking[[25 <= 100 * (i + 0.5) / len(ranking) <= 75 for i in range(len(ranking))]]
         fractions = []
         for draw in range(20):
             held = np.random.default_rng(draw).choice(middle, int(0.1 * len(ranking) + 0.5), replace=False)
-            fractions.append(len(set().union(*(images[p] for p in held))) / len(scenes))
+            fractions.append(facts.loc[facts["pair"].isin(held), "image"].nunique() / 1200)
         # test_seen takes at most 12 % more.
         assert 0.12 <= np.median(fractions) <= 0.3 and max(fractions) <= 0.38, (kind, fractions)
     # Exact R-precision of the oracle on 300 images of their own: a distractor ties if all it states is true.
@@ -189,7 +169,7 @@ def test_held_out_pairs_leave_most_images_to_train_and_facts_identify_birds(seed
     pool = rng.choice(len(scenes), 300, replace=False)
     scores = []
     for n in pool:
-        others = [c for m in pool if species[m] != species[n] for c in captions[m]]
+        others = [c for m in pool if m % 80 != n % 80 for c in captions[m]]
         ties = [c.facts and all(scenes[n][f"{f.part}:{f.kind}"] == f.value for f in c.facts) for c in others]
         true = sum(map(bool, ties)) / len(others)
         scores.append(1.0 if true == 0 else (1 - (1 - true) ** 100) / (100 * true))
@@ -197,11 +177,11 @@ def test_held_out_pairs_leave_most_images_to_train_and_facts_identify_birds(seed
 
 
 def drawn(folder: Path, seed: int = 0, limit: int | None = None, processes: int = 1) -> tuple[pd.DataFrame, ...]:
+    """Captions, images, scenes, facts, captions of wild birds and the summary."""
     folder.mkdir()
     settings = Settings(images=70, species=4, pretraining=0.1)
     loaded = load(settings, seed=seed, limit=limit, folder=folder, cache=folder, processes=processes)
-    drawings = (loaded.tables[name] for name in ("scenes", "facts", "pretraining"))
-    return loaded.captions, loaded.images, *drawings, pd.DataFrame([loaded.summary])
+    return loaded.captions, loaded.images, *loaded.tables.values(), pd.DataFrame([loaded.summary])
 
 
 def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
@@ -209,31 +189,23 @@ def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path:
     for a, b in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(a, b)
     files = sorted(str(p.relative_to(tmp_path / "a")) for p in (tmp_path / "a").rglob("*.png"))
-    assert set(one[1].path) < set(files) and len(files) == 77  # and 7 wild birds
+    assert set(one[4]["path"]) < set(files) and len(files) == 77  # and 7 wild birds
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
         assert (tmp_path / "a" / name).read_bytes() != (tmp_path / "c" / name).read_bytes()
-    assert not one[0].text.equals(other[0].text)
+    assert not one[0]["text"].equals(other[0]["text"])
 
 
-def test_limit_takes_the_first_birds_unchanged(tmp_path: Path) -> None:
+def test_tables_are_true_and_a_limit_takes_the_first_birds_unchanged(tmp_path: Path) -> None:
     whole, part = (drawn(tmp_path / name, limit=limit)[:4] for name, limit in (("whole", None), ("part", 8)))
-    for a, b in zip(whole, part, strict=True):
-        kept = a[a.image_id.isin(part[1].image_id)].reset_index(drop=True)
-        assert len(part[1]) == 8
-        pd.testing.assert_frame_equal(kept, b)
-    assert part[0].class_id.nunique() == 4
-
-
-def test_the_tables(tmp_path: Path) -> None:
-    captions, images, scenes, facts, *_ = drawn(tmp_path / "it")
-    assert list(captions.groupby("image_id").size().unique()) == [10]
-    assert list(scenes.image_id) == list(images.image_id)
-    assert set(ATTRIBUTES) < set(scenes.columns)
-    assert list(facts.columns) == ["image_id", "caption_id", "part", "kind", "value", "start", "end"]
-    assert all(Image.open(tmp_path / "it" / path).size == (96, 96) for path in images.path)
+    captions, images, scenes, facts = whole
+    assert set(captions.groupby("image_id").size()) == {10} and list(scenes["image_id"]) == list(images["image_id"])
+    assert all(Image.open(tmp_path / "whole" / path).size == (96, 96) for path in images["path"])
     true = scenes.set_index("image_id")
     assert all(true.loc[f.image_id, f"{f.part}:{f.kind}"] == f.value for f in facts.itertuples())
+    assert len(part[1]) == 8 and part[0]["class_id"].nunique() == 4
+    for a, b in zip(whole, part, strict=True):
+        pd.testing.assert_frame_equal(a[a["image_id"].isin(part[1]["image_id"])].reset_index(drop=True), b)
 
 
 def test_preset_protocol_has_captions_that_tie(tmp_path: Path) -> None:
@@ -254,7 +226,7 @@ def scenes() -> tuple[Scene, ...]:
 def write(seed: int) -> tuple[Scene, list[Sentence]]:
     dice = Dice(seeds.rng(seed, "test"))
     scene = draw_scene(WORLD, dice.pick(range(40)), dice)
-    return scene, describe(scene, count_values(scenes()), dice)
+    return scene, describe_scene(scene, count_values(scenes()), dice)
 
 
 def words_of(value: str) -> set[str]:
@@ -273,17 +245,14 @@ def test_every_part_is_described_once_and_truly(seed: int) -> None:
     assert sorted(s.part for s in sentences[1:]) == sorted(PARTS)
     for sentence in sentences[1:]:
         words = set(said(sentence.text))
-        assert any(set(noun.split()) <= words for noun, _, _ in NOUNS[sentence.part])
+        assert any(set(noun.split()) <= words for noun, _, _ in PART_NOUNS[sentence.part])
         for kind in ("color", "shape"):
             value = scene.get(f"{sentence.part}:{kind}")
             assert value is None or len(words & words_of(value)) == 1, (sentence, value)
-        # Nothing else is said of it.
-        told = [v for v in scenes_values(sentence.part) if words & words_of(v)]
-        assert set(told) <= {scene[f"{sentence.part}:color"], scene.get(f"{sentence.part}:shape")}, sentence
-
-
-def scenes_values(part: str) -> list[str]:
-    return [value for name, values in ATTRIBUTES.items() if name.startswith(f"{part}:") for value in values]
+        # No other value is stated.
+        values = {v for name, values in ATTRIBUTES.items() if name.startswith(f"{sentence.part}:") for v in values}
+        told = {value for value in values if words & words_of(value)}
+        assert told <= {scene[f"{sentence.part}:color"], scene.get(f"{sentence.part}:shape")}, sentence
 
 
 @given(SEEDS)

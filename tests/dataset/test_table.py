@@ -66,6 +66,7 @@ def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
     assert loaded.images.values.tolist() == [["007", "007.jpg"], ["b/8", "b/8.jpeg"]]
     assert (tmp_path / "out" / "007.jpg").read_bytes() == jpeg(7)
     assert all(value["count"] == 0 for value in loaded.summary.values())
+    assert table.Settings(file="t.csv", images="pictures").reads() == ["t.csv", "pictures"]
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -75,7 +76,7 @@ def test_all_formats_agree(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     found = []
     for suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet"):
         file = write(tmp_path / f"t{suffix}", [{"image_id": i, "caption": c} for i, c in rows])
-        captions, _, skipped = table.read_captions(file)
+        captions, _, skipped = table.caption_rows(file)
         assert not any(rows["count"] for rows in skipped.values()) and captions["class_id"].isna().all()
         found.append(captions[["image_id", "text"]].values.tolist())
     assert all(f == [list(r) for r in rows] for f in found)
@@ -102,26 +103,22 @@ def test_equal_rows_are_counted_and_read_once(tmp_path: Path) -> None:
     # The position among the image's rows stays that in the file.
     assert loaded.captions[["image_id", "caption_id"]].values.tolist() == [["a", 0], ["b", 0], ["a", 3]]
     assert loaded.summary["rows_duplicate"] == {"count": 2, "names": ["line 4", "line 5"]}
+    assert len(loaded.images) == 2 and loaded.images["path"].isna().all()
     csv.write_text("image_id,caption_id,caption\na,7,red\na,7,red\na,8,red\n")
     assert list(load(csv, None, tmp_path / "out").captions["caption_id"]) == [7, 8]
 
 
-def test_numbers_become_text_unchanged(tmp_path: Path) -> None:
-    rows = [{"image_id": 7, "caption": "a"}, {"image_id": 8.0, "caption": "b"}, {"image_id": "09", "caption": "c"}]
-    captions, _, _ = table.read_captions(write(tmp_path / "t.json", rows))
-    assert list(captions["image_id"]) == ["7", "8", "09"]
-    # Whole numbers have all their digits, as a 128-bit id does.
-    long = [{"image_id": 2**128 - 1, "caption": "a"}, {"image_id": -1.5, "caption": "b"}]
-    captions, _, _ = table.read_captions(write(tmp_path / "t.json", long))
-    assert list(captions["image_id"]) == [str(2**128 - 1), "-1.5"]
-    captions, _, _ = table.read_captions(write(tmp_path / "t.parquet", [{"image_id": 7, "caption": "a"}]))
-    assert list(captions["image_id"]) == ["7"]
-
-
-def test_captions_without_images(tmp_path: Path) -> None:
-    assert table.Settings(file="t.csv", images="pictures").reads() == ["t.csv", "pictures"]
-    loaded = load(write(tmp_path / "t.csv", ROWS), None, tmp_path / "out")
-    assert loaded.images["path"].isna().all() and len(loaded.images) == 2
+@pytest.mark.parametrize(
+    ("suffix", "ids", "texts"),
+    [
+        # Whole numbers have all their digits, as a 128-bit id does.
+        (".json", [7, 8.0, "09", 2**128 - 1, -1.5], ["7", "8", "09", str(2**128 - 1), "-1.5"]),
+        (".parquet", [7], ["7"]),
+    ],
+)
+def test_numbers_become_text_unchanged(tmp_path: Path, suffix: str, ids: list[Any], texts: list[str]) -> None:
+    rows = [{"image_id": image_id, "caption": "a"} for image_id in ids]
+    assert list(table.caption_rows(write(tmp_path / f"t{suffix}", rows))[0]["image_id"]) == texts
 
 
 def test_bad_rows_are_counted_and_named(tmp_path: Path) -> None:
@@ -144,18 +141,18 @@ def test_bad_rows_are_counted_and_named(tmp_path: Path) -> None:
         '{"image_id": "a", "caption": "\\ud800"}',
     ]
     jsonl.write_text("\n".join([*lines, '{"image_id": "a", "caption": "a \\u0000 bill"}']))
-    bad = table.read_captions(jsonl)[2]["rows_unreadable"]["names"]
+    bad = table.caption_rows(jsonl)[2]["rows_unreadable"]["names"]
     assert [b.split(" ")[1] for b in bad] == ["2:", "3:", "4:", "5:", "6:"]
     assert bad[4] == "line 6: caption contains the control character U+0000"
 
 
 def test_stated_caption_ids(tmp_path: Path) -> None:
     rows = [{"image_id": "a", "caption_id": n, "caption": "x"} for n in ("5", "2", "two", None)]
-    captions, _, skipped = table.read_captions(write(tmp_path / "t.json", rows))
+    captions, _, skipped = table.caption_rows(write(tmp_path / "t.json", rows))
     assert list(captions["caption_id"]) == [5, 2]
     assert skipped["rows_unreadable"]["names"] == [
-        "record 3: caption_id is no whole number",
-        "record 4: caption_id is no whole number",
+        "record 3: caption_id is not a whole number",
+        "record 4: caption_id is not a whole number",
     ]
 
 
@@ -163,11 +160,9 @@ def test_stated_caption_ids(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("t.csv", b"id,text\na,b\n", "no column 'image_id'; its columns: 'id', 'text'"),
-        ("t.csv", b"image_id;caption\na;b\n", "no column 'image_id'; its columns: 'image_id;caption'"),
         ("t.tsv", b"image_id,caption\na,b\n", "its columns: 'image_id,caption'"),
         ("t.csv", b"image_id,caption\na," + b"x" * 1_000_001, "from line 2: field larger than field limit (1000000)"),
         ("t.csv", b"," * 300_000, "duplicate column ''"),
-        ("t.csv", b"\x00\x01\x02" * 99, "no column 'image_id'"),
         ("t.json", b'[{"image_id": ' + b"9" * 5000 + b', "caption": "a"}]', "Exceeds the limit (4300 digits)"),
         ("t.json", b'[{"image_id": 1, "caption": "a", "caption": "b"}]', "duplicate key 'caption'; remove one"),
         ("t.json", b"[" * 100_000, "nested too deeply"),
@@ -177,10 +172,8 @@ def test_stated_caption_ids(tmp_path: Path) -> None:
         ("t.csv", b"image_id,caption\na,b,c\n", "no captions: 1 rows cannot be read, the first: line 2: 3 values"),
         ("t.csv", b"image_id,caption,caption\na,b,c\n", "duplicate column 'caption'"),
         ("t.csv", "image_id,caption\na,b\nc,é".encode("latin-1"), "line 3: byte 0xe9 is not UTF-8"),
-        ("t.csv", "image_id,caption\na,b".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
         ("t.csv", b'image_id,caption\na,b\nc,"d\ne,f\n', "from line 3: unexpected end of data; correct the quotes"),
         ("t.csv", b"image_id,caption\n../../etc/x,b\n", "line 2: image_id '../../etc/x': not usable as a path"),
-        ("t.csv", b"image_id,caption\n/etc/x,b\n", "not usable as a path"),
         ("t.json", b'{"image_id": "a"}', "expected a list of objects"),
         ("t.json", b'[{"image_id": "a", "capt', "not JSON (Unterminated"),
         ("t.json", b"[1, 2]", "no column 'image_id'; its columns: none"),

@@ -1,4 +1,4 @@
-"""Divisions of wanted divergences: greedy as the pseudocode, never worse than greedy; the command line."""
+"""Divisions of wanted divergences: greedy as the pseudocode, exchanges never worse than greedy; the command line."""
 
 import json
 from collections import Counter
@@ -7,26 +7,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import compclip.divergence.greedy as greedy_module
 from compclip.core.errors import UserError
 from compclip.divergence import divide as step
-from compclip.divergence.divide import divide_samples, path
-from compclip.divergence.greedy import Division, greedy
-from compclip.divergence.kernels import Goal
+from compclip.divergence.divide import divide_samples
+from compclip.divergence.exchange import CLEARING, exchange, state_of
+from compclip.divergence.greedy import greedy
+from compclip.divergence.kernels import Goal, State, clear, descend, target_score
 from compclip.divergence.measure import measure
-from compclip.divergence.samples import from_bags, read_samples
+from compclip.divergence.samples import Samples, from_bags, read_samples
 from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
 
-Run = Any
-
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs the step on 40 samples in a file, with the options given; returns the text that it writes."""
     monkeypatch.setattr(step, "MOVES", 3000)
     atoms, compounds = adjective_noun_bags(40, adjectives=4, nouns=4)
@@ -47,7 +46,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @pytest.mark.parametrize(("seed", "moves"), [(0, 400), (1, 400), (2, 20_000)])
 @pytest.mark.parametrize("compound", [1.0, 0.3])
-def test_never_worse_than_the_plain_greedy(seed: int, moves: int, compound: float) -> None:
+def test_never_worse_than_the_plain_greedy(
+    seed: int, moves: int, compound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(greedy_module, "RENEW", 20)
     atoms, compounds = adjective_noun_bags(60, seed=seed, adjectives=6, nouns=6)
     samples = from_bags(atoms, compounds)
     best = divide_samples(samples, 36, 12, 0.02, compound, seed, restarts=1, moves=moves)
@@ -69,7 +71,7 @@ def test_max_is_the_best_of_all_divisions(seed: int) -> None:
     assert best.compound == pytest.approx(most, abs=1e-9) and best.atom <= 0.5
 
 
-def test_a_limit_out_of_reach_is_noted(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_limit_out_of_reach_is_noted(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Rounding does not count."""
     lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
     (tmp_path / "even.jsonl").write_text("\n".join(lines) + "\n")
@@ -82,7 +84,7 @@ def test_a_limit_out_of_reach_is_noted(run: Run, tmp_path: Path, caplog: pytest.
         assert above == (limit == 0) == (found["atom_divergence"] > limit)
 
 
-def test_what_is_written(run: Run, tmp_path: Path) -> None:
+def test_what_is_written(run: Any, tmp_path: Path) -> None:
     text = run()
     values = json.loads(text)
     rows = {side: values[side] for side in ("train", "test", "unused")}
@@ -110,7 +112,7 @@ def test_what_is_written(run: Run, tmp_path: Path) -> None:
         ({"samples": "few.jsonl", "train": 1, "test": 1}, "few.jsonl: .*weighs nothing"),
     ],
 )
-def test_refused(run: Run, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_refused(run: Any, tmp_path: Path, options: dict[str, Any], message: str) -> None:
     few = '{"atoms": ["a"], "compounds": ["x"]}\n{"atoms": ["a"], "compounds": []}\n'
     (tmp_path / "few.jsonl").write_text(few)
     if "samples" in options:
@@ -126,13 +128,6 @@ def test_samples_without_atoms_or_compounds_are_placed() -> None:
         from_bags([*words, Counter()], [*words, Counter()]), 3, 2, 0.0, 0.0, seed=0, restarts=1, moves=1000
     )
     assert sorted([*best.train, *best.test]) == list(range(5))
-
-
-def test_a_path_of_few_points() -> None:
-    values = np.array([np.nan, *np.linspace(0, 1, 5000)])
-    shown = path(Division(np.arange(3000), np.arange(3000, 5001), values, values), points=100)
-    assert len(shown["samples"]) == 100 and (shown["samples"][0], shown["samples"][-1]) == (2, 5001)
-    assert (shown["atom"][0], shown["compound"][-1]) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -162,9 +157,76 @@ def test_the_same_choices_as_the_plain_greedy(data: st.DataObject) -> None:
     np.testing.assert_allclose(np.transpose([found.atom, found.compound]), path, atol=1e-12)
 
 
-def test_the_same_choices_over_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    atoms, compounds = adjective_noun_bags(120)
-    plain = plain_greedy(atoms, compounds, 72, 24, 0.02, 1.0, first=7)
-    monkeypatch.setattr(greedy_module, "RENEW", 40)
-    found = greedy(from_bags(atoms, compounds), 72, 24, Goal(0.02, 1.0, False), first=7)
-    assert (found.train.tolist(), found.test.tolist()) == plain[:2]
+GOAL = Goal(atom=0.02, compound=1.0, bound=False)
+
+
+def weighed(n: int, seed: int) -> Samples:
+    """Samples whose compounds have weights such as W(G, R): sums of them are rounded."""
+    atoms, compounds = adjective_noun_bags(n, seed=seed, adjectives=5, nouns=5)
+    generator = np.random.default_rng(seed)
+    return from_bags(atoms, [{name: generator.random() for name in bag} for bag in compounds])
+
+
+def assert_consistent(state: State, samples: Samples, reached: float) -> None:
+    """What the state says of itself is what the samples say of its rows."""
+    train, test, _ = np.split(state.order, np.cumsum(state.sizes))
+    assert sorted(state.order) == list(range(len(samples)))
+    assert reached == pytest.approx(target_score(GOAL, *measure(samples, train, test)), abs=1e-5)
+    for kind, matrix in ((state.atoms, samples.atoms), (state.compounds, samples.compounds)):
+        assert not kind.change.any()
+        for side, rows in enumerate((train, test)):
+            expected = matrix[rows].sum(axis=0)
+            np.testing.assert_allclose(kind.weights[side], expected, atol=1e-6)
+            # Exactly 0 where no sample is left: a remainder's tenth root would count.
+            assert not kind.weights[side][expected == 0].any()
+            np.testing.assert_allclose(kind.powers[side], kind.weights[side] ** kind.exponents[side])
+
+
+@given(st.integers(0, 50), st.integers(1, 4), st.integers(1, 4))
+@settings(max_examples=40)
+def test_exchanges_never_lose_and_a_cleared_compound_is_not_in_train(seed: int, n_train: int, n_test: int) -> None:
+    samples = weighed(9, seed)
+    generator = np.random.default_rng(seed)
+    state = state_of(samples, np.arange(9), np.array([n_train, n_test]))
+    before = descend(state, GOAL, np.empty((0, 2)))
+    assert_consistent(state, samples, before)
+    after = descend(state, GOAL, generator.random((150, 2)))
+    assert after <= before + 1e-9
+    assert_consistent(state, samples, after)
+    # A compound that train has is cleared; samples without it stay.
+    order, holds = state.order.copy(), samples.compounds.toarray() > 0
+    item = int(holds[order[:n_train]].sum(axis=0).argmax())
+    held = holds[order[:n_train], item]
+    assert clear(state, GOAL, item, generator.random((n_train, CLEARING))) and held.any()
+    assert not holds[state.order[:n_train], item].any() and not state.compounds.weights[0, item]
+    np.testing.assert_array_equal(state.order[:n_train] != order[:n_train], held)
+    assert_consistent(state, samples, descend(state, GOAL, np.empty((0, 2))))
+
+
+def test_what_too_many_hold_is_not_cleared() -> None:
+    words = [{"x": 1.0}] * 5 + [{"y": 1.0}] * 2
+    state = state_of(from_bags(words, words), np.arange(7), np.array([5, 2]))
+    assert not clear(state, GOAL, 0, np.random.default_rng(0).random((5, CLEARING)))
+    np.testing.assert_array_equal(state.order, np.arange(7))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("goal", [Goal(0.1, 0.5, False), Goal(0.2, 1.0, True)])
+def test_the_best_of_all_divisions(goal: Goal, seed: int) -> None:
+    samples = weighed(8, seed)
+    begun = np.arange(4), np.arange(4, 6)
+    best = min(target_score(goal, *measure(samples, *rows)) for rows in all_divisions(8, 4, 2))
+    found = [exchange(samples, *begun, goal, 5000, np.random.default_rng(start)) for start in range(8)]
+    reached = min(target_score(goal, *measure(samples, *rows)) for rows in found)
+    assert reached == pytest.approx(best, abs=1e-5)
+    assert best < target_score(goal, *measure(samples, *begun))
+
+
+def test_no_side_is_emptied_of_compounds() -> None:
+    """With all compounds in one sample a side, D_C would be undefined without it."""
+    atoms = [{"a": 1.0}] * 6
+    samples = from_bags(atoms, [{"x": 1.0}, {}, {}, {"x": 1.0, "y": 1.0}, {}, {}])
+    train, test = exchange(samples, np.arange(3), np.arange(3, 6), GOAL, 20_000, np.random.default_rng(0))
+    assert 0 < measure(samples, train, test)[1] < 1
+    with pytest.raises(UserError):
+        measure(samples, [1, 2], [0, 3])

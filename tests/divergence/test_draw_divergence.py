@@ -11,7 +11,7 @@ from compclip.divergence.draw_divergence import draw_path, draw_shares
 from compclip.divergence.results import FIGURES
 from compclip.io import read_json, write_json
 from compclip.plot.drawing import save, style
-from compclip.plot.page import described
+from compclip.plot.page import title_and_description
 from tests.project import COMPOSITION, DATASET
 from tests.scripts import job
 from workflow_scripts.divergence import draw_divergence
@@ -53,14 +53,12 @@ def division(results: Path) -> Path:
     return results / DATASET / COMPOSITION / "division.json"
 
 
-def test_same_data_same_bytes(copied: Path) -> None:
+def test_same_data_same_bytes_with_the_numbers(copied: Path) -> None:
     figures = draw(copied, divided=True)
     assert set(figures) == {*FIGURES, "division"}
     assert draw(copied, divided=True) == figures
-
-
-def test_a_figure_has_its_numbers(copied: Path) -> None:
-    title, numbers = described(draw(copied)["test_unseen_compounds_in_train"])
+    # A figure has its numbers.
+    title, numbers = title_and_description(figures["test_unseen_compounds_in_train"])
     assert title == f"Pairs of train and unseen ({DATASET}, {COMPOSITION})"
     shown = read_json(copied / DATASET / COMPOSITION / "divergence.json")["distributions"]
     of_unseen = ("pairs", "test_unseen", "compounds")
@@ -86,11 +84,7 @@ def test_train_and_test_are_below_each_other(kind: str, names: str, shown: list[
     # A fraction of 0 has its mark.
     assert train.get_xdata() == pytest.approx([50, 10]) and test.get_xdata() == pytest.approx([20, 0])
     lines = [line.tolist() for bars in axes.collections for line in bars.get_segments()]
-    ends = [
-        *zip(train.get_xdata(), train.get_ydata(), strict=True),
-        *zip(test.get_xdata(), test.get_ydata(), strict=True),
-    ]
-    assert lines == [[[0, y], [x, y]] for x, y in ends]
+    assert lines == [[[0, y], [x, y]] for marks in (train, test) for x, y in marks.get_xydata()]
     for row, upper, lower in zip((0, 1), train.get_ydata(), test.get_ydata(), strict=True):
         assert row - 0.5 < upper < lower < row + 0.5
     assert [t.get_text() for t in axes.get_yticklabels()] == shown

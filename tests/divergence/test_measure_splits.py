@@ -9,26 +9,20 @@ import pytest
 
 from compclip.core.tables import CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, SPLIT, SWAPPED
 from compclip.divergence.chernoff import divergence, divergences
-from compclip.divergence.measure_splits import Side, by_pairs, distributions, random_sides, swapped_occurrences
-from compclip.divergence.pair_samples import pair_samples
-from compclip.divergence.samples import collect
+from compclip.divergence.measure_splits import Side, by_pairs, distributions, random_sides
+from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
+from compclip.divergence.samples import collect_bags
 from compclip.divergence.subgraphs import Forest, find_subgraphs
 from compclip.io import empty_table, read_json, read_table, write_table
 from compclip.pairs.engine import Extractor, decode_tree
-from compclip.text.lexicon import COMPOUNDS, load_lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.project import Project
 from tests.scripts import job
-from tests.split.split_worlds import pairs_table, rank
+from tests.split.split_worlds import pairs_table, rank, said
 from workflow_scripts.divergence import measure_splits
 
 KEY = ["image_id", "caption_id"]
 SCHEMAS = {"captions": CAPTIONS, "pairs": PAIRS, "splits": SPLIT, "swapped": SWAPPED, "prompts": PROMPTS}
-
-
-def said(*rows: str) -> pd.DataFrame:
-    """``image adjective noun [relation]`` a row."""
-    words = [row.split() for row in rows]
-    return pairs_table([(i, 0, a, n, 0, 1, 2, 3, *(more or ["adjacent"])) for i, a, n, *more in words])
 
 
 def test_an_image_is_its_ranked_words_and_pairs() -> None:
@@ -41,18 +35,6 @@ def test_an_image_is_its_ranked_words_and_pairs() -> None:
     assert samples.compounds.toarray().tolist() == [[1, 0], [0, 2], [0, 0]]
 
 
-def swaps(**changes: list[dict]) -> pd.DataFrame:
-    """Swapped captions, by image, whose changes are given."""
-    rows = [(image, 0, "", "", change, "x_y") for image, change in changes.items()]
-    return pd.DataFrame(rows, columns=list(SWAPPED.columns))
-
-
-def change(noun: str, old: str, new: str, start: int) -> dict:
-    end = start + len(old)
-    return {"noun": noun, "original_adj": old, "new_adj": new, "start": start, "end": end,
-            "new_start": start, "new_end": end}  # fmt: skip
-
-
 def test_a_swapped_caption_has_the_new_pairs_and_the_others() -> None:
     pairs = pairs_table([
         ("a", 0, "red", "wing", 2, 5, 6, 10, "adjacent"),
@@ -61,21 +43,22 @@ def test_a_swapped_caption_has_the_new_pairs_and_the_others() -> None:
         ("a", 1, "red", "wing", 2, 5, 6, 10, "adjacent"),
         ("b", 0, "gray", "wing", 2, 6, 7, 11, "adjacent"),
     ])  # fmt: skip
-    swapped = swaps(a=[change("wing", "red", "blue", 2), change("tail", "red", "gray", 50)])
-    found, lost = swapped_occurrences(pairs, swapped.assign(row=[7]))
-    # Of caption 0 alone; who bears the changed word bears the new one; what stands elsewhere stays.
-    assert found.to_numpy().tolist() == [[7, "blue", "wing"], [7, "blue", "bill"], [7, "red", "belly"]]
+    changes = [{"start": 2, "new_adj": "blue"}, {"start": 50, "new_adj": "gray"}]
+    swapped = pd.DataFrame([("a", 0, "", "", changes, "x_y")], columns=list(SWAPPED.columns))
+    found, lost = swapped_occurrences(pairs, swapped)
+    # Of caption 0 alone: all nouns of the changed word get the new one.
+    assert found[["adjective", "noun"]].values.tolist() == [["blue", "wing"], ["blue", "bill"], ["red", "belly"]]
     assert lost == 1
-    nothing, lost = swapped_occurrences(pairs, empty_table(SWAPPED).assign(row=[]))
+    nothing, lost = swapped_occurrences(pairs, empty_table(SWAPPED))
     assert nothing.empty and not lost
 
 
 def test_the_largest_shares_are_shown() -> None:
     occurrences = said("a red wing", "a red wing", "a blue bill", "b red wing", "b gray bill", "b gray bill")
     rows = occurrences.assign(row=occurrences["image_id"].map({"a": 0, "b": 1}))[["row", "adjective", "noun"]]
-    weighing = by_pairs(rows, rank(occurrences), 2)(collect([]))
+    weighing = by_pairs(rows, rank(occurrences), 2)(collect_bags([]))
     side = Side("test_seen", "captions", occurrences)
-    train, test = (weighing.totals(collect([[row]])) for row in (0, 1))
+    train, test = (weighing.totals(collect_bags([[row]])) for row in (0, 1))
     atoms, compounds = distributions(weighing, train, test, side, "pairs")
     assert (compounds["kind"], compounds["names"]) == ("compounds", ["red_wing", "gray_bill", "blue_bill"])
     assert compounds["train"] == [0.666667, 0.0, 0.333333] and compounds["test"] == [0.333333, 0.666667, 0.0]
@@ -100,7 +83,7 @@ def step(run: Project, folder: Path, seed: int = 0, **more: Path) -> pd.DataFram
         shutil.copy(run.root / ".cache" / "pairs" / "occurrences.sqlite", folder / "cache" / "pairs")
     files = {name: place / f"{name}.parquet" for name in ("captions", "pairs")}
     files |= {name: place / "color" / f"{name}.parquet" for name in ("ranking", "splits", "swapped", "prompts")}
-    files |= {"nouns": lexicons / "nouns/birds.yaml", "compounds": COMPOUNDS, **more}
+    files |= {"nouns": lexicons / "nouns/birds.yaml", "compounds": COMMON_COMPOUNDS, **more}
     adjectives = [lexicons / f"adjectives/{name}.yaml" for name in ("color", "shape")]
     measure_splits.main(job(
         input={**files, "adjectives": adjectives},
@@ -148,23 +131,15 @@ def test_the_run_measures_what_its_tables_say(first_run: Project) -> None:
     compound = rows.loc["pairs"].xs("captions", level="texts")["compound_divergence"]
     assert compound["test_seen"] < min(compound["test_unseen"], compound["test_swapped"])
     # Subgraphs of an image's swapped texts anew, parsed apart.
-    texts = pd.concat(
-        [
-            captions[captions["image_id"].isin(train)],
-            swapped.drop(columns="text").rename(columns={"swapped_text": "text"}),
-        ]
-    )
-    lexicons = first_run.root / "lexicons"
-    extractor = Extractor(
-        "en_core_web_sm",
-        [load_lexicon(lexicons / f"adjectives/{name}.yaml") for name in ("color", "shape")],
-        load_lexicon(lexicons / "nouns/birds.yaml"),
-    )
+    texts = pd.concat([captions[captions["image_id"].isin(train)], swapped.assign(text=swapped["swapped_text"])])
+    names = ("adjectives/color", "adjectives/shape", "nouns/birds")
+    *adjectives, nouns = (load_lexicon(first_run.root / "lexicons" / f"{name}.yaml") for name in names)
+    extractor = Extractor("en_core_web_sm", adjectives, nouns)
     distinct, row_of = np.unique(texts["text"], return_inverse=True)
     found = find_subgraphs(Forest([decode_tree(value) for value in extractor.parse(distinct.tolist())]), 3, 2)
     groups = pd.Series(row_of, index=texts["image_id"].to_numpy()).groupby(level=0, sort=False).agg(list)
-    weighing = found.weigh(collect(groups.tolist()), 2000)
-    sides = [weighing.totals(collect(groups[groups.index.isin(train) == side].tolist())) for side in (True, False)]
+    weighing = found.weigh(collect_bags(groups.tolist()), 2000)
+    sides = [weighing.totals(collect_bags(groups[groups.index.isin(train) == side].tolist())) for side in (True, False)]
     row = rows.loc["subgraphs", "test_swapped", "captions"]
     atom, compound = divergences(*sides)
     assert (row["atom_divergence"], row["compound_divergence"]) == (round(atom, 6), round(compound, 6))
@@ -200,7 +175,7 @@ def test_random_sides_have_as_many_captions_as_the_split() -> None:
     nouns = draw.choice(["wing", "bill", "belly", "tail", "head", "back"], 2 * rows)
     occurrences = pd.DataFrame({"row": np.repeat(np.arange(rows), 2), "adjective": adjectives, "noun": nouns})
     ranking = rank(occurrences.rename(columns={"row": "image_id"}).assign(caption_id=0, relation="adjacent"))
-    weighing = by_pairs(occurrences, ranking, rows)(collect([]))
+    weighing = by_pairs(occurrences, ranking, rows)(collect_bags([]))
     own = np.arange(rows).reshape(images, captions).tolist()
     alone = []
     for asked in (1, 2, captions):
@@ -209,8 +184,8 @@ def test_random_sides_have_as_many_captions_as_the_split() -> None:
             order = draw.permutation(images)
             train = [own[i] for i in order[n_test:]]
             test = [draw.choice(own[i], asked, replace=False).tolist() for i in order[:n_test]]
-            measured.append(divergences(*(weighing.totals(collect(side)) for side in (train, test))))
-        every, counts = collect(own), np.full(n_test, asked)
+            measured.append(divergences(*(weighing.totals(collect_bags(side)) for side in (train, test))))
+        every, counts = collect_bags(own), np.full(n_test, asked)
         random = random_sides(weighing, every, counts, 20, draw)
         error = np.sqrt(random.var(axis=0) / 20 + np.var(measured, axis=0) / 20)
         assert (abs(random.mean(axis=0) - np.mean(measured, axis=0)) < 4 * error).all()

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compclip.divergence import subgraphs
-from compclip.divergence.samples import Samples, collect, from_bags
-from compclip.divergence.subgraphs import Forest, Subgraphs, find_subgraphs
+from compclip.divergence.samples import Samples, collect_bags, from_bags
+from compclip.divergence.subgraphs import Forest, FoundSubgraphs, find_subgraphs
 from compclip.pairs.tree import Tree
 from tests.divergence.test_samples import Occurrence, weight
 
@@ -68,11 +68,11 @@ def weights(samples: list[list[Tree]], nodes: int, branching: int) -> list[dict[
     return [{name: value for name, value in of_sample.items() if value > 1e-12} for of_sample in every]
 
 
-def samples_of(found: Subgraphs, texts: list[list[int]], keep: int = 100_000) -> Samples:
+def samples_of(found: FoundSubgraphs, texts: list[list[int]], keep: int = 100_000) -> Samples:
     """Counts of words, and W(G,R) of the ``keep`` heaviest, of samples of texts; without columns of zeros."""
-    weighing = found.weigh(collect(texts), keep)
+    weighing = found.weigh(collect_bags(texts), keep)
     bags = []
-    for totals in (weighing.totals(collect([sample])) for sample in texts):
+    for totals in (weighing.totals(collect_bags([sample])) for sample in texts):
         kinds = zip((weighing.atom_names, weighing.compound_names), totals, strict=True)
         bags.append([{name: value for name, value in zip(*kind, strict=True) if value} for kind in kinds])
     return from_bags([atoms for atoms, _ in bags], [compounds for _, compounds in bags])
@@ -126,7 +126,7 @@ def test_the_heaviest_are_kept_ties_by_name(forest: list[Tree], keep: int) -> No
 @given(st.lists(trees(), min_size=1, max_size=3), st.integers(0, 40))
 def test_a_text_with_too_many_is_skipped(forest: list[Tree], limit: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subgraphs, "LIMIT", limit)
+        patch.setattr(subgraphs, "MAX_OCCURRENCES", limit)
         found = find_subgraphs(Forest(forest))
         names = found.names(found.compounds)
     skipped = 0

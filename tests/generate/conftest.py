@@ -11,7 +11,7 @@ from PIL import Image
 
 from compclip.core import tables
 from compclip.core.plugins import load
-from compclip.generate.config import KINDS
+from compclip.generate.config import GENERATOR_KINDS
 from compclip.generate.generator import reads
 from compclip.io import read_json, read_table, write_table
 from tests.scripts import job
@@ -43,9 +43,10 @@ class Place:
         results = self.root / "results"
         file = results / "mine" / "color" / "prompts.parquet"
         write_table(self.prompts if prompts is None else prompts, file, tables.PROMPTS)
+        read = reads(load(GENERATOR_KINDS, kind))
         made = {"manifest": "manifest.parquet", "folder": "images", "summary": "summary.json"}
         of_rule = job(
-            {"prompts": file, "tables": [results / "mine" / f"{name}.parquet" for name in reads(load(KINDS, kind))]},
+            {"prompts": file, "tables": [results / "mine" / f"{name}.parquet" for name in read]},
             {key: self.target / name for key, name in made.items()},
             wildcards={"composition": "color", "generator": "it"},
             generator={"name": "it", "kind": kind, "options": settings}, contents=contents, seed=seed,

@@ -14,7 +14,7 @@ from PIL import Image
 from compclip.core import tables
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.generate.export_layout import BATCH, export_layout, words_of
+from compclip.generate.export_layout import SAMPLER_BATCH, export_layout, model_words
 from compclip.io import read_json, read_table
 from tests.generate.conftest import Place, picture
 from tests.project import Project
@@ -65,7 +65,7 @@ def read(folder: Path, part: str, captions: str | None = "captions.pickle") -> d
         by_name = [every[len(every) // len(names) * i :][: len(every) // len(names)] for i in range(len(names))]
     else:
         texts = [(folder / "text" / f"{name}.txt").read_text().split("\n")[:-1] for name in names]
-        by_name = [[words_of(text) for text in of_name] for of_name in texts]
+        by_name = [[model_words(text) for text in of_name] for of_name in texts]
     content = {}
     for name, number, texts in zip(names, classes, by_name, strict=True):
         image = Image.open(folder / "images" / f"{name}.jpg").size
@@ -85,19 +85,19 @@ def test_models_train_on_train_and_draw_exactly_the_prompts(world: Exported, cap
     classes = texts.drop_duplicates("image_id").set_index("image_id")["class_id"]
     assert len({(classes[name], number) for name, (number, *_) in train.items()}) == classes[[*train]].nunique()
     for name, (_, of_name, size, box) in train.items():
-        said = {tuple(words_of(text)) for text in texts.loc[texts["image_id"] == name, "text"]} - {()}
+        said = {tuple(model_words(text)) for text in texts.loc[texts["image_id"] == name, "text"]} - {()}
         assert {*map(tuple, of_name)} == said and len(of_name) == most and size == (96, 96)
         # An image without a box is seen whole.
         assert box == ((3, 2, 10, 8) if name == world.first else (0, 0, 96, 96))
     for test, asked in prompts.groupby("split"):
-        said = {f"{i}_{c}": words_of(t) for i, c, t in zip(asked.image_id, asked.caption_id, asked.text, strict=True)}
+        said = {f"{row.image_id}_{row.caption_id}": model_words(row.text) for row in asked.itertuples()}
         for part in ("train", "test"):
             drawn = read(folder / test, part, captions)
             assert {name: of_name for name, (_, of_name, *_) in drawn.items()} == {
                 n: [w] * most for n, w in said.items()
             }
             names = pickle.loads((folder / test / part / "filenames.pickle").read_bytes())
-            assert len(names) % BATCH == 0, "no name is lost with a batch that is not full"
+            assert len(names) % SAMPLER_BATCH == 0, "no name is lost with a batch that is not full"
 
 
 def test_all_folders_number_the_words_alike_and_links_may_move(world: Exported) -> None:

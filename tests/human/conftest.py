@@ -100,15 +100,6 @@ def large(run: Path) -> Study:
 COLUMNS = ["task_id", "annotator", "choice", "lead_time"]
 
 
-def answer_of(task: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the answer that the planted probability is of, and the other one."""
-    if task["kind"] == "match":
-        return "yes", "no"
-    if task["kind"] == "caption":
-        return task["right"], {"1": "2", "2": "1"}[task["right"]]
-    return "1", "2"
-
-
 def simulate(
     tasks: pd.DataFrame, chance: Callable[[Mapping[str, Any]], float], workers: int, seed: int = 0, careless: int = 0
 ) -> pd.DataFrame:
@@ -119,15 +110,13 @@ def simulate(
     random = np.random.default_rng(seed)
     records = []
     for number in range(workers):
-        coin = number >= workers - careless
         for task in tasks.to_dict("records"):
-            if task["check"] == "gold":
-                options = {"match": ("yes", "no")}.get(task["kind"], ("1", "2"))
-                answer = options[int(random.integers(2))] if coin else task["right"]
-            else:
-                first, second = answer_of(task)
-                p = 0.5 if coin else chance(task)
-                answer = first if random.random() < p else second
+            first, second = KINDS[task["kind"]].answers
+            # The probability is of the right answer, if there is one.
+            if task["right"] == second:
+                first, second = second, first
+            p = 1.0 if task["check"] == "gold" else chance(task)
+            answer = first if random.random() < (0.5 if number >= workers - careless else p) else second
             seconds = round(float(random.gamma(4, 2.5)), 3)
             records.append((task["task_id"], f"person{number:02d}", answer, seconds))
     return pd.DataFrame(records, columns=COLUMNS)

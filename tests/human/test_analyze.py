@@ -1,5 +1,6 @@
-"""The analysis recovers the planted opinions of simulated people; majorities and preferences worked by hand."""
+"""The analysis recovers the planted opinions of simulated people; majorities and preferences by hand; correlations."""
 
+import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from scipy import stats
 
 from compclip.core.errors import UserError
 from compclip.core.rounding import json_values
-from compclip.human.correlation import correlations, other_scores, run_scores
+from compclip.human.answers import collect
+from compclip.human.correlation import STATISTICS, answer_correlations, correlate_entries, other_scores, run_scores
 from compclip.human.opinions import majorities, opinions_of, preferences, workers_of
 from compclip.human.tasks import KINDS, TASKS, prompt_key
 from compclip.io import read_json
-from tests.human.conftest import Study, simulate, written
+from tests.human.conftest import COLUMNS, Study, simulate, written
 from tests.scripts import job
 from workflow_scripts.human import analyze
 from workflow_scripts.human.study import read_scores
@@ -74,9 +76,9 @@ def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory)
 
 
 def run_analysis(study: Study, answers: list[Path], folder: Path, **other: Path) -> dict[str, Any]:
-    reads = {"tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores}
+    tables = {"tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores}
+    reads = tables | {"other": list(other.values())}
     writes = {"analysis": folder / "analysis", "summary": folder / "analysis.json"}
-    reads["other"] = list(other.values())
     analyze.main(job(reads, writes, other=list(other), keep=0.75, bootstrap=200, seed=0))
     return read_json(folder / "analysis.json")
 
@@ -89,7 +91,7 @@ def analyzed(large: Study, answers: Path, tmp_path_factory: pytest.TempPathFacto
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def summary(analyzed: Path) -> dict[str, Any]:
     return read_json(analyzed / "analysis.json")
 
@@ -98,6 +100,12 @@ def test_careless_people_are_excluded(summary: dict[str, Any], large: Study) -> 
     assert summary["workers"]["excluded"] == CARELESS and summary["workers"]["answered"] == PEOPLE + CARELESS
     assert summary["workers"]["answers_excluded"] == CARELESS * len(large.tasks)
     assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
+    assert summary["kinds"]["match"]["agreement"]["low"] > 0
+    cells = [
+        row["n"] for row in summary["correlations"] if row["level"] == "generator and split" and row["split"] == "all"
+    ]
+    # Two kinds, two scores, two statistics; eight generators with splits.
+    assert cells == [8] * 8
 
 
 def test_planted_preferences_are_within_their_intervals(
@@ -148,27 +156,13 @@ def test_planted_correlations_are_within_their_intervals(large: Study, surveys: 
             "point_biserial": stats.pearsonr(score[clear], share[clear] > 0.5)[0],
         }
         for opinions in surveys:
-            table = correlations(majorities(opinions, tasks), {"expected_top1": known}, 100, 0)
+            table = answer_correlations(majorities(opinions, tasks), {"expected_top1": known}, 100, 0)
             rows += table[(table["split"] == "all") & (table["level"] == "image")].to_dict("records")
     for statistic in truth["match"]:
         found = [(row, truth[row["kind"]][statistic]) for row in rows if row["statistic"] == statistic]
         assert len(found) == 2 * SURVEYS and min(of[statistic] for of in truth.values()) > 0.4
         assert covers([row["low"] <= value <= row["high"] for row, value in found]), statistic
         assert np.median([row["low"] for row, _ in found]) > 0.2
-
-
-def test_correlations_equal_scipys(summary: dict[str, Any], large: Study, analyzed: Path) -> None:
-    keys = ("kind", "score", "level", "statistic")
-    rows = {tuple(r[key] for key in keys): r for r in summary["correlations"] if r["split"] == "all"}
-    for kind in ("match", "caption"):
-        study = large.tasks[(large.tasks["check"] == "none") & (large.tasks["kind"] == kind)]
-        shares = pd.read_csv(analyzed / "analysis" / "tasks.csv").set_index("task_id")["share"][study["task_id"]]
-        for name, scores in run_scores(read_scores(large.scores)).items():
-            score = [scores[row["generator_1"], *prompt_key(row)] for row in study.to_dict("records")]
-            value = rows[kind, name, "image", "kendall"]["value"]
-            assert value == pytest.approx(stats.kendalltau(score, shares)[0], abs=1e-6)
-        assert rows[kind, "expected_top1", "generator and split", "kendall"]["n"] == 8
-    assert summary["kinds"]["match"]["agreement"]["low"] > 0
 
 
 def test_same_answers_same_bytes(large: Study, answers: Path, analyzed: Path, tmp_path: Path) -> None:
@@ -253,10 +247,6 @@ def task(name: str, kind: str, generators: str = "g", **more: object) -> dict[st
     return row | more
 
 
-def vote(worker: str, name: str, choice: str, seconds: float = 1.0) -> dict[str, object]:
-    return {"worker": worker, "task_id": name, "answer": choice, "seconds": seconds}
-
-
 TASKS_BY_HAND = pd.DataFrame(
     [
         task("p1", "perceptual", "b a"),
@@ -273,26 +263,30 @@ TASKS_BY_HAND = pd.DataFrame(
 ANSWERS_BY_HAND = pd.DataFrame(
     [
         # a is preferred twice to once on p1; p1again changes nothing.
-        vote("x", "p1", "2", 3), vote("y", "p1", "2", 5), vote("z", "p1", "1", 100),
-        vote("x", "p1again", "1"), vote("y", "p1again", "2"),
-        vote("x", "p2", "1"), vote("y", "p2", "2"),
-        vote("x", "m1", "yes"), vote("y", "m1", "yes"), vote("x", "m2", "no"),
-        vote("x", "c1", "2"), vote("y", "c1", "1"), vote("z", "c1", "1"),
-        vote("x", "g1", "yes"), vote("x", "g2", "no"), vote("y", "g1", "yes"), vote("y", "g2", "yes"),
-    ]
+        ("x", "p1", "2", 3), ("y", "p1", "2", 5), ("z", "p1", "1", 100),
+        ("x", "p1again", "1", 1), ("y", "p1again", "2", 1), ("x", "p2", "1", 1), ("y", "p2", "2", 1),
+        ("x", "m1", "yes", 1), ("y", "m1", "yes", 1), ("x", "m2", "no", 1),
+        ("x", "c1", "2", 1), ("y", "c1", "1", 1), ("z", "c1", "1", 1),
+        ("x", "g1", "yes", 1), ("x", "g2", "no", 1), ("y", "g1", "yes", 1), ("y", "g2", "yes", 1),
+    ],
+    columns=["worker", "task_id", "answer", "seconds"],
 )  # fmt: skip
 
 
-def test_majorities() -> None:
-    table = majorities(opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND), TASKS_BY_HAND).set_index("task_id")
+@pytest.fixture
+def opinions() -> pd.DataFrame:
+    return opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
+
+
+def test_majorities(opinions: pd.DataFrame) -> None:
+    table = majorities(opinions, TASKS_BY_HAND).set_index("task_id")
     assert list(table.index) == ["p1", "p2", "m1", "m2", "c1", "m3"]
     assert table["answers"].tolist() == [3, 2, 2, 1, 3, 0]
     assert table["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(table.at["m3", "share"])
     assert table["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(table.at["m3", "majority"])
 
 
-def test_workers() -> None:
-    opinions = opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
+def test_workers(opinions: pd.DataFrame) -> None:
     workers = workers_of(opinions, keep=0.75).set_index("worker")
     assert workers[["gold", "gold_right"]].values.tolist() == [[2, 2], [2, 1], [0, 0]]
     # x stayed with a on the repeat, y went from a to b.
@@ -303,15 +297,145 @@ def test_workers() -> None:
     assert workers.at["z", "seconds_mean"] == 50.5 and workers.at["x", "seconds_median"] == 1
 
 
-def test_preferences() -> None:
-    opinions = opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
-    shares = preferences(opinions, 200, 0).set_index(["kind", "generator", "against", "split"])["share"]
-    assert shares["perceptual", "a", "all", "all"] == pytest.approx(3 / 5)
-    assert shares["perceptual", "b", "a", "all"] == pytest.approx(2 / 5)
-    assert shares["perceptual", "a", "b", "test_seen"] == pytest.approx(2 / 3)
+def test_preferences(opinions: pd.DataFrame) -> None:
     shares = preferences(opinions, 200, 0)
+    of = shares.set_index(["kind", "generator", "against", "split"])["share"]
+    assert of["perceptual", "a", "all", "all"] == pytest.approx(3 / 5)
+    assert of["perceptual", "b", "a", "all"] == pytest.approx(2 / 5)
+    assert of["perceptual", "a", "b", "test_seen"] == pytest.approx(2 / 3)
     one = shares[(shares["kind"] == "match") & (shares["split"] == "all")].set_index("generator")
     assert one["share"].to_dict() == {"g": 1, "h": 0}
     # One image tells little.
     assert one[["low", "high"]].round(3).values.tolist() == [[0.025, 1], [0, 0.975]]
     assert shares[shares["kind"] == "caption"]["share"].tolist()[-1] == pytest.approx(1 / 3)
+
+
+def entries_of(n: int, random: np.random.Generator) -> pd.DataFrame:
+    score = np.round(random.random(n), 6)
+    share = random.binomial(3, score) / 3
+    majority = np.where(share == 0.5, np.nan, share > 0.5)
+    names = {"image_id": [str(i // 2) for i in range(n)], "cell": [f"c{i % 4}" for i in range(n)]}
+    return pd.DataFrame({**names, "score": score, "share": share, "majority": majority})
+
+
+def test_compare_says_what_scipy_says() -> None:
+    entries = entries_of(80, np.random.default_rng(2))
+    rows = {(r["level"], r["statistic"]): r for r in correlate_entries(entries, 500, np.random.default_rng(0))}
+    means = entries.groupby("cell")[["score", "share"]].mean()
+    expected = {
+        ("image", "kendall"): stats.kendalltau(entries["score"], entries["share"]),
+        ("image", "spearman"): stats.spearmanr(entries["score"], entries["share"]),
+        ("image", "point_biserial"): stats.pointbiserialr(entries["majority"], entries["score"]),
+        ("generator and split", "kendall"): stats.kendalltau(means["score"], means["share"]),
+        ("generator and split", "spearman"): stats.spearmanr(means["score"], means["share"]),
+    }
+    assert {key: row["value"] for key, row in rows.items()} == pytest.approx({k: v[0] for k, v in expected.items()})
+    assert rows["generator and split", "kendall"]["n"] == 4
+    for row in rows.values():
+        assert row["low"] <= row["value"] <= row["high"] and row["images"] == 40
+
+
+def test_a_mirrored_entry_does_not_depend_on_its_side() -> None:
+    random = np.random.default_rng(3)
+    entries = entries_of(40, random).assign(score=lambda t: t["score"] - 0.5)
+    side = random.random(40) < 0.5
+    turned = entries.assign(
+        score=np.where(side, -entries["score"], entries["score"]),
+        share=np.where(side, 1 - entries["share"], entries["share"]),
+        majority=np.where(side, 1 - entries["majority"], entries["majority"]),
+    )
+    one, other = (correlate_entries(e, 100, np.random.default_rng(0), mirrored=True) for e in (entries, turned))
+    assert [r["statistic"] for r in one] == list(STATISTICS)
+    for a, b in zip(one, other, strict=True):
+        assert [a[k] for k in ("value", "low", "high")] == pytest.approx([b[k] for k in ("value", "low", "high")])
+        assert a["n"] == 40
+
+
+def test_what_does_not_vary_has_no_correlation() -> None:
+    entries = entries_of(10, np.random.default_rng(4)).assign(score=0.5)
+    assert all(
+        row["value"] is None and row["low"] is None for row in correlate_entries(entries, 100, np.random.default_rng(0))
+    )
+    assert correlate_entries(entries.head(1), 100, np.random.default_rng(0)) == []
+
+
+def test_two_images_have_no_interval() -> None:
+    """Half of their resamples are of one image, and have no correlation."""
+    rows = correlate_entries(entries_of(4, np.random.default_rng(3)), 500, np.random.default_rng(0))
+    told = {row["statistic"]: (row["low"], row["high"]) for row in rows if row["level"] == "image"}
+    assert rows[0]["value"] is not None and set(told.values()) == {(None, None)}
+
+
+# Answers are read from one form of CSV file, which Label Studio exports, and faulty ones are named.
+
+KIND_OF_TASK = {"t1": "perceptual", "t2": "match", "t3": "caption"}
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (("t1", "w-1", "2", 3.5), None),
+        (("t2", "ann@example.org", "no", 0), None),
+        (("t3", "12", "1", ""), None),
+        (("t1", "w-1", "yes", 1), "choice: expected 1 or 2"),
+        (("t1", "w-1", "", 1), "choice: expected 1 or 2"),
+        (("t2", "w-1", '["yes", "no"]', 1), "choice: expected yes or no"),
+        (("t1", "", "1", 1), "annotator: expected 1 to 64 letters"),
+        (("t1", "a b", "1", 1), "annotator"),
+        (("t1", "x" * 65, "1", 1), "annotator"),
+        (("t1", "../x", "1", 1), "annotator"),
+        (("t1", "w-1", "1", -1), "lead_time: expected a number from 0 to 86400"),
+        (("t1", "w-1", "1", "inf"), "lead_time"),
+        (("t1", "w-1", "1", "soon"), "lead_time"),
+    ],
+)
+def test_a_row_is_read_or_its_fault_named(tmp_path: Path, row: tuple[Any, ...], reason: str | None) -> None:
+    path = written(tmp_path / "a.csv", ("t2", "w-9", "yes", 1), row)
+    table, counts, problems = collect([path], KIND_OF_TASK)
+    assert len(table) == 1 + (reason is None) and counts["wrong"] == len(problems) == (reason is not None)
+    assert reason is None or problems[0].startswith(f"{path}: row 2: {reason}")
+
+
+def test_the_first_answer_of_a_worker_counts(tmp_path: Path) -> None:
+    one = written(tmp_path / "1.csv", ("t1", "w", "2", 3.5), ("t1", "w", "2", 9), ("elsewhere", "w", "2", 1))
+    two = written(tmp_path / "2.csv", ("t1", "w", "1"), ("t1", "v", "1"), columns=COLUMNS[:3])
+    table, counts, problems = collect([one, two], KIND_OF_TASK)
+    assert table.fillna(-1).values.tolist() == [["t1", "v", "1", -1], ["t1", "w", "2", 3.5]]
+    assert counts == {"records": 5, "of other tasks": 1, "twice": 1, "contradicts another": 1} and not problems
+    assert list(table) == ["task_id", "worker", "answer", "seconds"]
+
+
+def test_label_studio_export(tmp_path: Path) -> None:
+    """As label-studio-sdk 2.1 writes it (converter/exports/csv2.py): sorted columns, quoted, with all task data."""
+    picture = "data:image/png;base64," + "iVBO" * 100_000
+    rows = [
+        {"id": 7, "task_id": "t1", "picture_1": picture, "annotator": "1", "choice": "2", "lead_time": 4.288},
+        {"id": 8, "task_id": "t2", "picture_1": picture, "annotator": "ann@example.org", "choice": "no"},
+    ]
+    always = {"annotation_id": 1001, "created_at": "2026-03-09T22:16:08Z", "updated_at": "2026-03-09T22:16:09Z"}
+    with (tmp_path / "project-3.csv").open("w", encoding="utf8") as file:
+        names = sorted({*rows[0], *always, "text_1"})
+        writer = csv.DictWriter(file, fieldnames=names, quoting=csv.QUOTE_NONNUMERIC)
+        writer.writeheader()
+        writer.writerows({**always, "text_1": "a red\nbird", **row} for row in rows)
+    table, _, problems = collect([tmp_path / "project-3.csv"], KIND_OF_TASK)
+    assert table.fillna(-1).values.tolist() == [["t1", "1", "2", 4.288], ["t2", "ann@example.org", "no", -1]]
+    assert not problems
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"a,b\n1,2\n", "no column task_id, annotator, choice; export the answers"),
+        (b"task_id,choice\n1,2\n", "no column annotator"),
+        (b"", "not a readable CSV file"),
+        (b"task_id,annotator,choice\n\xff,1,2\n", "not a readable CSV file"),
+        (b'[{"task_id": "t1"}]', "no column"),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "x.csv").write_bytes(content)
+    with pytest.raises(UserError, match=reason):
+        collect([tmp_path / "x.csv"], KIND_OF_TASK)
+    with pytest.raises(UserError, match="not a readable CSV file"):
+        collect([tmp_path / "none.csv"], KIND_OF_TASK)

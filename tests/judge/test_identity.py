@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compclip.clip.embed import encoding_code
+from compclip.clip.embed import ENCODING_CODE
 from compclip.core import code
 from compclip.judge import train_judge, training
 from compclip.judge.config import Training
@@ -27,7 +27,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def identities() -> tuple[str, str]:
     forget()
-    return code.code_hash(*train_judge.TRAINING), encoding_code()
+    return code.code_hash(*train_judge.TRAINING_CODE), code.code_hash(ENCODING_CODE)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_finished_training_is_not_repeated(train: Train, monkeypatch: pytest.M
     """Its judge is made again from the checkpoint, without reading an image."""
     first = train("first", captions=2)
     monkeypatch.setattr(training, "clip_loss", None)
-    monkeypatch.setattr("compclip.judge.feed.read_pixels", None)
+    monkeypatch.setattr("compclip.clip.pixels.Preprocess.read", None)
     again = train("again", captions=2)
     for file in first.iterdir():
         assert (again / file.name).read_bytes() == file.read_bytes(), file.name

@@ -10,9 +10,8 @@ import torch
 from PIL import Image
 
 from compclip.clip.config import ModelConfig
-from compclip.clip.model import build, load_judge, read_judge
+from compclip.clip.model import build, read_judge
 from compclip.clip.sources import find_model
-from compclip.clip.tokens import tokenize
 from compclip.core.errors import UserError
 from compclip.io import read_json
 from compclip.judge.config import JudgeConfig
@@ -57,33 +56,26 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return results
 
 
-def test_no_epochs_and_long_captions_are_read_whole(train: Train, results: Path, tmp_path: Path) -> None:
+def test_no_epochs_and_long_captions_are_read_whole(
+    train: Train, results: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     source = stretched(tmp_path, 248)
     assert find_model(str(source / "model.json"))[0]["text_cfg"]["context_length"] == 248
     folder = train("judge", epochs=0, crop=None, **settings(source))
-    assert (folder / "weights.safetensors").read_bytes() == (source / "weights.safetensors").read_bytes()
-    assert read_json(folder / "model.json") == read_json(source / "model.json")
+    for name in ("weights.safetensors", "model.json", "vocabulary.json"):
+        assert (folder / name).read_bytes() == (source / name).read_bytes(), name
     manifest = read_json(folder / "manifest.json")
     assert manifest["model"] == "short-248" and manifest["truncated_captions"] == 0
-    judge = load_judge(folder, 1, "cpu")
 
     tables, summaries = [], []
     for name, used in (("long", folder), ("short", train("other", epochs=0, **settings(stretched(tmp_path, 77))))):
         score_images.main(world.make_job(results, "good", judge=used, scores=tmp_path / name, threads=1, batch=8))
         tables.append(pd.read_parquet(tmp_path / name / "test_unseen.parquet"))
         summaries.append(read_json(tmp_path / name / "summary.json"))
-    assert summaries[0]["judge"] == "short-248" and summaries[0]["judge_hash"] == judge.hash
-    assert [s["truncated_captions"] for s in summaries] == [0, summaries[1]["captions"]]
-    assert summaries[0]["captions"] > 9
-    prompts = pd.read_parquet(results / "d/color/prompts.parquet")
-    asked = prompts[prompts["split"] == "test_unseen"].merge(tables[0], on=["image_id", "caption_id"])
-    items = [(results / "d/color/generated/good/images" / name, None) for name in asked["file_name"]]
-    texts = tokenize(judge.tokenizer, asked["text"].tolist())
-    assert texts.argmax(dim=1).min() > 77
-    with torch.inference_mode():
-        pixels = judge.preprocess.floats(judge.preprocess.read(items), torch.device("cpu"))
-        own = (judge.model.encode_image(pixels, True) * judge.model.encode_text(texts, True)).sum(dim=1)
-    np.testing.assert_allclose(asked["similarity"], own.numpy(), atol=2e-6)
+    assert summaries[0]["judge"] == "short-248" and summaries[0]["judge_hash"] == manifest["judge_hash"]
+    n = summaries[1]["captions"]
+    assert [s["truncated_captions"] for s in summaries] == [0, n] and n > 9
+    assert caplog.text.count(f"{n} of {n} captions are longer than the model reads") == 1
     # Truncated captions tie.
     assert tables[1]["p_tied"].sum() > tables[0]["p_tied"].sum()
 

@@ -61,8 +61,8 @@ def gradients_of_a_half(rank: int, folder: str, rows: torch.Tensor) -> None:
     store = f"file://{folder}/store"
     torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
     group, weight = Group(rank, 2), nn.Parameter(torch.eye(3))
-    everyones = group.gather(rows[group.share(len(rows))] @ weight)
-    everyones.square().cumsum(0).mean().backward()
+    all_rows = group.gather(rows[group.share(len(rows))] @ weight)
+    all_rows.square().cumsum(0).mean().backward()
     group.average([weight, nn.Parameter(torch.ones(1))])  # the second has no gradient
     torch.save(weight.grad, Path(folder) / f"{rank}.pt")
     torch.distributed.destroy_process_group()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compclip.pairs.engine import Extractor, decode
+from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.text.lexicon import Lexicon, load_lexicon
 
 LEXICONS = Path(__file__).resolve().parents[2] / "lexicons"
@@ -29,4 +29,4 @@ def extractor(adjectives, nouns) -> Extractor:
 @pytest.fixture(scope="session")
 def find(extractor):
     """``find(text)``: the occurrences of one caption."""
-    return lambda text: decode(extractor.parse([text])[0])
+    return lambda text: decode_occurrences(extractor.parse([text])[0])

@@ -15,10 +15,10 @@ from compclip.core.errors import UserError
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import empty_table, read_json, read_table, write_table
 from compclip.pairs import extract_pairs as library
-from compclip.pairs.engine import Extractor, decode
+from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.text import parsing
 from compclip.text.language import load_language
-from compclip.text.lexicon import COMPOUNDS, load_lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
 from tests.scripts import job
 from workflow_scripts.job import Job
@@ -44,7 +44,7 @@ def step(folder: Path, processes: int = 1, cache: str = "cache", extracted: Sequ
     return job(
         input={
             "captions": folder / "captions.parquet", "adjectives": lexicons, "nouns": LEXICONS / "nouns" / "birds.yaml",
-            "compounds": COMPOUNDS, "extracted": extracted,
+            "compounds": COMMON_COMPOUNDS, "extracted": extracted,
         },
         output={"pairs": folder / "pairs.parquet", "summary": folder / "pairs.json"},
         threads=processes, model=MODEL, cache=folder / cache,
@@ -95,12 +95,6 @@ def test_unknown_model():
         Extractor("xx_no_model", [], None)
 
 
-def test_one_word_in_two_lexicons(tmp_path, nouns):
-    (tmp_path / "odd.yaml").write_text("red: [belly]\n")
-    with pytest.raises(UserError, match="duplicate entry 'belly'"):
-        Extractor(MODEL, [load_lexicon(tmp_path / "odd.yaml")], nouns)
-
-
 def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 5)
     results = set()
@@ -135,11 +129,13 @@ def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
 def test_the_key_holds_the_lexicons(extractor, adjectives, nouns):
     other = Extractor(MODEL, adjectives[:1], nouns)
     assert other.keys(["a"]) != extractor.keys(["a"]) == Extractor(MODEL, adjectives, nouns).keys(["a"])
+    with pytest.raises(UserError, match="duplicate entry 'belly'"):
+        Extractor(MODEL, [Lexicon("odd", {"belly": "red"})], nouns)
 
 
 def test_any_noun_without_a_noun_lexicon(adjectives):
     anything = Extractor(MODEL, adjectives, None)
-    found = decode(anything.parse(["a red fire truck, people and two small wolves"])[0])
+    found = decode_occurrences(anything.parse(["a red fire truck, people and two small wolves"])[0])
     assert {(o.adjective, o.noun) for o in found} == {("red", "fire truck"), ("small", "wolf")}
 
 

@@ -5,19 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.pairs import KINDS, count, ratios, read_labels, with_texts
+from benchmarks.pairs import LEXICON_OF, count, ratios, read_pair_labels, with_texts
 from compclip.text.lexicon import load_lexicon
 from tests.pairs.conftest import LEXICONS
 
 HERE = Path(__file__).parent
-OWN = read_labels(HERE / "labels.jsonl")
+OWN = read_pair_labels(HERE / "labels.jsonl")
 
 
 @pytest.mark.parametrize("name", ["labels", "labels_cub", "labels_flowers"])
 def test_labels_use_the_lexicons_words(name: str) -> None:
-    labels = read_labels(HERE / f"{name}.jsonl")
+    labels = read_pair_labels(HERE / f"{name}.jsonl")
     assert len({(label.get("text"), label.get("image_id"), label.get("caption_id")) for label in labels}) == 150
-    adjectives = {word for lexicon in KINDS.values() for word in lexicon.words}
+    adjectives = {word for lexicon in LEXICON_OF.values() for word in lexicon.words}
     for label in labels:
         either = label.get("either", [])
         nouns = label.get("nouns", "flowers" if "flowers" in name else "birds")
@@ -32,7 +32,7 @@ def test_precision_and_recall_of_our_own_captions() -> None:
     domains = [
         count([label for label in OWN if label["nouns"] == nouns], nouns) for nouns in ("birds", "flowers", None)
     ]
-    for composition in KINDS:
+    for composition in LEXICON_OF:
         birds, flowers, everyday = (counts[composition] for counts in domains)
         for numbers in (birds, flowers, np.concatenate([birds, flowers, everyday])):
             (precision, *_), (recall, *_) = ratios(numbers).values()
@@ -45,7 +45,7 @@ def test_precision_and_recall_of_real_captions(cub_root: Path, name: str, nouns:
     captions = {"cub": cub_root / "cub_captions.zip", "flowers": cub_root.parent / "flowers" / "captions.txt.gz"}[name]
     if not captions.is_file():
         pytest.skip(f"optional: {captions} is not there")
-    labels = with_texts(read_labels(HERE / f"labels_{name}.jsonl"), captions)
+    labels = with_texts(read_pair_labels(HERE / f"labels_{name}.jsonl"), captions)
     for part in ("dev", "blind"):
         for numbers in count([label for label in labels if label["part"] == part], nouns).values():
             (precision, *_), (recall, *_) = ratios(numbers).values()

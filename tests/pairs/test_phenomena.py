@@ -2,7 +2,7 @@
 
 import pytest
 
-from compclip.pairs.engine import Extractor, decode
+from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.text.lexicon import load_lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
 
@@ -122,9 +122,19 @@ def test_parse_against_surface_is_disputed(find):
     assert relations["brown", "foot"] == "disputed"
 
 
-def test_that_after_a_word_the_tagger_does_not_know(adjectives):
-    flowers = load_lexicon(LEXICONS / "nouns" / "flowers.yaml")
-    text = "a purple flower with pistil that are short and white"
-    found = decode(Extractor(MODEL, adjectives, flowers).parse([text])[0])
-    kept = {(o.adjective, o.noun) for o in found if o.relation != "disputed"}
-    assert kept == {("purple", "flower"), ("short", "pistil"), ("white", "pistil")}
+FLOWERS = {
+    "the flower has pink pedals with white edges and a yellow middle": "pink_petal white_edge yellow_center",
+    "the leaves are green and the blooms are small": "green_leaf small_flower",
+    "its petals are purple with thin black lines": "purple_petal thin_stripe black_stripe",
+    "white petals tipped with pink": "white_petal",
+    "a purple petaled flower with a long stalk": "purple_petal long_stem",
+    # `that` after a word that the tagger does not know
+    "a purple flower with pistil that are short and white": "purple_flower short_pistil white_pistil",
+}
+
+
+def test_flowers(adjectives):
+    extractor = Extractor(MODEL, adjectives, load_lexicon(LEXICONS / "nouns" / "flowers.yaml"))
+    for value, pairs in zip(extractor.parse([*FLOWERS]), FLOWERS.values(), strict=True):
+        kept = {f"{o.adjective}_{o.noun}" for o in decode_occurrences(value) if o.relation != "disputed"}
+        assert kept == set(pairs.split())

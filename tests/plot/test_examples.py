@@ -9,10 +9,10 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.plot.examples import choose_examples, mark, spread, swapped_spans
+from compclip.plot.examples import choose_examples, mark, spread_evenly, swapped_spans
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from workflow_scripts.layout import Layout
-from workflow_scripts.report.artifacts import read_generated, read_tables
+from workflow_scripts.report.artifacts import read_composition, read_generated
 
 
 def most_of(counts: Counter[str], there: Counter[str]) -> bool:
@@ -28,7 +28,7 @@ KEYS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), max_
 def test_spread_takes_one_of_each_before_a_second_and_of_equal_pairs_the_rarer_class(
     keys: list[tuple[str, str]], n: int, seed: int
 ) -> None:
-    indices = spread(keys, n, np.random.default_rng(seed))
+    indices = spread_evenly(keys, n, np.random.default_rng(seed))
     assert len(indices) == len(set(indices)) == min(n, len(keys))
     chosen = [keys[i] for i in indices]
     assert most_of(Counter(pair for pair, _ in chosen), Counter(pair for pair, _ in keys))
@@ -76,7 +76,7 @@ def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
 
 def test_every_swap_marks_its_pairs(results: Path) -> None:
     layout = Layout(results, DATASET, COMPOSITION)
-    tables = read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
+    tables = read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
     swaps, unseen = choose_examples(read_generated(layout, GENERATORS, "0"), 12, np.random.default_rng(0), **tables)
     changes = pd.read_parquet(layout.place / "swapped.parquet").set_index(["image_id", "swapped_text"])["changes"]
     assert len({example.image_id for example in swaps}) == 12 and len(unseen) == 6

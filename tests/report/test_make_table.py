@@ -13,9 +13,9 @@ from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, MEASUREMENTS, ORACLE, SCORES, TESTS
 from compclip.io import read_json, read_table, write_json, write_table
 from compclip.report import readable, verdicts
-from compclip.report.make_table import as_csv, rounded
+from compclip.report.make_table import as_csv, with_decimals
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.readable import Cell, Line, View
+from compclip.report.readable import Line, TableCell, View
 from compclip.report.rows import main_rows, of_measure, pivot
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import RUN, place_of
@@ -89,7 +89,7 @@ def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> Non
 
 def test_six_decimals() -> None:
     table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
-    assert as_csv(rounded(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
+    assert as_csv(with_decimals(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
 def test_comparisons_are_differences_of_means_over_the_same_entries(results: Path) -> None:
@@ -268,7 +268,9 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("generators", [1, 9, 25])
 def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators: int) -> None:
     names = ["g0", *(f"stable-diffusion-xl-{n}" for n in range(1, generators))]
-    scores, nothing = ([Line(name, [cell, None, cell]) for name in names] for cell in (Cell("50.0", "[1, 2]"), None))
+    scores, nothing = (
+        [Line(name, [cell, None, cell]) for name in names] for cell in (TableCell("50.0", "[1, 2]"), None)
+    )
     views = {"scores": [View("", "", TESTS, lines) for lines in (scores, nothing)]}
     given = [verdicts.Verdict(name, "composes", ": x") for name in names]
     of = {name: readable.Readable(name, v, [], [], views, [], "") for name, v in (("color", given), ("shape", []))}

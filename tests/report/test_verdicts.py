@@ -214,7 +214,7 @@ def test_normalized_scores(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
 def test_by_pair() -> None:
     found = scores()
     rows = pd.DataFrame(by_pair.by_pair(found))
-    assert list(rows.columns) == by_pair.COLUMNS
+    assert list(rows.columns) == by_pair.PAIR_COLUMNS
     of = {(s.generator, s.split): s.entries for s in found}
     for row in rows[rows["generator"] == "memorizer"].itertuples():
         own, seen = of["memorizer", row.split], of["memorizer", "test_seen"]

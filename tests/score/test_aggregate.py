@@ -2,10 +2,8 @@
 
 import json
 import pickle
-import random
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from compclip.core.tables import CAPTIONS, SCORES, SWAPPED
 from compclip.io import read_json, read_table
 from compclip.score import aggregate
 from compclip.split.export import data_dict
-from compclip.stats import balance
 from compclip.stats import r_precision as precision
 from compclip.stats.r_precision import sampled
 from tests.project import Project
@@ -113,27 +110,6 @@ def test_balanced(tmp_path: Path, capsys: Any, dataset: str, composition: str, c
     assert one["cut"] == {"purple_bill": {"of": 40, "kept": 31}}
 
 
-def released_balance(pairs: list[str], two: bool) -> int:
-    """How many entries the released code keeps, where it does not fail."""
-    top3 = Counter(pairs).most_common(3)
-    cap = int(min(top3[0][1], 1.25 * (top3[-1] if two else top3[1])[1]))
-    for pair, _ in top3[: 1 + two]:
-        random.sample([p for p in pairs if p == pair], cap)
-    return len(pairs) - sum(n for _, n in top3[: 1 + two]) + (1 + two) * cap
-
-
-@given(counts=st.lists(st.integers(1, 30), min_size=3, max_size=6, unique=True), two=st.booleans())
-def test_balanced_keeps_as_many_as_published(counts: list[int], two: bool) -> None:
-    pairs = [f"red_{i}" for i, n in enumerate(counts) for _ in range(n)]
-    cut = balance.cut_dominant(pairs, 1 + two)
-    kept = int(balance.subsample(pairs, cut, 0).sum())
-    try:
-        assert kept == released_balance(pairs, two)
-    except ValueError:
-        # The second pair is smaller than the cap: the released code stops, here it is kept whole.
-        assert min(cut.counts[pair] for pair in cut.kept) in cut.kept.values()
-
-
 def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = annotations(captions=2)
     flags = "--annotations", put(tmp_path / "data.pkl", data), *COLOR
@@ -205,7 +181,7 @@ def test_the_best_of_the_drawn_distractors_is_predicted() -> None:
     pool = precision.make_pool(np.arange(30), np.arange(30), np.arange(30))
     entries = precision.Entries(generator.integers(0, 30, 40), np.full(40, 99), [(f"i{i}", 0, 0) for i in range(40)])
     blocks = precision.blocks(lambda rows: similarity[rows], entries.classes)
-    found = precision.judge(blocks, 30, entries, pool, candidates=4, ties="own_first", seed=0)
+    found = precision.judge_entries(blocks, 30, entries, pool, candidates=4, ties="own_first", seed=0)
     drawn, _ = precision.sample_distractors(entries, np.arange(40), pool, 4, 0)
     candidates = np.column_stack([entries.own, drawn])
     expected = [int(np.argmax(similarity[i, candidates[i]])) for i in range(40)]

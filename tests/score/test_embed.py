@@ -104,7 +104,7 @@ def test_embeddings_without_a_score_are_refused(
         assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
         if np.isfinite(value):
             with monkeypatch.context() as patch:
-                patch.setattr(embed, "TOLERANCE", 2)
+                patch.setattr(embed, "LENGTH_TOLERANCE", 2)
                 embedder.texts(["blue bill"])
             with pytest.raises(InvalidEmbedding, match="^caption 'blue bill'"):
                 embedder.texts(["red wing", "blue bill"])

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from compclip.core.errors import UserError
-from compclip.score.entries import EntrySet, judged_entries, number
+from compclip.score.entries import EntrySet, number_set
 from compclip.split.pools import class_names, pool_captions
 from tests.score.world import build
 
@@ -50,21 +50,8 @@ def test_an_image_without_class_is_its_own() -> None:
     assert len(set(classes)) == 3
 
 
-def test_entries_keep_what_is_there(tables: dict[str, pd.DataFrame]) -> None:
-    prompts = tables["prompts"]
-    manifest = prompts[["image_id", "caption_id", "split", "draw"]].assign(path="x", status="ok").iloc[1:]
-    manifest.loc[manifest.index[0], ["path", "status"]] = None, "unreadable"
-    total = 0
-    for split in ("test_seen", "test_unseen", "test_swapped"):
-        entries, failed = judged_entries(prompts, manifest, split)
-        assert entries.equals(entries.sort_values(["image_id", "caption_id", "draw"], ignore_index=True))
-        assert (entries["path"] == "x").all()
-        total += len(entries) + sum(map(len, failed.values()))
-    assert total == len(prompts)
-
-
 def test_an_empty_pool(tables: dict[str, pd.DataFrame]) -> None:
     captions = tables["captions"]
     entries = captions.assign(draw=0, pair=None, path="x").iloc[:1]
     with pytest.raises(UserError, match="no captions"):
-        number(EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]), class_names(captions))
+        number_set(EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]), class_names(captions))

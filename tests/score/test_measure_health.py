@@ -1,21 +1,17 @@
 """Judges that read every pair, none, or only seen ones; synonyms and accuracies worked by hand."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from compclip.core import tables
-from compclip.io import empty_table, read_json, write_json, write_table
-from compclip.score.measure_health import drawn_entries, ratio, synonyms, with_synonym
-from compclip.split.wording import Mention
-from tests.score.world import COLORS, FakeJudge, build, make_job
+from compclip.io import write_json
+from compclip.score.measure_health import drawn_entries, measure_health, ratio, synonyms, with_synonyms
+from tests.score.world import COLORS, FakeJudge
 from workflow_scripts.layout import Layout
-from workflow_scripts.score import measure_health
 from workflow_scripts.score.section import read_health
-
-NONE = empty_table(tables.VARIANTS)
 
 
 class Blind(FakeJudge):
@@ -33,63 +29,36 @@ class Biased(FakeJudge):
         return super().encode_texts([t.replace(" red ", red).replace(" blue ", blue) for t in texts], batch)
 
 
-def world(root: Path) -> Path:
-    """Results whose prompts test their first pair, red held out; a red wing is also written ruby."""
-    results = build(root)
-    place = results / "d" / "color"
-    captions = pd.read_parquet(results / "d" / "captions.parquet")
-    splits = pd.read_parquet(place / "splits.parquet")
-    words = captions["text"].str.split()
-    captions["color"], captions["noun"] = words.str[1], words.str[2]
-    splits["split"] = np.where(
-        splits["image_id"].isin(captions.loc[captions["color"] == "red", "image_id"]), "test_unseen", "test_seen"
-    )
-    write_table(splits, place / "splits.parquet", tables.SPLIT)
-    prompts = captions.merge(splits, on="image_id")
-    prompts = prompts[(prompts["color"] == "red") == (prompts["split"] == "test_unseen")]
-    prompts = prompts.assign(pair=prompts["color"] + "_" + prompts["noun"], draw=0)
-    prompts = prompts[prompts["caption_id"] == 0]
-    for row in prompts.itertuples():
-        # A bag of words cannot tell which color is which part's; the whole caption it knows.
-        (results / "d" / "images" / f"{row.image_id}.png").write_text(row.text)
-    prompts["file_name"] = prompts["image_id"] + "/" + prompts["caption_id"].astype(str)
-    write_table(prompts[list(tables.PROMPTS.columns)], place / "prompts.parquet", tables.PROMPTS)
-    rows = [
-        (row.split, row.image_id, row.caption_id, color, row.text.replace(f"a {row.color}", f"a {color}", 1), [])
-        for row in prompts.itertuples()
-        for color in COLORS
-        if color != row.color
-    ]
-    variants = pd.DataFrame(rows, columns=list(tables.VARIANTS.columns))
-    write_table(variants, place / "variants.parquet", tables.VARIANTS)
-    pairs = captions.assign(adjective=captions["color"], adjective_start=2, relation="adjacent")
-    pairs["adjective_end"] = 2 + pairs["color"].str.len()
-    pairs["noun_start"] = pairs["adjective_end"] + 1
-    pairs["noun_end"] = pairs["noun_start"] + pairs["noun"].str.len()
-    write_table(pairs[list(tables.PAIRS.columns)], results / "d" / "pairs.parquet", tables.PAIRS)
-    return results
+def measured(judge: FakeJudge) -> dict:
+    """Return the health of a judge on images of a wing and a bill of two colors; a red wing is held out."""
+    rows = [(f"{wing} {bill}", f"a {wing} wing and a {bill} bill", wing) for wing, bill in product(COLORS, repeat=2)]
+    captions = pd.DataFrame(rows, columns=["image_id", "text", "adjective"]).assign(caption_id=0, noun="wing")
+    held_out, shown = captions["adjective"] == "red", captions.set_index("image_id")["text"]
+    seen = captions[held_out | ~captions["text"].str.contains("red")]
+    prompts = seen.assign(split=np.where(held_out[seen.index], "test_unseen", "test_seen"), draw=0)
+    prompts["pair"] = prompts["adjective"] + "_wing"
+    variants = prompts.merge(pd.Series(COLORS, name="other"), how="cross").query("adjective != other")
+    variants["text"] = [f"a {row.other}{row.text[2 + len(row.adjective) :]}" for row in variants.itertuples()]
+    pairs = captions.drop(columns="text").assign(relation="adjacent", adjective_start=2)
+    pairs["adjective_end"] = 2 + pairs["adjective"].str.len()
+    pairs["noun_start"], pairs["noun_end"] = pairs["adjective_end"] + 1, pairs["adjective_end"] + 5
+    return measure_health(
+        lambda texts: judge.encode_texts(texts, 1) if texts else np.zeros((0, 16)),
+        lambda paths: np.array([judge.embed(shown[path]) for path in paths]).reshape(-1, 16),
+        captions=captions[["image_id", "caption_id", "text"]], images=captions.assign(path=captions["image_id"]),
+        pairs=pairs, prompts=prompts, variants=variants, swapped=captions.iloc[:0],
+    )  # fmt: skip
 
 
-def measured(root: Path, monkeypatch: pytest.MonkeyPatch, judge: FakeJudge) -> dict:
-    results = world(root)
-    monkeypatch.setattr("compclip.clip.model.load_judge", lambda *_: judge)
-    of_scores = make_job(results, scores=root)
-    of_scores.input.pairs, of_scores.output.health = results / "d" / "pairs.parquet", root / "health.json"
-    measure_health.main(of_scores)
-    return read_json(root / "health.json")
-
-
-def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    of = measured(tmp_path / "reads", monkeypatch, FakeJudge())["images"]["real"]
+def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not() -> None:
+    of = measured(FakeJudge())["images"]["real"]
     assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == of["ratio"] == of["seen"]["two_way"] == 1
     assert of["seen"]["chance"] == 0.25 and of["seen"]["n"] > 5 and of["held_out"]["n"] > 2
 
-    biased = measured(tmp_path / "biased", monkeypatch, Biased())
+    biased = measured(Biased())
     assert biased["images"]["real"]["held_out"]["accuracy"] < 0.3 and biased["ratio"] == 0
 
-    of = measured(tmp_path / "blind", monkeypatch, Blind())["images"]["real"]
+    of = measured(Blind())["images"]["real"]
     assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == 0.25 and of["seen"]["two_way"] == 0.5
     assert of["ratio"] == 0, "not above chance on seen pairs either"
 
@@ -120,16 +89,14 @@ def test_a_synonym_is_the_most_frequent_other_form() -> None:
     pairs = captions.assign(adjective_start=start, adjective_end=start + words.str[1].str.len())
     pairs["adjective"] = np.where(words.str[1] == "red", "red", "gray")
     others = synonyms(captions, pairs.drop(columns="text"))
-    # A misspelling is no synonym, and red has none.
+    # A misspelling is not a synonym, and red has none.
     assert others == {("gray", f): "gray" for f in ("grey", "ashen", "gey")} | {("gray", "gray"): "grey"}
 
-    def mention(text: str, word: str) -> Mention:
-        at = text.index(word)
-        return Mention("gray", "wing", at, at + len(word), len(text) - 4, len(text), "adjacent")
-
-    said = "this bird has an ashen wing"
-    assert with_synonym(said, [mention(said, "ashen")], others) == "this bird has a gray wing"
-    assert with_synonym("a red wing", [], others) is None
+    entries = pd.DataFrame({"image_id": "b", "caption_id": [0, 1], "text": ["this has an ashen wing", "a red wing"]})
+    mention = {"adjective": "gray", "adjective_start": 12, "adjective_end": 17, "noun": "wing", "noun_start": 18}
+    pairs = entries.iloc[:1].assign(**mention, noun_end=22, relation="adjacent")
+    replaced = with_synonyms(entries.assign(pair="gray_wing"), pairs, others)
+    assert replaced["text"].tolist() == ["this has a gray wing"]
 
 
 @pytest.mark.parametrize(

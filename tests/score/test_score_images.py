@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compclip.clip.tokens import SPECIAL, WordTokenizer
 from compclip.core.errors import UserError
 from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from compclip.io import read_json, read_table, write_table
@@ -65,7 +64,7 @@ def naive(
 @pytest.mark.parametrize("classes", [6, None])
 def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: int | None) -> None:
     results = build(tmp_path, classes=classes)
-    folder, summary = run(results, "partial", distractors="swapped")
+    folder, summary = run(results, "partial", distractors=["original", "swapped"])
     prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
     names = ["test_seen", "test_unseen", "test_swapped", "test_swapped.distractors-swapped"]
     assert sorted(p.stem for p in folder.glob("*.parquet")) == sorted(names)
@@ -81,6 +80,7 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
             assert (row.p_beaten, row.p_tied) == pytest.approx(expected, abs=2e-6)
     assert summary["class_rule"] == ("other class" if classes else "other image")
     assert summary["images_without_class"] == (0 if classes else 24)
+    assert (summary["seed"], summary["train_on"], summary["candidates"]) == (0, "train", 5)
 
 
 def test_what_is_missing_is_counted_and_named(tmp_path: Path, judge: FakeJudge) -> None:
@@ -161,7 +161,9 @@ def test_plain_tables_and_similarities_have_the_same_scores(tmp_path: Path, judg
     pool = by_split.get_group("test_unseen").reset_index(drop=True)
     asked = entries["test_unseen"].sort_values(["image_id", "caption_id"])
     texts, shown = (np.stack([*map(FakeJudge.embed, table["text"])]) for table in (pool, asked))
-    scores = r_precision(shown @ texts.T, np.arange(len(pool)), pool["image_id"], pool["class_id"], candidates=5)
+    # Element by element, because a matrix product may round equal captions differently.
+    similarity = (shown[:, None] * texts).sum(axis=2)
+    scores = r_precision(similarity, np.arange(len(pool)), pool["image_id"], pool["class_id"], candidates=5)
     table = read(folder / "test_unseen.parquet")
     np.testing.assert_allclose(scores.expected, table["expected_top1"], atol=1e-6)
     assert scores.hit.tolist() == table["hit"].tolist()
@@ -180,13 +182,6 @@ def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) ->
     assert not judge.texts_seen and run(results, "good", candidates=least + 1)
     with pytest.raises(UserError, match="no image of another class"):
         run(build(tmp_path / "alone", classes=1), "good")
-
-
-def test_the_summary_names_what_decides_the_scores(tmp_path: Path, judge: FakeJudge) -> None:
-    results = build(tmp_path)
-    main(make_job(results, "good", scores=tmp_path / "out", seed=3, train_on="all"))
-    summary = read_json(tmp_path / "out" / "summary.json")
-    assert (summary["seed"], summary["train_on"], summary["candidates"]) == (3, "all", 5)
 
 
 def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: FakeJudge) -> None:
@@ -214,20 +209,7 @@ def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
         write_table(table[table["split"] != "test_swapped"], results / f"d/color/{name}.parquet", schema)
     swapped = pd.read_parquet(results / "d/color/swapped.parquet")
     write_table(swapped.iloc[:0], results / "d/color/swapped.parquet", SWAPPED)
-    folder, summary = run(results, "good", distractors="swapped")
+    folder, summary = run(results, "good", distractors=["original", "swapped"])
     assert [s["judged"] for s in summary["scores"]] == [24, 0, 24, 0, 0]
     assert summary["scores"][3]["balance"]["rule"] == "no cut: 0 pairs, 2 needed"
     assert len(read_table(folder / "test_swapped.parquet", SCORES)) == 0
-
-
-def test_captions_that_are_cut_are_counted(
-    tmp_path: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    results = build(tmp_path)
-    assert run(results, "good")[1]["truncated_captions"] == 0
-    judge.tokenizer = WordTokenizer([*SPECIAL, "red"], 6)  # of seven words, or eight
-    with caplog.at_level("WARNING", "compclip"):
-        _, summary = run(results, "good", output="cut")
-    assert summary["truncated_captions"] == summary["captions"] > 5
-    n = summary["captions"]
-    assert f"{n} of {n} captions are longer than the model reads; truncated" in caplog.text

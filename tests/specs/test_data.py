@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from compclip.specs.data import Examples, read_source
+from compclip.specs.data import LongExamples, read_source
 from tests.scripts import job
 from tests.specs.evaluated import refused
 from workflow_scripts.specs import cut_captions
@@ -22,9 +22,9 @@ def record(image: object, text: object) -> dict[str, Any]:
     return {"id": "17", "image": image, "conversations": [*turns, {"from": "gpt", "value": "And more."}]}
 
 
-def pictures(folder: Path, count: int = len(TEXTS)) -> list[str]:
+def pictures(folder: Path) -> list[str]:
     """Write images below ``folder``; returns their paths."""
-    names = [f"coco/{n}.png" for n in range(count)]
+    names = [f"coco/{n}.png" for n in range(len(TEXTS))]
     (folder / "coco").mkdir(parents=True, exist_ok=True)
     for n, name in enumerate(names):
         Image.new("RGB", (4, 4), (n, n, n)).save(folder / name)
@@ -43,10 +43,10 @@ def write(source: Path, names: list[str]) -> Path:
     return source
 
 
-def cut(folder: Path, source: Path, name: str = "one") -> Examples:
-    output, settings = folder / f"{name}.parquet", {"model": "en_core_web_sm", "cache": folder / "cache"}
+def cut(folder: Path, source: Path) -> LongExamples:
+    output, settings = folder / "one.parquet", {"model": "en_core_web_sm", "cache": folder / "cache"}
     cut_captions.main(job({"examples": source, "images": folder}, {"captions": output}, **settings))
-    return Examples(pd.read_parquet(output), folder)
+    return LongExamples(pd.read_parquet(output), folder)
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet", "jsonl"])
@@ -54,16 +54,16 @@ def test_every_layout_gives_the_same_examples(tmp_path: Path, suffix: str) -> No
     names = pictures(tmp_path)
     examples = cut(tmp_path, write(tmp_path / f"s.{suffix}", names))
     assert len(examples) == len(TEXTS) and examples.skipped == 0
-    for number, (example, ends) in enumerate(examples[n] for n in range(len(examples))):
+    for number, example in enumerate(examples[n] for n in range(len(examples))):
         assert (example.text, example.name, example.image) == (TEXTS[number], names[number], tmp_path / names[number])
-        assert ends[-1] == len(example.text) and len(ends) > 1
+        assert example.ends[-1] == len(example.text) and len(example.ends) > 1
 
 
 def test_an_epoch_can_be_resumed_anywhere(tmp_path: Path) -> None:
     examples = cut(tmp_path, write(tmp_path / "s.json", pictures(tmp_path)))
     whole = [list(examples.stream(3, epoch)) for epoch in range(3)]
     for epoch in whole:
-        assert sorted(example.text for example, _ in epoch) == TEXTS
+        assert sorted(example.text for example in epoch) == TEXTS
     assert whole[0] != whole[1] != whole[2]
     for epoch, start in itertools.product(range(3), range(len(TEXTS) + 1)):
         assert list(examples.stream(3, epoch, start)) == whole[epoch][start:]
@@ -83,7 +83,7 @@ def test_skipped_examples_are_named_and_counted(tmp_path: Path, caplog: pytest.L
     (tmp_path / "s.json").write_text(json.dumps(records))
     examples = cut(tmp_path, tmp_path / "s.json")
     assert f"skipped: record 2 ({names[1]}): not a readable image" in caplog.text
-    assert [examples[n][0].text for n in range(len(examples))] == [TEXTS[0], TEXTS[4]] and examples.skipped == 10
+    assert [examples[n].text for n in range(len(examples))] == [TEXTS[0], TEXTS[4]] and examples.skipped == 10
     faults = pd.read_parquet(tmp_path / "one.parquet")["fault"]
     kinds = faults.str.split(" (", regex=False).str[0].value_counts().to_dict()
     assert kinds == {"": 2, "names no image": 1, "no caption": 4, "not a readable image": 5}
@@ -95,11 +95,10 @@ def test_other_pictures_give_another_table(tmp_path: Path) -> None:
     """Even with the same names and sizes, so that a training on others does not resume."""
     names = pictures(tmp_path)
     source, tables = write(tmp_path / "s.json", names), []
-    for name in ("one", "two", "three"):
-        if name == "three":
-            Image.new("RGB", (4, 4), (9, 9, 9)).save(tmp_path / names[3])
-        cut(tmp_path, source, name)
-        tables.append((tmp_path / f"{name}.parquet").read_bytes())
+    for gray in (3, 3, 9):
+        Image.new("RGB", (4, 4), (gray, gray, gray)).save(tmp_path / names[3])
+        cut(tmp_path, source)
+        tables.append((tmp_path / "one.parquet").read_bytes())
     assert tables[0] == tables[1] != tables[2]
 
 
@@ -116,11 +115,7 @@ def test_half_a_character_and_a_byte_order_mark(tmp_path: Path) -> None:
         ("s.json", '[{"image": "a.png", "image": "b.png"}]', "duplicate key 'image'"),
         ("s.json", '{"a": 1}', "expected a list of objects"),
         ("s.json", "[3]", "expected a list of objects"),
-        (
-            "s.json",
-            json.dumps([record("gone.png", "a bird")]),
-            "none of 1 examples is usable; check that this",
-        ),
+        ("s.json", json.dumps([record("gone.png", "a bird")]), "none of 1 examples is usable; check that this"),
         ("s.parquet", "PAR1 no", "not a readable Parquet file"),
         ("s.csv", "url,text\na,b\n", "no column 'image'"),
         ("s.tar", "", "unknown format '.tar'"),

@@ -12,24 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compclip.io import read_json
-from compclip.specs import intrinsic as library
-from compclip.specs.intrinsic import MEASURES, align, intrinsic, read_sdci, read_table, score_captions
+from compclip.specs.intrinsic import INTRINSIC_MEASURES, align, intrinsic, measure_gains, read_steps, score_captions
 from tests.project import Project
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, opener, refused
 
-NONE = np.nan
-
 
 def run(folder: Path, data: Path, images: Path | None = None) -> dict[str, Any]:
     """Return the result of an evaluation of a fake judge."""
-    steps, skipped = library.read_steps(data, images, folder)
+    steps, skipped = read_steps(data, images, folder)
     with opener(FakeJudge(), folder)() as embedder:
         return intrinsic(steps, [("fake", embedder)], skipped=skipped, resamples=100)[0]
-
-
-def scored(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
-    return score_captions(pd.DataFrame(rows, columns=["image", "caption_id", "similarity", "negative_similarity"]))
 
 
 VALUE = st.integers(0, 3)
@@ -40,16 +33,17 @@ STEP = st.tuples(VALUE, st.none() | VALUE)
 def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -> None:
     rows, expected = [], []
     for number, (image, steps) in enumerate(captions):
-        rows += [(image, str(number), s, NONE if n is None else n) for s, n in steps]
+        rows += [(image, str(number), s, np.nan if n is None else n) for s, n in steps]
         if len(steps) < 3:
             continue
         rises = [b[0] > a[0] for a, b in zip(steps, steps[1:], strict=False)]
         against = [(s, n) for s, n in steps if n is not None]
         pos = sum(rises) / len(rises)
-        neg = sum(s > n for s, n in against) / len(against) if against else NONE
-        rate = (pos + 1 - sum(n > s for s, n in against) / len(against)) / 2 if against else NONE
+        neg = sum(s > n for s, n in against) / len(against) if against else np.nan
+        rate = (pos + 1 - sum(n > s for s, n in against) / len(against)) / 2 if against else np.nan
         expected.append([pos, neg, rate])
-    found = scored(rows)[list(MEASURES)].to_numpy(float)
+    table = pd.DataFrame(rows, columns=["image", "caption_id", "similarity", "negative_similarity"])
+    found = score_captions(table)[list(INTRINSIC_MEASURES)].to_numpy(float)
     assert found == pytest.approx(np.array(expected).reshape(-1, 3), nan_ok=True)
 
 
@@ -72,15 +66,16 @@ STEPS = [
 
 
 def write_table(folder: Path) -> Path:
+    """Write STEPS as a table, in any order, and their images."""
+    names = ("image", "caption_id", "step", "text", "negative")
     rows = [
-        {"image": image, "caption_id": caption, "step": step, "text": text, "negative": negative}
-        for image, caption, texts, negatives in STEPS
-        for step, (text, negative) in enumerate(zip(texts, negatives, strict=True))
+        dict(zip(names, (image, caption, step, *texts), strict=True))
+        for image, caption, *columns in STEPS
+        for step, texts in enumerate(zip(*columns, strict=True))
     ]
     for name, text in SHOWN.items():
         drawn(folder / name, text)
     path = folder / "steps.jsonl"
-    # In any order.
     path.write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
     return path
 
@@ -88,26 +83,20 @@ def write_table(folder: Path) -> Path:
 def save_like_datasets(folder: Path, images: list[object]) -> None:
     """Write what ``Dataset.save_to_disk`` writes: shards of Arrow streams."""
     folder.mkdir(parents=True)
-    for shard, rows in enumerate((STEPS[:1], STEPS[1:])):
-        table = arrow.table(
-            {
-                "image": images[:1] if shard == 0 else images[1:],
-                "captions": [texts for _, _, texts, _ in rows],
-                "neg_captions": [negatives[1:] for *_, negatives in rows],
-            }
-        )
+    for shard, part in enumerate((slice(1), slice(1, None))):
+        texts = {"captions": [row[2] for row in STEPS[part]], "neg_captions": [row[3][1:] for row in STEPS[part]]}
+        table = arrow.table({"image": images[part], **texts})
         with arrow.ipc.new_stream(folder / f"data-0000{shard}-of-00002.arrow", table.schema) as writer:
             writer.write_table(table)
 
 
 @pytest.mark.parametrize("form", ["path", "bytes", "bytes and path"])
 def test_sdci(tmp_path: Path, form: str) -> None:
+    """It gives what a table gives; absolute paths are of another machine, whose images are found by their names."""
     table = run(tmp_path, write_table(tmp_path))
     names = [image for image, *_ in STEPS]
-    if form == "path":
-        # Absolute paths of another machine: found by their names.
-        images: list[object] = [f"/somewhere/photos/{name}" for name in names]
-    else:
+    images: list[object] = [f"/somewhere/photos/{name}" for name in names]
+    if form != "path":
         images = [{"bytes": SHOWN[name].encode(), "path": name if form == "bytes and path" else None} for name in names]
     save_like_datasets(tmp_path / "sdci" / "test", images)
     found = run(tmp_path, tmp_path / "sdci", tmp_path)
@@ -117,16 +106,12 @@ def test_sdci(tmp_path: Path, form: str) -> None:
 
 
 def test_captions_that_do_not_fit_are_counted(tmp_path: Path) -> None:
-    folder = tmp_path / "test"
-    folder.mkdir()
-    pd.DataFrame(
-        {
-            "image": ["a.png", "a.png", "a.png", None],
-            "captions": [["a", "a b", "a b c"], ["a", " "], ["a", "a b"], ["a"]],
-            "neg_captions": [["a x"], ["a x"], ["a x"], []],
-        }
-    ).to_parquet(folder / "a.parquet")
-    steps, left_out = read_sdci(folder, None, tmp_path)
+    rows = [
+        ("a.png", ["a", "a b", "a b c"], ["a x"]), ("a.png", ["a", " "], ["a x"]), ("a.png", ["a", "a b"], ["a x"]),
+        (None, ["a"], []),
+    ]  # fmt: skip
+    pd.DataFrame(rows, columns=["image", "captions", "neg_captions"]).to_parquet(tmp_path / "a.parquet")
+    steps, left_out = read_steps(tmp_path, None, tmp_path)
     assert left_out == {
         "captions whose negatives do not fit": ["a.png 0"],
         "captions empty": ["a.png 1"],
@@ -144,23 +129,20 @@ def test_missing_images_are_named(tmp_path: Path) -> None:
     assert found["captions"] == 4 and found["captions_with_one_increment_or_none"] == 1
     # The only caption of c.png has two texts.
     (tmp_path / "a.png").unlink()
-    message = refused(lambda: run(tmp_path, path))
-    assert "none of 1 readable captions has more than one increment" in message
+    short = "captions has more than one increment, as the measures require; add captions with three texts or more"
+    assert refused(lambda: run(tmp_path, path)).endswith(f"none of 1 readable {short}")
     (tmp_path / "c.png").unlink()
     message = refused(lambda: run(tmp_path, path))
     assert message.startswith("none of 3 images can be read: ") and "a.png" in message
-    rows = [row for row in path.read_text().splitlines() if json.loads(row)["step"] < 2]
-    path.write_text("\n".join(rows))
     # The error comes before any judge is read.
-    message = refused(lambda: intrinsic(read_table(path, None)[0], []))
-    assert message.endswith("none of 4 captions has more than one increment, as the measures require; add captions"
-                            " with three texts or more")  # fmt: skip
+    steps = read_steps(path, None, tmp_path)[0]
+    assert refused(lambda: intrinsic(steps[steps["step"] < 2], [])).endswith(f"none of 4 {short}")
 
 
 def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
     (tmp_path / "t.csv").write_text("image,caption_id,step,text,negative\n" + rows)
-    steps, left_out = read_table(tmp_path / "t.csv", None)
+    steps, left_out = read_steps(tmp_path / "t.csv", None, tmp_path)
     assert left_out == {"captions empty": ["a.png 0"]}
     assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
     (tmp_path / "t.csv").write_text("image,caption_id,step,text\na.png,0,0,\n")
@@ -180,17 +162,16 @@ def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     ],
 )
 def test_faults(tmp_path: Path, content: Any, message: str) -> None:
-    """Of a table, and of a folder: that there is none, of one with other columns, and of one without tables."""
+    """Of a table, and of a folder: an empty one, one with other columns, and a damaged one."""
+    data = tmp_path
     if isinstance(content, str):
-        (tmp_path / "t.csv").write_text("image,caption_id,step,text\n" + content)
-        assert message in refused(lambda: read_table(tmp_path / "t.csv", None))
-        return
-    if isinstance(content, bytes):
+        data = tmp_path / "t.csv"
+        data.write_text("image,caption_id,step,text\n" + content)
+    elif isinstance(content, bytes):
         (tmp_path / "a.arrow").write_bytes(content)
     elif content is not None:
         content.to_parquet(tmp_path / "a.parquet")
-    folder = tmp_path / "none" if content is None else tmp_path
-    assert message in refused(lambda: read_sdci(folder, None, tmp_path))
+    assert message in refused(lambda: read_steps(data, None, tmp_path))
 
 
 def test_the_small_run(first_run: Project) -> None:
@@ -198,21 +179,21 @@ def test_the_small_run(first_run: Project) -> None:
     folder = first_run.root / "results" / "sketch" / "specs" / "0"
     result, steps = read_json(folder / "intrinsic.json"), pd.read_parquet(folder / "similarities.parquet")
     captions = {name: score_captions(of_judge) for name, of_judge in steps.groupby("judge")}
-    means = {name: of_judge[list(MEASURES)].mean() for name, of_judge in captions.items()}
+    means = {name: of_judge[list(INTRINSIC_MEASURES)].mean() for name, of_judge in captions.items()}
     for judge in result["judges"]:
-        assert [judge[m]["value"] for m in MEASURES] == pytest.approx([*means[judge["folder"]]], abs=1e-6)
+        assert [judge[m]["value"] for m in INTRINSIC_MEASURES] == pytest.approx([*means[judge["folder"]]], abs=1e-6)
     for difference in result["differences"]:
         gains = means[difference["a"]] - means[difference["b"]]
-        assert [difference[m]["value"] for m in MEASURES] == pytest.approx([*gains], abs=1e-6)
-        assert all(difference[m]["low"] < difference[m]["value"] < difference[m]["high"] for m in MEASURES)
+        assert [difference[m]["value"] for m in INTRINSIC_MEASURES] == pytest.approx([*gains], abs=1e-6)
+        assert all(difference[m]["low"] < difference[m]["value"] < difference[m]["high"] for m in INTRINSIC_MEASURES)
     # A judge does not differ from itself in any resample.
     one = captions["specs"]
-    itself = library.differences(one, one.sample(frac=1, random_state=0), 300, 0)["pos"]
+    itself = measure_gains(one, one.sample(frac=1, random_state=0), 300, 0)["pos"]
     assert itself == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 40, "images": 40}
     # Captions of an image are resampled together: the same ones once more tell nothing new.
     pair = [captions[result["differences"][0][name]] for name in ("a", "b")]
     once, twice = (
-        library.differences(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
+        measure_gains(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
         for more in (0, 1)
     )
     assert once["low"] < once["high"] and twice == once | {"n": 80}

@@ -21,7 +21,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def chance(values: np.ndarray, own: np.ndarray, k: int) -> float:
-    """The chance of a hit among the first k: its mean over all orders of the tied candidates."""
+    """Return the chance of a hit among the first k: its mean over all orders of the tied candidates."""
     best = values[own].max()
     tied = own[values == best]
     left = max(k - (values > best).sum(), 0)
@@ -47,7 +47,7 @@ def test_against_brute_force(seed: int, block: int, n: int) -> None:
         ("text_to_image", texts @ images.T, own[:, None] == np.arange(n)),
     ):
         for hits, *row in zip(found[way], values, belongs, strict=True):
-            assert hits == pytest.approx([chance(*row, k) for k in retrieval.KS])
+            assert hits == pytest.approx([chance(*row, k) for k in retrieval.RANKS])
 
 
 @pytest.mark.parametrize("width", [16, 100, 512])
@@ -57,9 +57,8 @@ def test_equal_candidates_tie_to_the_last_bit(width: int) -> None:
     once = unit(random.standard_normal((5, width)))
     queries = unit(once[np.arange(30) % 5] + random.standard_normal((30, width)) * 0.01)
     own = np.stack([np.arange(30), np.arange(30) % 5], axis=1)
-    assert (
-        recalls(queries, np.concatenate([once, once[::-1]]), own, (1, 2), "cpu", "queries").tolist() == [[0.5, 1]] * 30
-    )
+    found = recalls(queries, np.concatenate([once, once[::-1]]), own, (1, 2), "cpu", "queries")
+    assert found.tolist() == [[0.5, 1]] * 30
 
 
 TEXTS = {
@@ -96,7 +95,7 @@ def test_coco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [[t for t in some[:5] if t.strip()] for some in TEXTS.values()]
     own = [i for i, some in enumerate(texts) for _ in some]
     for way, values in expected([some[0] for some in TEXTS.values()], sum(texts, []), own).items():
-        assert [result[way][f"R@{k}"]["value"] for k in retrieval.KS] == pytest.approx(values, abs=1e-6)
+        assert [result[way][f"R@{k}"]["value"] for k in retrieval.RANKS] == pytest.approx(values, abs=1e-6)
     assert result["images"] == 4 and result["captions"] == 16
     assert result["image_to_text"]["R@1"]["n"] == 4 and result["text_to_image"]["R@1"]["images"] == 4
     assert {reason: left["names"] for reason, left in result["left_out"].items()} == {
@@ -114,17 +113,16 @@ def test_urban1k_and_a_table_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     rows = ["image,caption"]
     for image, texts in TEXTS.items():
         drawn(tmp_path / "u" / "image" / f"{image}.jpg", texts[0])
-        (tmp_path / "u" / "caption").mkdir(exist_ok=True)
-        (tmp_path / "u" / "caption" / f"{image}.txt").write_text(f"{texts[1]}\n")
+        drawn(tmp_path / "u" / "caption" / f"{image}.txt", f"{texts[1]}\n")
         rows.append(f"{image}.jpg,{texts[1]}")
-    (tmp_path / "u" / "caption" / "7.txt").write_text("of no image")
+    drawn(tmp_path / "u" / "caption" / "7.txt", "of no image")
     drawn(tmp_path / "u" / "image" / "8.png", "red")
     (tmp_path / "t.csv").write_text("\n".join(rows))
     found, _ = run(retrieval, tmp_path, data=tmp_path / "u", monkeypatch=monkeypatch)
     table, _ = run(retrieval, tmp_path, monkeypatch, data=tmp_path / "t.csv", images=tmp_path / "u" / "image")
     values = expected([some[0] for some in TEXTS.values()], [some[1] for some in TEXTS.values()], list(range(4)))
     for way in values:
-        assert [found[way][f"R@{k}"]["value"] for k in retrieval.KS] == pytest.approx(values[way], abs=1e-6)
+        assert [found[way][f"R@{k}"]["value"] for k in retrieval.RANKS] == pytest.approx(values[way], abs=1e-6)
         assert found[way] == table[way]
     assert found["left_out"] == {
         "images missing": {"count": 1, "names": ["7 (of 7.txt)"]},

@@ -3,7 +3,6 @@
 import copy
 import functools
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ TINY = {
     "vision_cfg": {"image_size": 32, "layers": 1, "width": 16, "head_width": 8, "patch_size": 16},
     "text_cfg": {"context_length": 77, "width": 16, "heads": 2, "layers": 2},
 }
-LONG = "a bird with " + ", ".join(f"a red part number {n}" for n in range(2000))
 
 
 def model_of(cfg: dict) -> torch.nn.Module:
@@ -95,15 +93,6 @@ def test_a_stretched_model_reads_longer(custom: bool) -> None:
         torch.testing.assert_close(longer.encode_text(long), model.encode_text(short))
 
 
-def test_a_class_token_stays_last() -> None:
-    cfg = copy.deepcopy(TINY) | {"custom_text": True}
-    cfg["text_cfg"] |= {"embed_cls": True, "context_length": 76}
-    model = model_of(cfg)
-    _, new = stretch_state(cfg, model.state_dict(), 244)
-    old = model.state_dict()["text.positional_embedding"]
-    assert torch.equal(new["text.positional_embedding"], torch.cat([stretch_positions(old[:76], 244), old[76:]]))
-
-
 def run(output: Path, judge: Path | None = None, **model: Any) -> Path:
     """Stretch a judge, or a model by its settings; return the folder of the result."""
     script.main(job({"judge": judge} if judge else {}, {"judge": output}, model=model))
@@ -129,20 +118,15 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     run(tmp_path / "once", **settings)
     judge = load_judge(tmp_path / "longer", 1, "cpu")
     assert torch.equal(judge.model.positional_embedding, stretch_positions(model.positional_embedding))
-    assert (tmp_path / "once" / "weights.safetensors").read_bytes() == (
-        tmp_path / "longer" / "weights.safetensors"
-    ).read_bytes()
+    assert judge.hash == load_judge(tmp_path / "once", 1, "cpu").hash
     assert judge.name == "tiny-248" and judge.tokenizer.context_length == 248
     manifest = read_json(tmp_path / "longer" / "manifest.json")
     assert manifest["stretched_from"] == short.hash and manifest["judge_hash"] == judge.hash
     assert str(tmp_path) not in json.dumps(manifest)
-    middling = "a bird with " + ", ".join(["a red wing"] * 30)
-    vectors = judge.encode_texts(["a red bird", middling, LONG], 4)
-    with torch.inference_mode():
-        ids = tokens.tokenize(judge.tokenizer, ["a red bird", middling, LONG])
-        torch.testing.assert_close(torch.from_numpy(vectors), judge.model.encode_text(ids, normalize=True))
     # Tokens after the 77th matter.
-    assert abs(judge.encode_texts([middling + " and a green tail"], 4) - vectors[1]).max() > 1e-3
+    middling = "a bird with " + ", ".join(["a red wing"] * 30)
+    one, other = judge.encode_texts([middling, middling + " and a green tail"], 4)
+    assert abs(one - other).max() > 1e-3
 
 
 def test_bad_models(tmp_path: Path) -> None:
@@ -168,38 +152,26 @@ def tiny(tmp_path: Path) -> Path:
     return tmp_path / "judges"
 
 
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        (".", "has other files than a judge's; choose a new or an empty folder"),
-        ("plain", "would overwrite .*plain; choose another folder"),
-        ("notes.txt", "is a file; choose a folder"),
-        ("half", "has other files than a judge's"),
-        ("other", "has other files than a judge's"),
-        ("link", "has other files than a judge's"),
-    ],
-)
-def test_other_files_are_not_overwritten(tiny: Path, output: str, message: str) -> None:
+@pytest.mark.parametrize("output", [".", "half", "other", "link", "notes.txt"])
+def test_other_files_are_not_overwritten(tiny: Path, output: str) -> None:
+    """In a folder of other files, without a manifest, with a judge and another file, a link to it; and a file."""
     (tiny / "half").mkdir()
     write_json({}, tiny / "half" / "model.json")
     shutil.copytree(tiny / "plain", tiny / "other")
     (tiny / "other" / "notes.txt").write_text("mine too")
     (tiny / "link").symlink_to(tiny / "other")
-    fault = refused(lambda: check_output(tiny / output, tiny / "plain"))
-    assert re.search(rf"^--output {tiny / output}: {message}", fault)
+    message = "is a file; choose a folder" if output == "notes.txt" else "has other files than a judge's; choose a new"
+    assert refused(lambda: check_output(tiny / output)).startswith(f"--output {tiny / output}: {message}")
 
 
-def test_what_may_be_overwritten(tiny: Path) -> None:
-    """An empty folder, Snakemake's timestamp, another judge, and the target of a link."""
-    empty = tiny / "empty"
-    empty.mkdir()
-    for _ in range(2):
-        (empty / ".snakemake_timestamp").touch()
-        check_output(empty, tiny / "plain")
-        run(empty, tiny / "plain")
-        (empty / "log.csv").touch()
-    (tiny / "link").symlink_to(empty)
-    run(tiny / "link", tiny / "plain")
+def test_another_judge_may_be_overwritten(tiny: Path) -> None:
+    """Also one that was trained, and the target of a link."""
+    (tiny / "empty").mkdir()
+    (tiny / "link").symlink_to(tiny / "empty")
+    for folder in (tiny / "empty", tiny / "link"):
+        check_output(folder)
+        run(folder, tiny / "plain")
+        (folder / "log.csv").touch()
     assert (tiny / "link").is_symlink() and load_judge(tiny / "link", 1, "cpu").name == "tiny-248"
 
 

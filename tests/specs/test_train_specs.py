@@ -24,8 +24,9 @@ from compclip.core.seeds import rng
 from compclip.io import read_json
 from compclip.judge import checkpoint
 from compclip.specs import train_specs as library
-from compclip.specs.data import Example
-from compclip.specs.train_specs import Sample, Stream, Training, chunk_numbers, count_fitting, draw_triples, train_specs
+from compclip.specs.config import SpecsTraining
+from compclip.specs.data import LongExample
+from compclip.specs.train_specs import Stream, chunk_numbers, count_fitting, draw_triples, train_specs
 from tests.clip.conftest import PREPROCESS
 from tests.project import Project
 
@@ -33,57 +34,53 @@ COLORS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "
 CFG = {
     "embed_dim": 16,
     "vision_cfg": {"image_size": 16, "layers": 1, "width": 16, "head_width": 8, "patch_size": 8},
-    "text_cfg": {"context_length": 26, "width": 16, "heads": 2, "layers": 2},
+    "text_cfg": {"context_length": 44, "width": 16, "heads": 2, "layers": 2},
 }
-LONG = {**CFG, "text_cfg": {**CFG["text_cfg"], "context_length": 44}}
 SETTINGS = {"epochs": 2, "batch": 6, "accumulation": 2, "lr": 1e-3, "warmup": 0.25, "precision": "fp32"}
 
 
-def sample(path: Path, text: str, name: str) -> Sample:
+def example(text: str, name: str = "a", path: Path = Path()) -> LongExample:
     """Return a caption whose chunks end before its commas and at its end."""
-    return Example(path, text, name), [*(k for k, letter in enumerate(text) if letter == ","), len(text)]
+    return LongExample(path, text, name, [*(k for k, letter in enumerate(text) if letter == ","), len(text)])
 
 
 @pytest.fixture(scope="module")
-def quarters(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
+def quarters(tmp_path_factory: pytest.TempPathFactory) -> list[LongExample]:
     """Draw thirty pictures of four squares, described quarter by quarter."""
     folder = tmp_path_factory.mktemp("quarters")
-    draw = np.random.default_rng(0)
     result = []
-    for number in range(30):
-        names = draw.choice(list(COLORS), 4)
+    for number, names in enumerate(np.random.default_rng(0).choice(list(COLORS), (30, 4))):
+        file = folder / f"{number:02d}.png"
         pixels = np.array([COLORS[name] for name in names], np.uint8).reshape(2, 2, 3).repeat(8, 0).repeat(8, 1)
-        Image.fromarray(pixels).save(folder / f"{number:02d}.png")
-        places = ("a picture", "on top", "below", "beside it")
-        text = ", ".join(f"{place} {name}" for place, name in zip(places, names, strict=True)) + ", the end."
-        result.append(sample(folder / f"{number:02d}.png", text, f"{number:02d}.png"))
+        Image.fromarray(pixels).save(file)
+        text = "a picture {}, on top {}, below {}, beside it {}, the end.".format(*names)
+        result.append(example(text, file.name, file))
     return result
 
 
-def stream_of(samples: list[Sample]) -> Stream:
-    def stream(epoch: int, skip: int) -> Iterator[Sample]:
+def stream_of(samples: list[LongExample]) -> Stream:
+    def stream(epoch: int, skip: int) -> Iterator[LongExample]:
         order = rng(0, "order", epoch).permutation(len(samples))
         return islice((samples[k] for k in order), skip, None)
 
     return stream
 
 
-def new_judge(cfg: dict[str, Any] = LONG) -> Judge:
+def new_judge() -> Judge:
     settle(1)
     torch.manual_seed(0)
-    model = construct(cfg)
-    return Judge(model, get_tokenizer(cfg, None), Preprocess(PREPROCESS, None), torch.device("cpu"), 1)
+    return Judge(construct(CFG), get_tokenizer(CFG, None), Preprocess(PREPROCESS, None), torch.device("cpu"), 1)
 
 
 Run = Callable[..., tuple[Judge, list[dict[str, Any]]]]
 
 
 @pytest.fixture
-def run(quarters: list[Sample], tmp_path: Path) -> Run:
+def run(quarters: list[LongExample], tmp_path: Path) -> Run:
     """Return ``run(name, loss=…, samples=…, **settings)``, which trains a new model and returns it with the log."""
 
-    def go(name: str, loss: str = "specs", samples: list[Sample] = quarters, **changes: Any) -> tuple[Judge, Any]:
-        judge, chosen = new_judge(), Training(**{**SETTINGS, **changes})
+    def go(name: str, loss: str = "specs", samples: list[LongExample] = quarters, **changes: Any) -> tuple[Judge, Any]:
+        judge, chosen = new_judge(), SpecsTraining(**{**SETTINGS, **changes})
         return judge, train_specs(judge, stream_of(samples), len(samples), chosen, tmp_path / f"{name}.pt", loss=loss)
 
     return go
@@ -94,15 +91,14 @@ def run(quarters: list[Sample], tmp_path: Path) -> Run:
 
 def test_chunks_with_equal_content_have_equal_numbers() -> None:
     """Only words that no image shows are ignored; numbers, `no`, places and word order count."""
-    samples = [sample(Path(), "A bird, a red wing, feet", "a"), sample(Path(), "a bird, a  Red wing.", "b")]
-    assert chunk_numbers(samples).tolist() == [[0, 1, 2], [0, 1, -1]]
+    assert chunk_numbers([example("A bird, a red wing, feet"), example("a bird, a  Red wing.")]).tolist() == [
+        [0, 1, 2], [0, 1, -1]
+    ]  # fmt: skip
     texts = ["It has a red bill.", "There is a red bill", "A RED bill that is", "It has a blue bill", "It is.", "is it"]
-    samples = [(Example(Path("a"), text, "a"), [len(text)]) for text in texts]
-    assert chunk_numbers(samples)[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
+    assert chunk_numbers([example(text) for text in texts])[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
     texts = ["two dogs", "three dogs", "no dogs", "a dog above a table", "a dog under a table",
              "a red bird with a blue bill", "a blue bird with a red bill"]  # fmt: skip
-    samples = [(Example(Path("a"), text, "a"), [len(text)]) for text in texts]
-    assert len(set(chunk_numbers(samples)[:, 0])) == len(texts)
+    assert len(set(chunk_numbers([example(text) for text in texts])[:, 0])) == len(texts)
 
 
 captions = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=5), min_size=2, max_size=8)
@@ -112,14 +108,14 @@ captions = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=5), m
 def test_triples(chunks: list[list[str]], seed: int, data: st.DataObject) -> None:
     """The negative's last chunk is another image's chunk at the same place, with other content; the detail fits."""
     # The first two are captions of the same image.
-    samples = [sample(Path(), ", ".join(part), str(max(k, 1))) for k, part in enumerate(chunks)]
+    samples = [example(", ".join(part), str(max(k, 1))) for k, part in enumerate(chunks)]
     fitting = [data.draw(st.integers(1, len(part))) for part in chunks]
     triples, bare = draw_triples(samples, fitting, slice(None), rng(seed))
     without = 0
     for k, (base, detail, negative) in enumerate(triples):
         if fitting[k] == 1:
             without += 1
-            assert {base, detail, negative} == {samples[k][0].text}
+            assert {base, detail, negative} == {samples[k].text}
             continue
         parts, whole = base.split(", "), detail.split(", ")
         i = len(parts)
@@ -141,7 +137,7 @@ def test_triples(chunks: list[list[str]], seed: int, data: st.DataObject) -> Non
 
 
 def test_every_i_is_equally_likely() -> None:
-    samples = [sample(Path(), ", ".join(f"{name}{k}" for k in range(5)), name) for name in "xyz"]
+    samples = [example(", ".join(f"{name}{k}" for k in range(5)), name) for name in "xyz"]
     counts: Counter[int] = Counter()
     others: Counter[str] = Counter()
     for seed in range(2000):
@@ -154,38 +150,33 @@ def test_every_i_is_equally_likely() -> None:
 
 def test_a_detail_that_would_be_truncated_is_not_drawn() -> None:
     tokenizer = get_tokenizer({"text_cfg": {"context_length": 20}}, None)
-    some = sample(
-        Path(), ", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")), "a"
-    )
-    fits = count_fitting(tokenizer, some[0].text, some[1])
-    parts = [[some[0].text[:end]] for end in some[1]]
-    cut = [bool(find_cut(tokenizer, part, tokenize(tokenizer, part))) for part in parts]
-    assert cut == [False, False, True, True] and fits == 2
-    other = sample(Path(), "the tail is red, feet, a, b", "b")
-    drawn = {draw_triples([some, other], [fits], slice(0, 1), rng(seed))[0][0] for seed in range(50)}
-    assert {detail for _, detail, _ in drawn} == {some[0].text[: some[1][1]]}
+    long = example(", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")))
+    parts = [long.text[:end] for end in long.ends]
+    assert find_cut(tokenizer, parts, tokenize(tokenizer, parts)).tolist() == [False, False, True, True]
+    assert count_fitting(tokenizer, long) == 2
+    other = example("the tail is red, feet, a, b", "b")
+    drawn = {draw_triples([long, other], [2], slice(0, 1), rng(seed))[0][0] for seed in range(50)}
+    assert {detail for _, detail, _ in drawn} == {parts[1]}
 
 
 # The training.
 
 
-def rises(judge: Judge, samples: list[Sample]) -> float:
+def rises(judge: Judge, samples: list[LongExample]) -> float:
     """Return the fraction of details that raise the similarity."""
     found: list[bool] = []
-    with torch.no_grad():
-        for example, ends in samples:
-            pixels = library.make_batch(judge, [(example, ends)], slice(None), rng(0), False).pixels
-            image = judge.model.encode_image(judge.preprocess.floats(pixels, judge.device), normalize=True)
-            parts = tokenize(judge.tokenizer, [example.text[:end] for end in ends])
-            found += ((judge.model.encode_text(parts, normalize=True) @ image[0]).diff() > 0).tolist()
+    images = judge.encode_images([(one.image, None) for one in samples], len(samples))
+    for one, image in zip(samples, images, strict=True):
+        texts = judge.encode_texts([one.text[:end] for end in one.ends], len(one.ends))
+        found += (np.diff(texts @ image) > 0).tolist()
     return float(np.mean(found))
 
 
 @pytest.mark.slow
-def test_it_learns(quarters: list[Sample], tmp_path: Path) -> None:
+def test_it_learns(quarters: list[LongExample], tmp_path: Path) -> None:
     """Contrastive training tells the images apart; SPECS after it makes details raise the similarity."""
     judge, stream = new_judge(), stream_of(quarters)
-    chosen = Training(epochs=40, batch=15, accumulation=1, lr=5e-3, warmup=0.1, precision="fp32")
+    chosen = SpecsTraining(epochs=40, batch=15, accumulation=1, lr=5e-3, warmup=0.1, precision="fp32")
     rows = train_specs(judge, stream, 30, chosen, tmp_path / "before.pt", loss="contrastive")
     assert rows[-1]["loss"] < 0.6 * rows[0]["loss"] and len(rows) == 80
     before = rises(judge, quarters)
@@ -253,12 +244,11 @@ def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.Monkey
         assert row["loss"] == row["contrastive"] and row["detail"] == row["negative"] == row["margin"] == 0
 
 
-def test_captions_that_are_truncated_or_equal_are_counted(run: Run, quarters: list[Sample]) -> None:
-    image = quarters[0][0].image
-    long = sample(image, ", ".join(["a red bird with a long tail"] * 10), "long")
+def test_captions_that_are_truncated_or_equal_are_counted(run: Run, quarters: list[LongExample]) -> None:
+    long = example(", ".join(["a red bird with a long tail"] * 10), "long", quarters[0].image)
     rows = run("long", samples=[*quarters[:11], long], epochs=1)[1]
     assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
-    same = [sample(example.image, "a bird, a wing", example.name) for example, _ in quarters]
+    same = [example("a bird, a wing", one.name, one.image) for one in quarters]
     assert [row["without_negative"] for row in run("same", samples=same, epochs=1)[1]] == [12, 12]
 
 

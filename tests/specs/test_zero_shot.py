@@ -3,7 +3,6 @@
 import hashlib
 import pickle
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -46,27 +45,24 @@ def test_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / CIFAR100.base_folder
     folder.mkdir()
     pixels = np.random.default_rng(0).integers(256, size=(5, 3072)).astype(np.uint8)
-    contents: dict[str, Any] = {
-        "test": {"data": pixels, "fine_labels": [0, 2, 1, 1, 0]}, "meta": {"fine_label_names": ["a_b", "c", "d"]},
-        "train": {},
-    }  # fmt: skip
-    sums = {}
+    test = pickle.dumps({"data": pixels, "fine_labels": [0, 2, 1, 1, 0]})
+    contents = {"test": test, "meta": pickle.dumps({"fine_label_names": ["a_b", "c", "d"]}), "train": b""}
     for name, content in contents.items():
-        (folder / name).write_bytes(pickle.dumps(content))
-        sums[name] = hashlib.md5((folder / name).read_bytes()).hexdigest()
+        (folder / name).write_bytes(content)
+    sums = {name: hashlib.md5(content).hexdigest() for name, content in contents.items()}
     monkeypatch.setattr(CIFAR100, "test_list", [["test", sums["test"]]])
     monkeypatch.setattr(CIFAR100, "train_list", [["train", sums["train"]]])
     monkeypatch.setattr(CIFAR100, "meta", {"filename": "meta", "key": "fine_label_names", "md5": sums["meta"]})
-    names, labels, images = zero_shot.read_data(folder)
+    names, labels, images = zero_shot.read_classified(folder)
     assert names == ["a_b", "c", "d"] and labels.tolist() == [0, 2, 1, 1, 0] and len(images) == 5
     result, _ = run(zero_shot, tmp_path, data=folder, judge=real_judge(tmp_path / "judge"))
     assert result["top-1"]["n"] == 5 and result["templates"] == "imagenet"
     (folder / "test").write_bytes(b"other")
-    assert "not found or corrupted" in refused(lambda: zero_shot.read_data(folder)), "nothing is unpickled"
+    assert "not found or corrupted" in refused(lambda: zero_shot.read_classified(folder)), "nothing is unpickled"
 
 
 def test_other_folders(tmp_path: Path) -> None:
     for name in ("gone", "."):
-        assert "correct the path" in refused(lambda name=name: zero_shot.read_data(tmp_path / name))
+        assert "correct the path" in refused(lambda name=name: zero_shot.read_classified(tmp_path / name))
     (tmp_path / "empty").mkdir()
-    assert "no images in its folders" in refused(lambda: zero_shot.read_data(tmp_path))
+    assert "no images in its folders" in refused(lambda: zero_shot.read_classified(tmp_path))

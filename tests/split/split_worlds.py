@@ -34,9 +34,8 @@ def mentions(text: str, *said: str) -> list[Mention]:
     """A mention for each ``adjective noun``, whose other words are a relation and the number of the place."""
     found = []
     for adjective, noun, *more in map(str.split, said):
-        relation = next((word for word in more if word.isalpha()), "adjacent")
-        place = next((int(word) for word in more if word.isdigit()), 0)
-        found.append(mention(text, adjective, noun, relation=relation, n=place))
+        relation = next(filter(str.isalpha, more), "adjacent")
+        found.append(mention(text, adjective, noun, relation=relation, n=int(next(filter(str.isdigit, more), 0))))
     return found
 
 
@@ -79,72 +78,55 @@ def pairs_table(rows: list[tuple]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(PAIRS.columns))
 
 
-class Sentence:
-    """A caption under construction, and the pairs said in it."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.said: list[tuple[str, str, int, int, int, int, str]] = []
-
-    def put(self, word: str) -> tuple[int, int]:
-        self.text += (" " if self.text else "") + word
-        return len(self.text) - len(word), len(self.text)
-
-    def say(self, adjective: str, noun: str, a: tuple[int, int], n: tuple[int, int], relation: str) -> None:
-        self.said.append((COLORS[adjective.lower()], NOUNS[noun], *a, *n, relation))
+def said(*rows: str) -> pd.DataFrame:
+    """``image adjective noun [relation]`` a row."""
+    words = [row.split() for row in rows]
+    return pairs_table([(i, 0, a, n, 0, 1, 2, 3, *(more or ["adjacent"])) for i, a, n, *more in words])
 
 
-def sentence(generator: np.random.Generator) -> Sentence:
-    """A few phrases in varied syntax; pairs by construction."""
-    made = Sentence()
-    made.put("This bird has")
-    nouns = list(NOUNS)
+# Words of a phrase, in which A and B are adjectives, N and M nouns, and the pairs that it states.
+PHRASES = (
+    ("N", ()),
+    ("a A N", ("A N adjacent",)),
+    ("A and B N", ("A N adjacent", "B N adjacent")),
+    ("N that is A", ("A N predicative",)),
+    ("A N and M", ("A N adjacent", "A M shared")),
+    ("N seen by whom A", ("A N disputed",)),
+)
+
+
+def sentence(generator: np.random.Generator) -> tuple[str, list[tuple]]:
+    """A few phrases in varied syntax, and their pairs by construction."""
+    text, stated = "This bird has", []
     for number in range(int(generator.integers(1, 4))):
         if number:
-            made.put(str(generator.choice(["with", "and a very", "but also the"])))
-        one, two = (str(w) for w in generator.choice(list(COLORS), 2))
-        noun, other = (str(w) for w in generator.choice(nouns, 2))
-        kind = int(generator.integers(6))
-        if kind == 0:
-            n = made.put(noun)
-        elif kind == 1:
-            made.put("an" if one[0] == "o" else "a")
-            a = made.put(one.upper() if generator.integers(5) == 0 else one)
-            made.say(one, noun, a, made.put(noun), "adjacent")
-        elif kind == 2:
-            a = made.put(one)
-            made.put("and")
-            b = made.put(two)
-            n = made.put(noun)
-            made.say(one, noun, a, n, "adjacent")
-            made.say(two, noun, b, n, "adjacent")
-        elif kind == 3:
-            n = made.put(noun)
-            made.put("that is")
-            made.say(one, noun, made.put(one), n, "predicative")
-        elif kind == 4:
-            a = made.put(one)
-            n = made.put(noun)
-            made.put("and")
-            made.say(one, noun, a, n, "adjacent")
-            made.say(one, other, a, made.put(other), "shared")
-        else:
-            n = made.put(noun)
-            made.put("seen by whom")
-            made.say(one, noun, made.put(one), n, "disputed")
-    made.put(str(generator.choice(["in flight", "that flies", "on a tree."])))
-    return made
+            text += f" {generator.choice(['with', 'and a very', 'but also the'])}"
+        words = dict(zip("AB", generator.choice(list(COLORS), 2).tolist(), strict=True))
+        words |= zip("NM", generator.choice(list(NOUNS), 2).tolist(), strict=True)
+        words["a"] = "an" if words["A"][0] == "o" else "a"
+        phrase, pairs = PHRASES[generator.integers(6)]
+        if phrase == "a A N" and generator.integers(5) == 0:
+            words["A"] = words["A"].upper()
+        spans = {}
+        for symbol in phrase.split():
+            start = len(text) + 1
+            text += f" {words.get(symbol, symbol)}"
+            spans[symbol] = start, len(text)
+        for adjective, noun, relation in map(str.split, pairs):
+            words_of_pair = COLORS[words[adjective].lower()], NOUNS[words[noun]]
+            stated.append((*words_of_pair, *spans[adjective], *spans[noun], relation))
+    return f"{text} {generator.choice(['in flight', 'that flies', 'on a tree.'])}", stated
 
 
 def world(seed: int, images: int = 60, captions: int = 3) -> World:
     """A data set of which ``seed`` decides everything."""
     generator = np.random.default_rng(seed)
-    texts, said = [], []
+    texts, rows = [], []
     for image, number in product(range(images), range(captions)):
-        made = sentence(generator)
+        text, stated = sentence(generator)
         name = f"{image % 5:03d}.Kind/Kind_{image:04d}"
-        texts.append((name, number, made.text))
-        said += [(name, number, *row) for row in made.said]
-    pairs = pairs_table(said)
+        texts.append((name, number, text))
+        rows += [(name, number, *pair) for pair in stated]
+    pairs = pairs_table(rows)
     names = sorted({name for name, _, _ in texts})
     return World(captions_table(texts), images_table(names), pairs, rank(pairs))

@@ -8,7 +8,7 @@ import yaml
 
 from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 from compclip.io import write_table
-from compclip.text.lexicon import COMPOUNDS
+from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.scripts import job
 from tests.split.split_worlds import COLORS, NOUNS, world
 
@@ -45,7 +45,7 @@ def run(rule: str, folder: Path, /, **given: Any) -> None:
     tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
     files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
     inputs = {name: tables[name] for name in TABLES} | files | {"unused": folder / "splits.json"}
-    inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMPOUNDS}
+    inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMMON_COMPOUNDS}
     outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
     summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"
     outputs |= {"folder": folder / "export", "summary": summary}

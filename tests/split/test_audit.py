@@ -1,6 +1,5 @@
 """The audit must find what is planted, and nothing else."""
 
-import ast
 import json
 from pathlib import Path
 
@@ -9,20 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compclip.core.code import ROOT, modules_of
+from compclip.core.code import reached
 from compclip.core.errors import UserError
 from compclip.core.heldout import pair_names
 from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
-from compclip.io import write_json, write_table
+from compclip.io import empty_table, write_json, write_table
 from compclip.split.audit import audit
 from compclip.split.make_splits import drawn_splits, pairs_of_images
-from compclip.split.reading import Reader, plain_forms, reader_of, stated, words_of
+from compclip.split.reading import Reader, reader_of, stated, word_pairs
 from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import Lexicon
 from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, captions_table, world
 from tests.split.stage import run
 
-NO_SWAPS = pd.DataFrame(columns=list(SWAPPED.columns))
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
 
 
@@ -65,34 +63,28 @@ MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary"
     ],
 )  # fmt: skip
 def test_how_words_are_read(text: str, pairs: set[str]) -> None:
-    found = words_of(stated(text, Reader(COLORS, MORE_NOUNS).read(text)))
+    found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS).read(text)))
     assert set(map(" ".join, found)) == pairs
 
 
-def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFrame = NO_SWAPS) -> dict:
+def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFrame | None = None) -> dict:
     """An audit of captions given as (split, text), image ids i0, i1, ..."""
     captions = captions_table([(f"i{n}", 0, text) for n, (_, text) in enumerate(rows)])
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": [split for split, _ in rows]})
+    swapped = empty_table(SWAPPED) if swapped is None else swapped
     return audit(captions, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS))
 
 
 @pytest.mark.parametrize("split", ["train", "test_seen"])
-@pytest.mark.parametrize(
-    "text",
-    ["red wings", "it has a blue and RED wing", "red belly and wings", "wings that are red", "the wings are blue, red"],
-)
-def test_finds_a_planted_pair(split: str, text: str) -> None:
-    result = audited([("train", "blue wings"), (split, text), ("test_unseen", "red wings")], ["red_wing"])
+def test_finds_a_planted_pair(split: str) -> None:
+    rows = [("train", "blue wings"), (split, "it has a blue and RED wing"), ("test_unseen", "red wings")]
+    result = audited(rows, ["red_wing"])
     assert [(v["image_id"], v["pair"], v["split"]) for v in result["violations"]] == [("i1", "red_wing", split)]
 
 
 def test_counts_suspicions_by_pair() -> None:
-    rows = [
-        ("train", "red bill with wings"),
-        ("train", "wings of a red"),
-        ("test_unseen", "wings of a red"),
-        ("train", "red bird that has big and old wings"),
-    ]
+    of_train = ["red bill with wings", "wings of a red", "red bird that has big and old wings"]
+    rows = [*(("train", text) for text in of_train), ("test_unseen", "wings of a red")]
     result = audited(rows, ["red_wing"])
     assert result["violations"] == []
     suspicion = result["suspicions"]["red_wing"]
@@ -101,16 +93,13 @@ def test_counts_suspicions_by_pair() -> None:
     assert result["counts"]["captions"] == {"train": 3, "test_seen": 0, "test_unseen": 1}
 
 
+CHANGE = {
+    "noun": "bill", "original_adj": "red", "new_adj": "orange", "start": 2, "end": 5, "new_start": 3, "new_end": 9,
+}  # fmt: skip
 GOOD = {
-    "image_id": "i0",
-    "caption_id": 0,
-    "text": "a red bill and blue wings",
-    "swapped_text": "an orange bill and blue wings",
-    "changes": [
-        {"noun": "bill", "original_adj": "red", "new_adj": "orange", "start": 2, "end": 5, "new_start": 3, "new_end": 9}
-    ],
-    "pair": "orange_bill",
-}
+    "image_id": "i0", "caption_id": 0, "text": "a red bill and blue wings",
+    "swapped_text": "an orange bill and blue wings", "changes": [CHANGE], "pair": "orange_bill",
+}  # fmt: skip
 
 
 def audit_swap(**changes) -> list[str]:
@@ -120,7 +109,7 @@ def audit_swap(**changes) -> list[str]:
 
 
 def change(**changes) -> list[dict]:
-    return [GOOD["changes"][0] | changes]
+    return [CHANGE | changes]
 
 
 @pytest.mark.parametrize(
@@ -159,10 +148,9 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     data = world(seed, images=40, captions=3)
     names = pair_names(data.ranking).tolist()
     heldout = [names[other % len(names)]]
+    of_images = pairs_of_images(data.pairs, data.ranking, heldout)
     try:
-        splits, _ = drawn_splits(
-            data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, 6, other, "d", "c"
-        )
+        splits, _ = drawn_splits(data.captions["image_id"], of_images, heldout, 6, other, "d", "c")
     except UserError:
         return
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
@@ -181,27 +169,19 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
 
 
 def test_shares_no_code_with_pairs() -> None:
-    modules = modules_of("workflow_scripts.split.audit")
+    modules = {module for module, _ in reached("workflow_scripts.split.audit")}
     assert not [m for m in modules if m.startswith("compclip.pairs")]
-    tree = ast.parse((ROOT / "compclip" / "split" / "audit.py").read_text())
-    names = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    assert not names & {"__import__", "import_module", "exec", "eval"}
-
-
-def stated_in_train(folder: Path) -> None:
-    """Write the artifacts of a split whose train states the held-out red wing."""
-    captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
-    write_table(captions, folder / "captions.parquet", CAPTIONS)
-    splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})
-    write_table(splits, folder / "splits.parquet", SPLIT)
-    write_table(pd.DataFrame([GOOD]).iloc[:0], folder / "swapped.parquet", SWAPPED)
-    write_json({"pairs": ["red_wing"]}, folder / "heldout.json")
-    write_json({}, folder / "splits.json")
-    (folder / "color.yaml").write_text("red: []\nblue: []\n")
 
 
 def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) -> None:
-    stated_in_train(tmp_path)
+    captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
+    write_table(captions, tmp_path / "captions.parquet", CAPTIONS)
+    splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})
+    write_table(splits, tmp_path / "splits.parquet", SPLIT)
+    write_table(empty_table(SWAPPED), tmp_path / "swapped.parquet", SWAPPED)
+    write_json({"pairs": ["red_wing"]}, tmp_path / "heldout.json")
+    write_json({}, tmp_path / "splits.json")
+    (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")
     run("audit", tmp_path, nouns=None)
     with pytest.raises(UserError, match=r"^d/color: 1 audit violations, listed in .*red_wing.*text red wings.*rerun"):
         run("accept_split", tmp_path)
@@ -221,6 +201,6 @@ def test_without_a_noun_lexicon_nouns_in_a_row_are_a_compound(text: str, pairs: 
     heldout = ["green_water", "green_slide", "red_light"]
     compounds = Lexicon("compounds", {"traffic light": "traffic light"})
     reader = reader_of(heldout, {c: c for c in ("green", "blue", "red")}, None, compounds)
-    assert {" ".join(pair) for pair in words_of(stated(text, reader.read(text)))} == pairs
-    plurals = {"wing": "wings", "belly": "bellies", "brush": "brushes", "eye": "eyes"}
-    assert plain_forms(list(plurals)) == {form: word for word, plural in plurals.items() for form in (word, plural)}
+    assert {" ".join(pair) for pair in word_pairs(stated(text, reader.read(text)))} == pairs
+    # Regular plurals are known.
+    assert stated("red lights", reader.read("red lights"))

@@ -1,4 +1,4 @@
-"""What generators are asked to draw."""
+"""What generators are asked to draw, which images are judged, and which images train the judge."""
 
 import json
 from pathlib import Path
@@ -12,12 +12,12 @@ from compclip.core.errors import UserError
 from compclip.core.heldout import pair_names
 from compclip.core.tables import IMAGES, PROMPTS, TESTS
 from compclip.io import check_table, json_lines, read_json, read_table, write_table
-from compclip.split.judged import judged_images
-from compclip.split.make_prompts import counts_of, make_prompts
+from compclip.split.judged import judge_images, judged_images
+from compclip.split.make_prompts import count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.swap_adjectives import make_swaps
 from tests.split import stage
-from tests.split.split_worlds import COLORS, NOUNS, World, world
+from tests.split.split_worlds import COLORS, NOUNS, World, images_table, world
 
 KEY = ["image_id", "caption_id"]
 
@@ -26,9 +26,8 @@ def made(seed: int, /, **changes):
     """``(data, heldout, splits, swapped, judged, prompts)`` of a made-up data set."""
     data = world(seed, images=60, captions=3)
     heldout = pair_names(data.ranking).tolist()[6:8]
-    splits, _ = drawn_splits(
-        data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, 12, seed, "d", "c"
-    )
+    of_images = pairs_of_images(data.pairs, data.ranking, heldout)
+    splits, _ = drawn_splits(data.captions["image_id"], of_images, heldout, 12, seed, "d", "c")
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
     swapped, _ = make_swaps(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
@@ -63,9 +62,8 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     expected = {k for k in holding(data, heldout) if k[0] in may}
     assert keys(prompts, "test_unseen") == expected
     ranked = pair_names(data.ranking).tolist()
-    assert keys(prompts, "test_seen") == {
-        k for k in holding(data, ranked) if k[0] in may and split[k[0]] == "test_seen"
-    }
+    of_seen = may & set(split.index[split == "test_seen"])
+    assert keys(prompts, "test_seen") == {key for key in holding(data, ranked) if key[0] in of_seen}
     entries = swapped[swapped["image_id"].isin(may)]
     assert keys(prompts, "test_swapped") == set(zip(entries["image_id"], entries["caption_id"], strict=True))
     names = prompts["caption_id"].astype(str) + ("_" + prompts["draw"].astype(str) if draws > 1 else "") + ".png"
@@ -82,10 +80,8 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
         assert row.pair in old or not old & set(ranked)
     texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=KEY)
     assert (texts["text_x"] == texts["swapped_text"]).all() and (texts["pair_x"] == texts["pair_y"]).all()
-    lines = [json.loads(line) for line in json_lines(prompts)]
-    assert [line["file_name"] for line in lines] == prompts["file_name"].tolist()
-    assert list(lines[0]) == list(PROMPTS.columns) if lines else True
-    counts = counts_of(prompts, judged, splits)
+    assert [json.loads(line) for line in json_lines(prompts)] == prompts.astype(object).to_dict("records")
+    counts = count_prompts(prompts, judged, splits)
     assert list(counts) == list(TESTS)
     for name, count in counts.items():
         size = (split == name.replace("swapped", "seen")).sum()
@@ -134,3 +130,44 @@ def test_more_candidates_than_the_pool_has_are_refused(tmp_path: Path) -> None:
     message = f"{split} of d/color has only {least[split]}; set it to at most {least[split] + 1}"
     with pytest.raises(UserError, match=message):
         stage.run("make_prompts", folder, candidates=least[split] + 2)
+
+
+def splits_of(sizes: tuple[int, int, int]) -> pd.DataFrame:
+    split = [name for name, n in zip(("train", "test_seen", "test_unseen"), sizes, strict=True) for _ in range(n)]
+    return pd.DataFrame({"image_id": [f"i{i:03d}" for i in range(len(split))], "split": split})
+
+
+SIZES = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
+
+
+@given(SIZES, st.integers(0, 10**6), st.booleans())
+def test_half_judges_nothing_that_the_judge_learns_from(sizes: tuple[int, int, int], seed: int, files: bool) -> None:
+    splits = splits_of(sizes)
+    images = images_table(splits["image_id"].tolist(), ["x"] * len(splits) if files else None)
+    judged, learns = judged_images(splits, images, "half", seed), judge_images(splits, images, "half", seed)
+    assert not set(judged["image_id"]) & set(learns)
+    assert set(judged["image_id"]) | set(learns) == set(splits["image_id"])
+    assert set(splits.loc[splits["split"] == "train", "image_id"]) <= set(learns)
+    for split, size in zip(("test_seen", "test_unseen"), sizes[1:], strict=True):
+        assert (judged["split"] == split).sum() == size - size // 2
+    shuffled = judged_images(splits.sample(frac=1, random_state=1), images.sample(frac=1, random_state=2), "half", seed)
+    pd.testing.assert_frame_equal(judged, shuffled)
+
+
+@pytest.mark.parametrize(("train_on", "judged", "learns"), [("train", 20, 10), ("half", 10, 20), ("all", 20, 30)])
+def test_images_without_a_file_are_left_out_where_others_have_one(train_on: str, judged: int, learns: int) -> None:
+    splits = splits_of((10, 10, 10))
+    images = images_table(splits["image_id"].tolist())
+    assert len(judged_images(splits, images, train_on, 0)) == judged
+    assert len(judge_images(splits, images, train_on, 0)) == learns
+    images["path"] = ["x" if i % 2 else None for i in range(30)]
+    there = set(images.loc[images["path"].notna(), "image_id"])
+    shown = judged_images(splits, images, train_on, 0)
+    assert set(shown["image_id"]) | set(judge_images(splits, images, train_on, 0)) == there
+    assert set(shown["split"]) == {"test_seen", "test_unseen"}
+
+
+def test_the_seed_decides() -> None:
+    splits = splits_of((0, 20, 20))
+    images = images_table(splits["image_id"].tolist())
+    assert len({tuple(judged_images(splits, images, "half", seed)["image_id"]) for seed in range(5)}) == 5

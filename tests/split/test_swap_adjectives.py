@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compclip.core.heldout import pair_names
 from compclip.core.tables import SWAPPED
 from compclip.io import check_table
-from compclip.split.swap_adjectives import apply, candidates_of, choose, make_swaps, nouns_of
+from compclip.split.swap_adjectives import apply, candidates_of, choose_changes, make_swaps, nouns_of
 from compclip.split.wording import Mention, article, cased, contradicts
 from tests.split.split_worlds import COLORS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
 
@@ -235,7 +235,7 @@ def test_nouns_of_captions_are_known_without_a_lexicon() -> None:
 
 
 def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
-    chosen = choose(rows, np.random.default_rng(seed))
+    chosen = choose_changes(rows, np.random.default_rng(seed))
     return [[row[place] for place in places] for row, places in zip(rows, chosen, strict=True)]
 
 

@@ -9,15 +9,8 @@ import pytest
 from scipy import stats
 
 from compclip.core.code import ROOT
-from compclip.core.tables import PROMPTS
-from compclip.split.widths import (
-    ADVICE,
-    IMAGE_CORRELATION,
-    PAIR_SD,
-    effective_pairs,
-    estimate_all,
-    half_width,
-)
+from compclip.core.tables import PROMPTS, TESTS
+from compclip.split.widths import ADVICE, IMAGE_CORRELATION, PAIR_SD, effective_pairs, estimate_widths, half_width
 
 
 def prompts(images: dict[str, int], each: int = 2, split: str = "test_unseen") -> pd.DataFrame:
@@ -80,18 +73,17 @@ EVEN = {f"a{i}_n": 10 for i in range(12)}
     ],
 )  # fmt: skip
 def test_warnings_name_what_helps(table: pd.DataFrame, heldout: int, source: str, warnings: list[str]) -> None:
-    others = [prompts(EVEN, split=split) for split in ("test_seen", "test_unseen", "test_swapped")]
     split = table["split"].iloc[0] if len(table) else "test_unseen"
-    table = pd.concat([table, *(other for other in others if other["split"].iloc[0] != split)])
+    table = pd.concat([table, *(prompts(EVEN, split=other) for other in TESTS if other != split)])
     summary = {"pairs": list(range(heldout)), "source": source, "prefer": "any"}
-    found = estimate_all(table, summary)["warnings"]
+    found = estimate_widths(table, summary)["warnings"]
     assert len(found) == len(warnings), found
     for warning, start in zip(found, warnings, strict=True):
         assert warning.startswith(f"{split}: {start}"), found
     if warnings and source == "drawn":
         assert all("split.heldout" in warning for warning in found)
     assert any("prefer to swappable" in w for w in found) == (split == "test_swapped" and bool(warnings))
-    preferred = estimate_all(table, summary | {"prefer": "swappable"})["warnings"]
+    preferred = estimate_widths(table, summary | {"prefer": "swappable"})["warnings"]
     assert len(preferred) == len(found) and not any("swappable" in warning for warning in preferred)
 
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from compclip.stats.balance import cut_dominant, subsample, weights
 
@@ -15,13 +13,13 @@ def entries(**counts: int) -> list[str]:
 @pytest.mark.parametrize(
     ("counts", "kept"),
     [
-        # int(1.25 * 17) = int(21.25)
-        ({"purple_bill": 50, "tan_wing": 17, "red_head": 9}, {"purple_bill": 21}),
+        # int(1.25 * 19) = int(23.75)
+        ({"purple_bill": 50, "tan_wing": 19, "red_head": 9}, {"purple_bill": 23}),
         # Both to int(1.25 * 9) = 11: each by itself, where the listing takes min(first, 1.25 * third) for both.
         ({"purple_bill": 50, "tan_wing": 40, "red_head": 9, "blue_eye": 1}, {"purple_bill": 11, "tan_wing": 11}),
         # The released code samples more than there are, and fails.
         ({"purple_bill": 50, "tan_wing": 10, "red_head": 9}, {"purple_bill": 11, "tan_wing": 10}),
-        # Nothing dominates; ties are ordered by name.
+        # No pair dominates; ties are ordered by name.
         ({"purple_bill": 10, "tan_wing": 9}, {"purple_bill": 10}),
         ({"b_x": 5, "a_x": 5, "c_x": 1}, {"a_x": 5}),
     ],
@@ -43,17 +41,3 @@ def test_too_few_pairs(counts: dict[str, int], dominant: int) -> None:
     cut = cut_dominant(pairs, dominant=dominant)
     assert not cut.kept and cut.rule.startswith("no cut")
     assert (weights(pairs, cut) == 1).all() and subsample(pairs, cut, 0).all()
-
-
-@given(st.lists(st.sampled_from("abcdef"), max_size=60), st.sampled_from([1, 2]), st.integers(0, 3))
-def test_weights_and_subsample_agree(pairs: list[str], dominant: int, seed: int) -> None:
-    cut = cut_dominant(pairs, dominant=dominant)
-    weight = weights(pairs, cut)
-    kept = subsample(pairs, cut, seed)
-    assert ((weight > 0) & (weight <= 1)).all()
-    for pair in set(pairs):
-        mine = np.array([p == pair for p in pairs])
-        assert weight[mine].sum() == pytest.approx(kept[mine].sum())
-        if pair not in cut.kept:
-            assert kept[mine].all()
-    assert (subsample(pairs, cut, seed) == kept).all()

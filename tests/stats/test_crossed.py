@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.intervals import DIFFERENCE, DOCUMENT, FLOOR, WORLDS, World, coverage
+from benchmarks.intervals import DIFFERENCE, FLOOR, RESULT_PAGE, WORLDS, MadeUpWorld, coverage
 from compclip.report.verdicts import HALF_WIDTHS
 from compclip.stats import crossed
 
@@ -42,7 +42,7 @@ def test_the_part_of_unequally_frequent_pairs_is_unbiased() -> None:
 
 
 @pytest.mark.parametrize("world", [*(WORLDS[f"{pairs} pairs, 600 images"] for pairs in (10, 16)), DIFFERENCE, FLOOR])
-def test_coverage(world: World) -> None:
+def test_coverage(world: MadeUpWorld) -> None:
     """docs/intervals.md has the same with more trials, 93 to 97 %; a standard error is 0.8 points here."""
     got = coverage(world, 800)
     assert 0.93 <= got.inside <= (0.99 if world is FLOOR else 0.97) and max(got.below, got.above) < 0.045
@@ -51,7 +51,7 @@ def test_coverage(world: World) -> None:
 
 def test_the_document_has_the_coverage_and_the_widths_that_the_page_names() -> None:
     rows = [
-        [c.strip() for c in line.split("|")[1:-1]] for line in DOCUMENT.read_text("utf-8").split("\n") if "|" in line
+        [c.strip() for c in line.split("|")[1:-1]] for line in RESULT_PAGE.read_text("utf-8").split("\n") if "|" in line
     ]
     by_name = {name: list(map(float, cells)) for name, *cells in rows[2:]}
     assert set(by_name) == set(WORLDS)

@@ -26,7 +26,7 @@ def test_mcnemar(pairs: list[tuple[bool, bool]]) -> None:
 
 
 def _holm_rejects(p: list[float], alpha: float) -> set[int]:
-    """As the procedure is told: the smallest against alpha / m, the next against alpha / (m - 1), till one stays."""
+    """Compare the smallest with alpha / m, the next with alpha / (m - 1), until one is not rejected."""
     rejected: set[int] = set()
     for step, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         if p[at] > alpha / (len(p) - step):

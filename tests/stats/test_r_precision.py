@@ -14,7 +14,7 @@ from compclip.stats.r_precision import (
     blocks,
     draw_distractors,
     expected_top1,
-    judge,
+    judge_entries,
     make_pool,
     sampled,
 )
@@ -56,7 +56,7 @@ def score(similarity: np.ndarray, own: np.ndarray, classes: np.ndarray, pool: Po
     settings = {"candidates": 4, "ties": "random", "seed": 0, **options}
     keys = [(f"image{i}", i, 0) for i in range(len(own))]
     of = blocks(lambda rows: similarity[rows], classes)
-    return judge(of, similarity.shape[1], Entries(own, classes, keys), pool, **settings)
+    return judge_entries(of, similarity.shape[1], Entries(own, classes, keys), pool, **settings)
 
 
 @settings(max_examples=60)
@@ -117,18 +117,6 @@ def test_distractors_follow_their_distribution() -> None:
     assert np.bincount(drawn, minlength=5) / n == pytest.approx([1 / 6 + 1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 9], abs=0.01)
 
 
-def test_uniform_numbers_are_uniform_and_each_seeds_own() -> None:
-    drawn = precision.uniforms(range(500), 199)
-    assert drawn.shape == (500, 199) and drawn.min() >= 0 and drawn.max() < 1
-    counts = np.bincount((drawn.ravel() * 100).astype(int), minlength=100)
-    expected = drawn.size / 100
-    # Chi-square of 99 degrees: above 160 once in 10,000.
-    assert ((counts - expected) ** 2 / expected).sum() < 160
-    assert abs(np.corrcoef(drawn[:-1].ravel(), drawn[1:].ravel())[0, 1]) < 0.02
-    assert np.array_equal(precision.uniforms([7, 499], 199), drawn[[7, 499]])
-    assert len(np.unique(drawn[:, 0])) == 500
-
-
 def test_largest_uniform_number_stays_in_the_pool() -> None:
     for sizes in ([1, 2, 3], [7] * 49, [10] * 1000):
         of = np.repeat(np.arange(len(sizes)), sizes)
@@ -150,7 +138,9 @@ def test_a_hit_depends_on_its_own_key_alone() -> None:
     def run(rows: np.ndarray):
         entries = Entries(own[rows], classes[rows], [keys[i] for i in rows])
         options = {"candidates": 5, "ties": "random", "seed": 1}
-        return judge(blocks(lambda part: similarity[rows[part]], classes[rows]), texts, entries, pool, **options)
+        return judge_entries(
+            blocks(lambda part: similarity[rows[part]], classes[rows]), texts, entries, pool, **options
+        )
 
     whole = run(np.arange(n))
     shuffled = generator.permutation(n)[:500]

@@ -12,7 +12,7 @@ import pytest
 from compclip.core.cache import Cache, key
 from compclip.core.errors import UserError
 from compclip.text import parsing
-from compclip.text.parsing import fill, values
+from compclip.text.parsing import fill_cache, values
 
 
 class Shout:
@@ -37,31 +37,22 @@ def test_each_distinct_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     parser, sizes = Shout(), []
     batches = [["a", "b", "a", " "], ["b", "c", ""], [], ["d", "e", "f"]]
     with Cache(tmp_path / "c.sqlite") as cache:
-        assert fill(parser, cache, batches, processes, sizes.append) == 6
-        assert fill(parser, cache, [["f", "g"]], processes) == 1
-        found = cache.get(parser.keys("abcdefg"))
-        assert [found[k] for k in parser.keys("abcdefg")] == [c.encode() for c in "ABCDEFG"]
-        assert cache.get(parser.keys(["", " "])) == {}
+        assert fill_cache(parser, cache, batches, processes, sizes.append) == 6
+        assert fill_cache(parser, cache, [["f", "g"]], processes) == 1
+        assert values(parser, cache, ["g", "a", " ", "b", "a"]) == [b"G", b"A", None, b"B", b"A"]
+        assert len(cache.get(parser.keys(["", " ", *"abcdefg"]))) == 7
     assert sizes == [4, 3, 0, 3]
     if processes == 1:
         assert parser.seen == list("abcdefg")
-
-
-def test_values_are_in_the_order_of_texts(tmp_path: Path) -> None:
-    parser, texts = Shout(), ["a", "b", " ", "a", "c"]
-    with Cache(tmp_path / "c.sqlite") as cache:
-        fill(parser, cache, [texts], 1)
-        assert values(parser, cache, texts) == [b"A", b"B", None, b"A", b"C"]
-    assert parser.seen == ["a", "b", "c"]
 
 
 def test_a_killed_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 2)
     parser = Shout()
     with Cache(tmp_path / "c.sqlite") as cache, pytest.raises(KeyboardInterrupt):
-        fill(parser, cache, [["a", "b", "c", "d", "stop"]], 1)
+        fill_cache(parser, cache, [["a", "b", "c", "d", "stop"]], 1)
     with Cache(tmp_path / "c.sqlite") as cache:
-        assert fill(parser, cache, [["a", "b", "c", "d", "e"]], 1) == 1
+        assert fill_cache(parser, cache, [["a", "b", "c", "d", "e"]], 1) == 1
     assert parser.seen == ["a", "b", "c", "d", "e"]
 
 
@@ -70,8 +61,8 @@ def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     parser = Shout()
     with Cache(tmp_path / "c.sqlite") as cache:
         with pytest.raises(UserError, match="^--processes 2: a worker was killed, .*; run again to resume"):
-            fill(parser, cache, [["a", "die", "b"]], 2)
-        assert fill(parser, cache, [["a", "b"]], 2) <= 2
+            fill_cache(parser, cache, [["a", "die", "b"]], 2)
+        assert fill_cache(parser, cache, [["a", "b"]], 2) <= 2
         assert len(cache.get(parser.keys(["a", "b"]))) == 2
 
 
@@ -89,7 +80,7 @@ class Slow(Shout):
 
 def _fill_slowly(folder: Path) -> None:
     with Cache(folder / "c.sqlite") as cache:
-        fill(Slow(folder / "workers"), cache, ([str(n)] for n in range(10**6)), 3)
+        fill_cache(Slow(folder / "workers"), cache, ([str(n)] for n in range(10**6)), 3)
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from benchmarks.speed.parse import MODEL
+from benchmarks.speed.parse import PARSED_BY
 from compclip.core.seeds import rng
 from compclip.text import windows
 from compclip.text.language import installed_name, load_language
@@ -28,18 +28,18 @@ def parses(nlp: Language, texts: list[str], batch: int) -> list[tuple]:
 
 
 def test_parses_are_those_of_spacy(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = spacy.load(installed_name(MODEL), disable=["attribute_ruler", "lemmatizer", "ner"])
-    nlp = load_language(MODEL)
+    plain = spacy.load(installed_name(PARSED_BY), disable=["attribute_ruler", "lemmatizer", "ner"])
+    nlp = load_language(PARSED_BY)
     assert nlp.get_pipe("tok2vec").model.name == "windows"
     expected = parses(plain, texts, 256)
-    for batch, limit in ((256, windows.LIMIT), (7, 500)):  # beyond its limit, the memory starts anew
+    for batch, limit in ((256, windows.MOST_WINDOWS), (7, 500)):  # beyond its limit, the memory starts anew
         monkeypatch.setattr(windows, "LIMIT", limit)
         assert parses(nlp, texts, batch) == expected
     assert parses(pickle.loads(pickle.dumps(nlp)), texts[:20], 20) == expected[:20]
 
 
 def test_each_distinct_window_is_computed_once() -> None:
-    nlp = load_language(MODEL)
+    nlp = load_language(PARSED_BY)
     list(nlp.pipe(["a red bird with a red bill", "a red bird with a red bill", "the bird"]))
     layers = nlp.get_pipe("tok2vec").model._func.layers
     # `bird` with and without a space; padding

@@ -13,7 +13,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.log import UNDER_RUN
-from workflow_scripts.workflow.check import check_config, check_jobs, report
+from workflow_scripts.workflow.check import check_config, check_jobs, report_findings
 from workflow_scripts.workflow.config import load_config
 from workflow_scripts.workflow.findings import DRIVE
 
@@ -94,10 +94,10 @@ def test_each_run_is_checked(tmp_path: Path) -> None:
     runs = {name: {"pairs": {"nouns": "brids"}, "results": str(tmp_path / name)} for name in "ab"}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"runs": runs} | SMALL_JUDGE))
     with pytest.raises(UserError) as error:
-        report(tmp_path / "mine.yaml")
+        report_findings(tmp_path / "mine.yaml")
     assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [True, True]
     # A part of a run may not need it.
-    report(tmp_path / "mine.yaml", strict=False)
+    report_findings(tmp_path / "mine.yaml", strict=False)
 
 
 def test_a_gpu_is_only_asked_of_the_machine_that_needs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

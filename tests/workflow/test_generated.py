@@ -9,5 +9,5 @@ def test_the_reference_is_the_code() -> None:
 
 
 def test_picture_is_the_workflows() -> None:
-    page = picture.PAGE.read_text()
+    page = picture.WORKFLOW_PAGE.read_text()
     assert picture.with_picture(page, picture.picture()) == page, "run `make picture`"

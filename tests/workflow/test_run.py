@@ -3,14 +3,17 @@
 import random
 import subprocess
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
 from compclip.core import digests
 from compclip.core.errors import UserError
 from compclip.report import readable
+from tests.core.test_digests import flip
 from tests.project import Project
 from workflow_scripts.workflow import run as module
 from workflow_scripts.workflow import verify
@@ -24,26 +27,13 @@ from workflow_scripts.workflow.run import print_results, run_snakemake
 def test_ctrl_c_waits_for_snakemake(
     pressed: int, code: int, ends: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter([KeyboardInterrupt] * pressed + [code])
-
-    class Snakemake(SimpleNamespace):
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def wait(self) -> int:
-            if (answer := next(answers)) is KeyboardInterrupt:
-                raise KeyboardInterrupt
-            return answer
-
-    monkeypatch.setattr(module.subprocess, "Popen", lambda *_, **__: Snakemake())
-    if ends is None:
-        return run_snakemake(["snakemake"])
-    with pytest.raises(ends):
+    answers = iter([*[KeyboardInterrupt] * pressed, code, None])
+    snakemake = MagicMock()
+    snakemake.__enter__().wait.side_effect = answers
+    monkeypatch.setattr(module.subprocess, "Popen", lambda *_, **__: snakemake)
+    with pytest.raises(ends) if ends else nullcontext():
         run_snakemake(["snakemake"])
-    assert next(answers, None) is None
+    assert next(answers) is None, "it waited until Snakemake ended"
 
 
 def test_snakemake_keeps_locks_logs_and_timestamps_where_they_are_looked_for(tmp_path: Path) -> None:
@@ -81,10 +71,7 @@ def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pyt
     assert not capsys.readouterr().out
 
 
-def flip(file: Path) -> None:
-    raw = bytearray(file.read_bytes())
-    raw[random.Random(0).randrange(len(raw))] ^= 1
-    file.write_bytes(raw)
+flip_bit = partial(flip, rng=random.Random(0))
 
 
 def remove_record(path: Path) -> None:
@@ -105,10 +92,10 @@ def finished(first_run: Project, tmp_path_factory: pytest.TempPathFactory) -> Pr
 @pytest.mark.parametrize(
     ("name", "damage", "expected"),
     [
-        ("table.csv", flip, "{}: changed"),
-        ("sketch/images/0001.png", flip, "{}: changed"),
+        ("table.csv", flip_bit, "{}: changed"),
+        ("sketch/images/0001.png", flip_bit, "{}: changed"),
         ("sketch/color/ranking.parquet", Path.unlink, "{}: missing"),
-        ("sketch/.digests/pairs.parquet", flip, "{}: damaged, so results/sketch/pairs.parquet cannot be verified;"),
+        ("sketch/.digests/pairs.parquet", flip_bit, "{}: damaged, so results/sketch/pairs.parquet cannot be verified;"),
         ("sketch/color/heldout.json", remake, "results/sketch/color/splits.parquet: made from another {}"),
         ("sketch/captions.parquet", remove_record, "results/sketch/pairs.parquet: made from another {}, or its record"),
         ("table.tex", remove_record, "warning: files without a record, which were not checked: 1, the first: {}"),
@@ -123,24 +110,20 @@ def test_verify_names_what_is_not_as_recorded(
     path = path if path.exists() else next(path.parent.glob("*.png"))
     kept = {file: file.read_bytes() for file in (path, digests.record_file(path)) if file.is_file()}
     caplog.set_level("INFO", "compclip")
-    step = verify.Verify(config=Path("small.yaml"))
+    command = verify.Verify(config=Path("small.yaml"))
     damage(path)
     try:
         verify.read_record.cache_clear()
-        if expected.startswith("warning"):
-            verify.main(step)
-        else:
-            with pytest.raises(
-                UserError, match=r"^small.yaml: \d+ of \d+ artifacts are not as recorded; make them again: `"
-            ):
-                verify.main(step)
+        fault = r"^small.yaml: \d+ of \d+ artifacts are not as recorded; make them again: `"
+        with nullcontext() if expected.startswith("warning") else pytest.raises(UserError, match=fault):
+            verify.main(command)
     finally:
         for file, content in kept.items():
             file.write_bytes(content)
     lines = [*capsys.readouterr().out.splitlines(), *caplog.messages]
     assert [line for line in lines if line.startswith(expected.format(path))], lines
     verify.read_record.cache_clear()
-    verify.main(step)
+    verify.main(command)
     assert caplog.messages[-1].endswith(" artifacts are as their steps recorded them")
 
 

@@ -13,7 +13,7 @@ import pyarrow as arrow
 import pyarrow.parquet as pq
 import pytest
 
-from compclip.clip.weights import read_table as read_renames
+from compclip.clip.weights import read_renames
 from compclip.compun.load_compounds import read_list
 from compclip.compun.prompts import read_texts
 from compclip.core import published
@@ -22,14 +22,14 @@ from compclip.core.heldout import read_heldout
 from compclip.dataset.archive import contents
 from compclip.dataset.load_dataset import check_captions
 from compclip.dataset.sources.published import read_classes
-from compclip.dataset.sources.table import read_captions
+from compclip.dataset.sources.table import caption_rows
 from compclip.divergence.samples import read_samples
 from compclip.generate.generators.folder import check_texts
 from compclip.human.answers import collect
 from compclip.human.correlation import other_scores
-from compclip.specs.data import check_images, read_source
+from compclip.specs.data import check_examples, read_source
 from compclip.specs.retrieval import read_coco
-from compclip.specs.score import read_pairs
+from compclip.specs.score import read_image_texts
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.workflow.config import read_config
 
@@ -66,8 +66,8 @@ SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pair
 MADE = {"file_name": "a/0.png", "text": "red"}
 # By name: the endings of its files, what it calls, and the fields of a good row or entry.
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
-    "captions": (TABLES, lambda p: check_captions(read_captions(p)[0], "x"), {"image_id": "a", "caption": "red"}),
-    "numbered captions": (TABLES, read_captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
+    "captions": (TABLES, lambda p: check_captions(caption_rows(p)[0], "x"), {"image_id": "a", "caption": "red"}),
+    "numbered captions": (TABLES, caption_rows, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), answers, ANSWER),
     "other scores": (TABLES, other_scores, SCORE),
@@ -80,8 +80,8 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "lexicon": ((".yaml",), load_lexicon, {"red": ["scarlet"]}),
     "config": ((".yaml",), read_config, {"seed": 3, "dataset": {"limit": 3}, "runs": {"a": {"seed": 1}}}),
     "samples": ((".jsonl",), read_samples, SAMPLE),
-    "long captions": (TABLES, lambda p: check_images(read_source(p), p.parent), LONG),
-    "pairs to score": ((".csv",), read_pairs, {"image": "a.png", "text": "b"}),
+    "long captions": (TABLES, lambda p: check_examples(read_source(p), p.parent), LONG),
+    "pairs to score": ((".csv",), read_image_texts, {"image": "a.png", "text": "b"}),
     "coco": ((".json",), coco, COCO),
     "archive": ((".zip", ".tgz"), contents, {}),
     "published data": ((".pkl",), published.read_data, {"a": {0: SWAPPED}}),

@@ -3,8 +3,7 @@
 import pandas as pd
 
 from compclip.compun.config import TRAININGS, Drawn
-from compclip.compun.draw_compounds import draw_compounds
-from compclip.compun.drawn import SIZE
+from compclip.compun.draw_compounds import SIZE, draw_compounds
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT

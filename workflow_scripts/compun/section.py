@@ -4,7 +4,7 @@ from compclip.compun import published
 from compclip.compun.analyze_choices import TIED
 from compclip.compun.shown import (
     ALPHA,
-    FIGURES,
+    COMPUN_FIGURES,
     accuracy_lines,
     difference_lines,
     read_analysis,
@@ -25,7 +25,7 @@ def section(layout: Layout) -> PageSection:
     choices = read_table(place / "choices" / "choices.parquet", CHOICES)
     ties = rows_of(analysis, TIED, usual=False)
     # Accuracies of four digits that are no fractions of the paper's compounds.
-    uneven = [line for line in published.TABLE_1 if round(line[2] * 1e4) * published.COMPOUNDS % 10_000]
+    uneven = [line for line in published.TABLE_1 if round(line[2] * 1e4) * published.PAPER_COMPOUNDS % 10_000]
     context = {
         "judged": choices["compound"].nunique(),
         "incomplete": compounds.loc[~compounds["complete"], "compound"].tolist(),
@@ -34,11 +34,11 @@ def section(layout: Layout) -> PageSection:
         "images": max(model["images"] for model in read_json(place / "choices" / "choices.json")["models"]),
         "accuracy": accuracy_lines(analysis), "differences": difference_lines(analysis),
         "has_kinds": bool(compounds["kind"].notna().any()), "alpha": ALPHA,
-        "paper": {"compounds": published.COMPOUNDS, "uneven": [f"{m} {percent(v, 2)}" for m, _, v in uneven]},
+        "paper": {"compounds": published.PAPER_COMPOUNDS, "uneven": [f"{m} {percent(v, 2)}" for m, _, v in uneven]},
         "shown": shown_compounds(
             choices, read_table(place / "images.parquet", COMPOUND_IMAGES), compounds,
             f"{layout.dataset}/compun/images",
         ),
-        "figures": {name: show_figures([layout.figure(f"compun_{name}")])[0] for name in FIGURES},
+        "figures": {name: show_figures([layout.figure(f"compun_{name}")])[0] for name in COMPUN_FIGURES},
     }  # fmt: skip
     return PageSection("Compound nouns", "compun_section.html.j2", context)

@@ -12,7 +12,7 @@ from compclip.plot.page import PageSection, show_figures
 from workflow_scripts.layout import Layout
 
 
-def lines(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
+def divergence_cells(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
     """Return a line a kind of part: its divergence in each test split, None if it was not measured."""
     return [
         {"name": name, "cells": [cell and {"value": cell[0], "interval": cell[1], "bold": False} for cell in cells]}
@@ -25,8 +25,8 @@ def section(layout: Layout, *, divided: bool = False) -> PageSection:
     divergences = read_divergences(layout.place)
     drawn = [name for name, (split, _) in FIGURES.items() if measured(divergences, "pairs", split, "captions")]
     context = {
-        "of_prompts": lines(divergences, "prompts"),
-        "of_captions": lines(divergences, "captions"),
+        "of_prompts": divergence_cells(divergences, "prompts"),
+        "of_captions": divergence_cells(divergences, "captions"),
         "tests": [SPLIT_NAMES[split] for split in TESTS],
         "warnings": read_json(layout.place / "divergence.json")["warnings"],
         "shuffles": divergences["shuffles"].max(),

@@ -13,7 +13,7 @@ from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import SCORES, TESTS
 from compclip.human.pictures import encode
-from compclip.human.study import Page, Picture, project_tasks, table_of
+from compclip.human.study import Page, Picture, project_tasks, task_table
 from compclip.human.tasks import ALL_KINDS, TASKS, read_tasks
 from compclip.io import atomic_folder, read_table, write_json, write_table, write_text
 from compclip.plot.page import render
@@ -39,7 +39,7 @@ def write_study(job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[s
             raw, suffix = encode(picture.image(images, job.params.seed))
             files[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
             (folder / files[picture]).write_bytes(raw)
-    write_table(table_of(pages, files, study), job.output.tasks, TASKS)
+    write_table(task_table(pages, files, study), job.output.tasks, TASKS)
     with atomic_folder(job.output.label_studio) as folder:
         for kind, tasks in read_tasks(job.output.tasks).groupby("kind", sort=False):
             context = {"kind": ALL_KINDS[kind], "consent": job.params.consent is not None}

@@ -11,15 +11,15 @@ from compclip.core.tables import CAPTIONS, IMAGES, NEGATIVES, SPLIT
 from compclip.io import atomic, read_frame, read_table, write_json
 from compclip.judge.config import Training
 from compclip.judge.parallel import joined, own_device
-from compclip.judge.train_judge import GPUS, find_material, summarize, train_judge
+from compclip.judge.train_judge import GPUS_SETTING, describe_training, find_material, train_judge
 from workflow_scripts.job import Job, run
 
 
 def main(job: Job) -> None:
     given, read, folder = job.params, job.input, job.output.judge
     settings = Training.model_validate(given.settings)
-    device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS)
-    with joined(settings.gpus, device, GPUS) as group:
+    device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
+    with joined(settings.gpus, device, GPUS_SETTING) as group:
         material = find_material(
             read_table(read.captions, CAPTIONS), read_table(read.images, IMAGES), read_table(read.splits, SPLIT),
             settings, Path(given.results), halves=given.halves,
@@ -29,7 +29,7 @@ def main(job: Job) -> None:
         options = {"seed": given.seed, "threads": given.threads, "cache": given.cache}
         built, rows = train_judge(material, settings, **options, device=device, group=group)
         if group.first:
-            summary = summarize(built, material, settings, rows)
+            summary = describe_training(built, material, settings, rows)
             judge_hash = save_judge(built, model_name(settings.model), settings.crop, folder)
             with atomic(folder / "log.csv") as temporary:
                 pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")

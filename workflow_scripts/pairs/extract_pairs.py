@@ -6,12 +6,12 @@ from compclip.core import limits
 from compclip.core.errors import require
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import read_table, write_json, write_table
-from compclip.pairs.extract_pairs import extract_pairs, summarize
+from compclip.pairs.extract_pairs import extract_pairs, summarize_pairs
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job, run
 
 
-def read_captions(job: Job) -> pd.DataFrame:
+def checked_captions(job: Job) -> pd.DataFrame:
     """Return image_id, caption_id and text of all captions; raises UserError if one is too long."""
     captions = read_table(job.input.captions, CAPTIONS, ["image_id", "caption_id", "text"])
     for row in captions[captions["text"].str.len() > limits.CAPTION].head(1).itertuples():
@@ -20,7 +20,7 @@ def read_captions(job: Job) -> pd.DataFrame:
     return captions
 
 
-def parse(job: Job, captions: pd.DataFrame) -> pd.DataFrame:
+def parse_captions(job: Job, captions: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs of some captions."""
     return extract_pairs(
         captions,
@@ -34,11 +34,11 @@ def parse(job: Job, captions: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(job: Job) -> None:
-    captions = read_captions(job)
+    captions = checked_captions(job)
     shards = [read_table(path, PAIRS) for path in job.input.extracted]
-    pairs = pd.concat(shards, ignore_index=True) if shards else parse(job, captions)
+    pairs = pd.concat(shards, ignore_index=True) if shards else parse_captions(job, captions)
     write_table(pairs, job.output.pairs, PAIRS)
-    write_json(summarize(captions, pairs, job.params.model), job.output.summary)
+    write_json(summarize_pairs(captions, pairs, job.params.model), job.output.summary)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the steps of stage report read of a run's compositions."""
+"""Read the artifacts of a run's compositions for the steps of stage report."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ import pandas as pd
 from compclip.core import tables
 from compclip.divergence.results import read_divergences
 from compclip.io import read_json, read_table
-from compclip.plot.examples import Generated
+from compclip.plot.examples import GeneratedImages
 from compclip.report.readable import Readable, to_read
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout
@@ -22,7 +22,7 @@ def layouts(job: Job) -> list[Layout]:
     return [Layout(Path(job.params.results), job.params.dataset, name) for name in job.params.compositions]
 
 
-def read_tables(layout: Layout, *names: str) -> dict[str, pd.DataFrame]:
+def read_composition(layout: Layout, *names: str) -> dict[str, pd.DataFrame]:
     folders = {"captions": layout.data, "images": layout.data, "pairs": layout.read}
     return {name: read_table(folders.get(name, layout.place) / f"{name}.parquet", SCHEMAS[name]) for name in names}
 
@@ -31,17 +31,17 @@ def read_manifest(layout: Layout, generator: str) -> pd.DataFrame:
     return read_table(layout.generated(generator) / "manifest.parquet", tables.MANIFEST)
 
 
-def read_scores(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Return the summary in a folder of stage score, and the scores by set."""
     summary = read_json(folder / "summary.json")
     names = dict.fromkeys(about["set"] for about in summary["scores"])
     return summary, {name: read_table(folder / f"{name}.parquet", tables.SCORES) for name in names}
 
 
-def read_generated(layout: Layout, generators: Sequence[str], judge: str) -> Iterator[Generated]:
+def read_generated(layout: Layout, generators: Sequence[str], judge: str) -> Iterator[GeneratedImages]:
     for name in generators:
-        summary, scores = read_scores(layout.scores(name, judge))
-        yield Generated(name, read_manifest(layout, name), scores, summary)
+        summary, scores = read_score_folder(layout.scores(name, judge))
+        yield GeneratedImages(name, read_manifest(layout, name), scores, summary)
 
 
 def read_summaries(layout: Layout, params: Any) -> list[dict[str, Any]]:

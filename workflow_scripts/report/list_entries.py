@@ -14,15 +14,15 @@ from compclip.plot.page import render, write_page
 from compclip.report.list_entries import list_entries
 from compclip.split.judged import judged_images
 from workflow_scripts.job import Job, run
-from workflow_scripts.report.artifacts import layouts, read_generated, read_tables
+from workflow_scripts.report.artifacts import layouts, read_composition, read_generated
 
 
 def main(job: Job) -> None:
     params = job.params
     with atomic_folder(job.output.data) as folder:
         for layout in layouts(job):
-            tables = read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
-            splits = read_tables(layout, "splits")["splits"]
+            tables = read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
+            splits = read_composition(layout, "splits")["splits"]
             judged = judged_images(splits, tables["images"], params.train_on, params.halves)
             generated = read_generated(layout, params.generators, params.judge)
             judge, cache = layout.judge(params.judge), params.cache

@@ -32,8 +32,8 @@ SCORE_FIGURES = ("scores", "gaps", "pairs")
 STRIP, TOGETHER = 3, 6
 
 
-def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame], params: Any) -> Iterator[skipped.Skipped]:
-    """Yield what of the data is in no split, not prompted for or not scored."""
+def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame], params: Any) -> Iterator[skipped.SkippedLine]:
+    """Yield the data that are in no split, have no prompt or are not scored."""
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
     yield from skipped.in_pairs(tables["captions"], tables["pairs"], tables["ranking"])
     yield from skipped.in_splits(tables["captions"], tables["splits"], tables["swapped"])
@@ -57,7 +57,7 @@ def ignored_line(params: Any) -> str:
 
 def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
     """Return what the page shows of a composition without scores."""
-    tables = artifacts.read_tables(layout, "captions", "pairs", "ranking", "splits", "swapped")
+    tables = artifacts.read_composition(layout, "captions", "pairs", "ranking", "splits", "swapped")
     figures = [layout.figure(name) for name in ("swapped_pairs", *WORD_KINDS.values())]
     divided = params.settings["split"].get("method") == "divergence"
     splits = split_section(layout, params.seed, alone=not params.generators)
@@ -75,7 +75,7 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     """Return what the page shows of a composition with scores. rows: those of scores.parquet and comparisons.csv."""
     context = with_splits(layout, params)
     scores, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
-    tables = artifacts.read_tables(layout, "captions", "images", "pairs", "prompts", "swapped")
+    tables = artifacts.read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
     generated = artifacts.read_generated(layout, params.generators, params.judges[0])
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
     swapped, unseen = choose_examples(generated, params.examples, stream, **tables)

@@ -8,12 +8,12 @@ from compclip.core.tables import MEASUREMENTS, ORACLE
 from compclip.divergence.results import read_divergences
 from compclip.io import read_frame, write_json, write_table, write_text
 from compclip.report.make_table import as_csv, make_table, metrics, paper_table
-from compclip.report.readable import latex, markdown
+from compclip.report.readable import latex, table_markdown
 from compclip.report.rows import of_composition
 from compclip.report.table import Scored, all_scores, scores_of
 from workflow_scripts.job import Job, run
 from workflow_scripts.layout import Layout
-from workflow_scripts.report.artifacts import layouts, read_fids, read_readable, read_scores
+from workflow_scripts.report.artifacts import layouts, read_fids, read_readable, read_score_folder
 
 
 def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
@@ -21,7 +21,7 @@ def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
     swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
     for name in params.generators:
         judges = [*params.judges, *([ORACLE] if name in params.oracle else [])]
-        scores = {judge: scores_of(*read_scores(layout.scores(name, judge)), swapped) for judge in judges}
+        scores = {judge: scores_of(*read_score_folder(layout.scores(name, judge)), swapped) for judge in judges}
         oracle = scores.pop(ORACLE, [])
         yield from all_scores(scores, oracle)
 
@@ -45,7 +45,7 @@ def main(job: Job) -> None:
         compared[place.composition] = metrics(rows[0])
     write_json({params.dataset: compared}, output.metrics)
     write_text(latex(to_read.values()), output.tex)
-    text = markdown(params.dataset, to_read)
+    text = table_markdown(params.dataset, to_read)
     write_text(text, output.md)
     show(text)
 

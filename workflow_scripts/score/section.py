@@ -18,29 +18,29 @@ TRAINED_ON = {
     "half": "the train split and half of the images of each test split, which are not judged",
     "all": "all images, including the judged ones",
 }
-IMAGES = {"real": "real images", "drawn": "images drawn as asked"}
-Cell = dict[str, Any] | None
+IMAGE_KINDS = {"real": "real images", "drawn": "images drawn as asked"}
+PageCell = dict[str, Any] | None
 
 
-def _cell(value: str, beside: str = "") -> Cell:
+def _page_cell(value: str, beside: str = "") -> PageCell:
     return {"value": value, "interval": beside, "bold": False}
 
 
-def _accuracy(of: Mapping[str, Any]) -> Cell:
-    return _cell(percent(of["accuracy"]), interval(of["low"], of["high"])) if of["n"] else None
+def _accuracy(of: Mapping[str, Any]) -> PageCell:
+    return _page_cell(percent(of["accuracy"]), interval(of["low"], of["high"])) if of["n"] else None
 
 
 def health_lines(health: Health) -> list[dict[str, Any]]:
     """Return a line for each judge and kind of images: accuracies of seen and held-out pairs, chance, ratio."""
     return [
         {
-            "name": f"{judge}, {IMAGES[kind]}",
+            "name": f"{judge}, {IMAGE_KINDS[kind]}",
             "cells": [
                 _accuracy(of["seen"]),
                 _accuracy(of["held_out"]),
-                _cell(percent(of["held_out"]["chance"])) if of["held_out"]["n"] else None,
-                None if of["ratio"] is None else _cell(f"{of['ratio']:.2f}"),
-                _cell(percent(of["held_out"]["two_way"])) if of["held_out"]["n"] else None,
+                _page_cell(percent(of["held_out"]["chance"])) if of["held_out"]["n"] else None,
+                None if of["ratio"] is None else _page_cell(f"{of['ratio']:.2f}"),
+                _page_cell(percent(of["held_out"]["two_way"])) if of["held_out"]["n"] else None,
             ],
         }
         for judge, content in health.judges.items()
@@ -57,12 +57,12 @@ def hub_lines(layout: Layout, generators: Sequence[str], judges: Sequence[str]) 
     lines = []
     for generator in generators:
         summaries = [read_json(layout.scores(generator, judge) / "summary.json")["scores"] for judge in judges]
-        cells: list[Cell] = []
+        cells: list[PageCell] = []
         for split in TESTS:
             # The first score of a set is of all its prompts.
             first = [next((score for score in scores if score["set"] == split), None) for scores in summaries]
             known = [score["hubness"] for score in first if score and score["hubness"] is not None]
-            cells.append(_cell(percent(float(np.mean(known)))) if known else None)
+            cells.append(_page_cell(percent(float(np.mean(known)))) if known else None)
         lines.append({"name": generator, "cells": cells})
     return lines
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from compclip.core.tables import IMAGES
 from compclip.io import read_frame, read_table, write_table
-from compclip.specs.describe_images import SCHEMAS, describe_images
+from compclip.specs.describe_images import DESCRIPTION_SCHEMAS, describe_images
 from workflow_scripts.job import Job, run
 
 
@@ -13,7 +13,7 @@ def main(job: Job) -> None:
     scenes["file"] = [Path(paths[image]).name for image in scenes["image_id"]]
     described = describe_images(scenes, test=job.params.test, seed=int(job.wildcards.seed))
     for name, table in described.items():
-        write_table(table, getattr(job.output, name), SCHEMAS[name])
+        write_table(table, getattr(job.output, name), DESCRIPTION_SCHEMAS[name])
 
 
 if __name__ == "__main__":

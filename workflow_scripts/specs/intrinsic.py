@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 from compclip.clip.embed import Embedder, open_embedder
 from compclip.io import write_frame, write_json
-from compclip.specs.evaluation import head
-from compclip.specs.intrinsic import DEFINITION, intrinsic, read_steps
+from compclip.specs.evaluation import result_head
+from compclip.specs.intrinsic import INTRINSIC_DEFINITION, intrinsic, read_steps
 from workflow_scripts.job import Job, run
 
-BATCH = 256  # items encoded at once; changes floating-point rounding
+ITEMS_AT_ONCE = 256  # changes floating-point rounding
 
 
 def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
     """Load one judge after another."""
     for folder in [job.input.judge, *job.input.against]:
-        with open_embedder(folder, BATCH, job.params.threads, job.params.device, job.params.cache) as embedder:
+        with open_embedder(folder, ITEMS_AT_ONCE, job.params.threads, job.params.device, job.params.cache) as embedder:
             yield folder.resolve().name, embedder
 
 
@@ -22,7 +22,7 @@ def main(job: Job) -> None:
     data, resamples, seed = job.input.data, job.params.bootstrap, int(job.wildcards.seed)
     steps, skipped = read_steps(data, job.input.images, job.params.cache)
     result, compared = intrinsic(steps, judges(job), skipped=skipped, resamples=resamples, seed=seed, where=data)
-    write_json(head(data, DEFINITION, resamples, seed) | result, job.output.result)
+    write_json(result_head(data, INTRINSIC_DEFINITION, resamples, seed) | result, job.output.result)
     write_frame(compared, job.output.similarities)
 
 

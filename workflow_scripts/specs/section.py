@@ -4,7 +4,8 @@ import pandas as pd
 
 from compclip.io import read_json
 from compclip.plot.page import PageSection, show_figures
-from compclip.specs.shown import FIGURES, MEASURES, lines
+from compclip.specs.intrinsic import INTRINSIC_MEASURES
+from compclip.specs.shown import SPECS_FIGURES, measure_lines
 from workflow_scripts.layout import Layout
 
 
@@ -19,13 +20,13 @@ def section(layout: Layout) -> PageSection:
         "drawn": (folder / "splits.parquet").is_file(),
         "stretched": stretched,
         "trained": trained,
-        "seeds": [(seed, lines(table, seed)) for seed in seeds],
-        "measures": list(MEASURES.values()),
+        "seeds": [(seed, measure_lines(table, seed)) for seed in seeds],
+        "measures": list(INTRINSIC_MEASURES.values()),
         "resamples": result["resamples"],
         "captions": result["captions"],
         "images": int(table["images"].max()),
         "left_out": result["left_out"],
         "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
-        "figures": show_figures(layout.figure(f"specs_{name}") for name in FIGURES),
+        "figures": show_figures(layout.figure(f"specs_{name}") for name in SPECS_FIGURES),
     }
     return PageSection("Long captions", "specs_section.html.j2", context)

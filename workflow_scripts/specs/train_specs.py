@@ -16,28 +16,28 @@ from compclip.core.log import log
 from compclip.core.tables import CHUNKS
 from compclip.io import atomic, read_table
 from compclip.judge.parallel import Group, joined, own_device
-from compclip.specs.config import Training
-from compclip.specs.data import Examples
+from compclip.specs.config import SpecsTraining
+from compclip.specs.data import LongExamples
 from compclip.specs.stretch import write_judge
-from compclip.specs.train_specs import GPUS, train_specs
+from compclip.specs.train_specs import GPUS_SETTING, train_specs
 from workflow_scripts.job import Job, run
 
 # The code that decides the trained weights.
-TRAINING = (
-    "compclip.specs.train_specs:train_specs", "compclip.specs.data:Examples", "compclip.clip.model:Judge",
+TRAINING_CODE = (
+    "compclip.specs.train_specs:train_specs", "compclip.specs.data:LongExamples", "compclip.clip.model:Judge",
     "compclip.clip.model:read_judge", "compclip.clip.pixels:Preprocess", "compclip.clip.tokens:get_tokenizer",
 )  # fmt: skip
 
 
-def train(job: Job, settings: Training, device: torch.device, group: Group) -> None:
+def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, group: Group) -> None:
     loss, seed, threads, start = job.wildcards.loss, int(job.wildcards.seed), job.params.threads, job.input.judge
     built, name, crop = read_judge(start)
     judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), device, threads)
-    examples = Examples(read_table(job.input.captions, CHUNKS), job.input.images)
+    examples = LongExamples(read_table(job.input.captions, CHUNKS), job.input.images)
     log.info("training %s by %s on %d captions, on %s", name, loss, len(examples), device)
     # Everything that decides the trained weights.
     work = key(
-        code_hash(*TRAINING), settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,
+        code_hash(*TRAINING_CODE), settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,
         group.count, judge_hash(start), sha256(job.input.captions),
     )  # fmt: skip
     checkpoint, stream = job.params.cache / "specs" / work.hex() / "checkpoint.pt", partial(examples.stream, seed)
@@ -60,14 +60,14 @@ def train(job: Job, settings: Training, device: torch.device, group: Group) -> N
 
 
 def main(job: Job) -> None:
-    params, settings = job.params, Training.model_validate(job.params.training)
+    params, settings = job.params, SpecsTraining.model_validate(job.params.training)
     settle(params.threads)
-    device = own_device(find_device(params.device, "specs.base.device"), params.processes, params.device, GPUS)
+    device = own_device(find_device(params.device, "specs.base.device"), params.processes, params.device, GPUS_SETTING)
     if settings.precision == "auto":
         settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
     check_precision(settings.precision, device, "specs.training.precision")
-    with joined(params.processes, device, GPUS) as group:
-        train(job, settings, device, group)
+    with joined(params.processes, device, GPUS_SETTING) as group:
+        train_with_loss(job, settings, device, group)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ from compclip.core.log import log
 from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
 from compclip.io import json_lines, read_json, read_table, write_json, write_table, write_text
 from compclip.split.judged import judged_images
-from compclip.split.make_prompts import counts_of, make_prompts
+from compclip.split.make_prompts import count_prompts, make_prompts
 from compclip.split.pools import bounded, least_distractors
-from compclip.split.widths import estimate_all, points
+from compclip.split.widths import estimate_widths, points
 from workflow_scripts.job import Job, run
 
 
@@ -23,7 +23,7 @@ def main(job: Job) -> None:
     distractors = least_distractors(captions, judged, swapped, prompts)
     if images["path"].notna().any():  # otherwise nothing is scored
         bounded(params.candidates, distractors, job.where)
-    counts, widths = counts_of(prompts, judged, splits), estimate_all(prompts, heldout)
+    counts, widths = count_prompts(prompts, judged, splits), estimate_widths(prompts, heldout)
     settings = {"prompts": params.prompts, "draws": params.draws, "train_on": params.train_on}
     write_table(prompts, job.output.prompts, PROMPTS)
     write_text(json_lines(prompts), job.output.jsonl)

@@ -9,7 +9,7 @@ from compclip.core.heldout import heldout_note, pair_names
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SPLIT, SPLITS, SWAPPED
 from compclip.io import read_json, read_table
-from compclip.plot.examples import choose, swapped_segments
+from compclip.plot.examples import choose_rows, swapped_segments
 from compclip.plot.labels import SPLIT_NAMES, pair_words, percent
 from compclip.plot.page import PageSection
 from workflow_scripts.layout import Layout
@@ -17,21 +17,20 @@ from workflow_scripts.layout import Layout
 # Swapped captions and ranked pairs that are listed; the tables contain all.
 MOST_SWAPS, MOST_PAIRS = 50, 500
 
+SIZE_COLUMNS = ("images", "captions", "prompts", "held-out pairs", "expected interval")
 
-COLUMNS = ("images", "captions", "prompts", "held-out pairs", "expected interval")
 
-
-def cell(value: int | str | None, small: str = "") -> dict[str, Any] | None:
+def size_cell(value: int | str | None, small: str = "") -> dict[str, Any] | None:
     """Return a number as macro ``by_name`` takes it; None if there is none."""
     if value is None:
         return None
     return {"value": value if isinstance(value, str) else f"{value:,}", "interval": small, "bold": False}
 
 
-def sizes(
+def size_lines(
     splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame, widths: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return a line a split, with a cell for each of ``COLUMNS``. widths: widths.json."""
+    """Return a line a split, with a cell for each of ``SIZE_COLUMNS``. widths: widths.json."""
     of_caption = captions["image_id"].map(splits.set_index("image_id")["split"])
     lines = []
     for split in (*SPLITS, "test_swapped"):
@@ -40,11 +39,11 @@ def sizes(
         real, judged = split != "test_swapped", split != "train"
         half = expected.get("half_width")
         cells = [
-            cell(images if real else None, f"{percent(images / max(len(splits), 1), 0)} %"),
-            cell(int((of_caption == split).sum()) if real else None),
-            cell(len(prompted) if judged else None, f"of {prompted['image_id'].nunique():,} images"),
-            cell(expected.get("pairs")),
-            cell(None if half is None else f"± {percent(half)}"),
+            size_cell(images if real else None, f"{percent(images / max(len(splits), 1), 0)} %"),
+            size_cell(int((of_caption == split).sum()) if real else None),
+            size_cell(len(prompted) if judged else None, f"of {prompted['image_id'].nunique():,} images"),
+            size_cell(expected.get("pairs")),
+            size_cell(None if half is None else f"± {percent(half)}"),
         ]
         lines.append({"name": SPLIT_NAMES[split], "cells": cells})
     return lines
@@ -62,7 +61,7 @@ def swaps(layout: Layout, seed: int) -> list[dict[str, Any]]:
     """Return swapped captions with their originals, the changes marked, spread over pairs; drawn by seed."""
     swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
     classes = dict(zip(swapped["image_id"], swapped["image_id"], strict=True))
-    chosen = choose(swapped, classes, MOST_SWAPS, rng(seed, "swaps", layout.dataset, layout.composition))
+    chosen = choose_rows(swapped, classes, MOST_SWAPS, rng(seed, "swaps", layout.dataset, layout.composition))
     pairs = read_table(layout.read / "pairs.parquet", PAIRS)
     pairs = pairs[pairs["image_id"].isin([row.image_id for row in chosen])]
     return [
@@ -84,13 +83,13 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
     audit, heldout, widths = (read_json(place / f"{name}.json") for name in ("audit", "heldout", "widths"))
     ranking = read_table(place / "ranking.parquet", RANKING)
     context = {
-        "sizes": sizes(
+        "sizes": size_lines(
             read_table(place / "splits.parquet", SPLIT),
             read_table(layout.data / "captions.parquet", CAPTIONS),
             read_table(place / "prompts.parquet", PROMPTS),
             widths,
         ),
-        "columns": COLUMNS,
+        "columns": SIZE_COLUMNS,
         "warnings": [warning.partition(": ") for warning in widths["warnings"]],
         "names": SPLIT_NAMES,
         "heldout": [

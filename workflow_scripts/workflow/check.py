@@ -1,7 +1,7 @@
 """Check everything that a run needs before anything is computed: ``make check``.
 
-All problems are listed, also of each run of a config with several. Of files only names and kinds are looked at, not the
-content. Nothing is written, downloaded or computed.
+All problems are listed, also those of each run of a config with several. Only names and kinds of files are checked, not
+their content. The check writes, downloads and computes nothing.
 """
 
 import os
@@ -18,8 +18,8 @@ from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.log import UNDER_RUN, log
-from compclip.dataset.download import Candidate, is_remote
-from compclip.generate.config import KINDS
+from compclip.dataset.download import FilePlace
+from compclip.generate.config import GENERATOR_KINDS
 from compclip.text.language import installed_name
 from compclip.text.lexicon import lexicons_of, load_lexicon, merge
 from workflow_scripts.workflow.check_model import check_model
@@ -75,9 +75,9 @@ def _check_dataset(config: Config, findings: Findings) -> None:
             findings.has_images(f"{key}.images", settings.images)
 
 
-def _check_archive(key: str, places: list[Candidate], cache: Path, findings: Findings) -> None:
+def _check_archive(key: str, places: list[FilePlace], cache: Path, findings: Findings) -> None:
     """Find out whether one of the places has the file, or can have it."""
-    remote = [place for place in places if is_remote(place.address)]
+    remote = [place for place in places if place.is_remote]
     if any(place.local(cache).is_file() for place in places):
         return
     if remote:
@@ -104,7 +104,7 @@ def _check_language(config: Config, findings: Findings) -> None:
 def _check_generators(config: Config, findings: Findings) -> None:
     """Check folders of images, and models that make some."""
     for generator in config.generate.generators:
-        key, kind = f"generate.generators: {generator.name}", plugins.load(KINDS, generator.kind)
+        key, kind = f"generate.generators: {generator.name}", plugins.load(GENERATOR_KINDS, generator.kind)
         settings = [generator.settings(composition) for composition in config.compositions]
         for path in dict.fromkeys(each.path for each in settings if hasattr(each, "path")):
             findings.has_images(key, path)
@@ -123,12 +123,13 @@ def _check_files(config: Config, findings: Findings) -> None:
         for composition in config.compositions:
             findings.exists("split.published.split", published.file("split", composition))
             findings.exists("split.published.data", published.file("data", composition))
-    if config.score.fid and not is_remote(config.score.fid.weights):
+    if config.score.fid and not FilePlace(config.score.fid.weights).is_remote:
         findings.exists("score.fid.weights", config.score.fid.weights)
     if human := config.human:
-        for key, paths in (("answers", human.answers), ("scores", human.scores.values())):
-            for path in paths:
-                findings.exists(f"human.{key}", path)
+        for path in human.answers:
+            findings.exists("human.answers", path)
+        for path in human.scores.values():
+            findings.exists("human.scores", path)
     if config.specs and config.specs.data:
         for name, path in config.specs.data:
             findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")
@@ -164,7 +165,7 @@ def check_writable(folder: Path) -> None:
         raise UserError(f"{folder}: not writable ({why}); fix its permissions or choose another folder") from error
 
 
-def report(path: Path, here: bool = True, strict: bool = True) -> None:
+def report_findings(path: Path, here: bool = True, strict: bool = True) -> None:
     """Log what a config file's run downloads; raises UserError with a line for each error.
 
     If not ``strict``, errors are warnings, because a part of the run may not need what is missing.
@@ -185,7 +186,7 @@ def report(path: Path, here: bool = True, strict: bool = True) -> None:
 
 
 def main(command: Check) -> None:
-    report(command.config)
+    report_findings(command.config)
     log.info("%s: no problems found; `make run CONFIG=%s` starts the run", command.config, command.config)
 
 

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -18,11 +18,21 @@ from compclip.core import plugins
 from compclip.core.code import ROOT
 from compclip.core.documents import decode, no_such, parse_yaml
 from compclip.core.errors import UserError, require
-from compclip.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, SECRET, Cache, Section, Seed, Threads
+from compclip.core.section import (
+    COMPOSITION_FIELD,
+    NAME,
+    NAME_RULE,
+    SECRET,
+    CacheFolder,
+    Section,
+    Seed,
+    Threads,
+    sections_in,
+)
 from compclip.dataset.config import DatasetConfig
 from compclip.dataset.source import SOURCES
 from compclip.divergence.config import DivergenceConfig
-from compclip.generate.config import KINDS, GenerateConfig
+from compclip.generate.config import GENERATOR_KINDS, GenerateConfig
 from compclip.generate.generator import reads
 from compclip.human.config import HumanConfig
 from compclip.judge.config import JudgeConfig
@@ -59,7 +69,7 @@ class Config(Section):
     seeds: SeedsConfig = Field(default_factory=SeedsConfig, validate_default=True)
     threads: Threads
     results: str = Field("results", min_length=1, description="folder of the artifacts")
-    cache: Cache
+    cache: CacheFolder
     container: str | None = Field(
         None,
         min_length=1,
@@ -126,10 +136,15 @@ class Config(Section):
         return names
 
     @model_validator(mode="after")
-    def _names_exist(self) -> Self:
+    def _sections_fit(self) -> Self:
+        """Check what sections say of each other."""
+        if not self.runs:
+            self._check_names()
+            self._check_source()
+        return self
+
+    def _check_names(self) -> None:
         """Check what names compositions or a generator."""
-        if self.runs:
-            return self
         for key, value in (
             ("split.heldout.pairs", self.split.heldout.pairs),
             ("score.balance.dominant", self.score.balance.dominant),
@@ -142,30 +157,24 @@ class Config(Section):
             if path and COMPOSITION_FIELD not in path:
                 raise ValueError(f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} to the path")
         generators = [generator.name for generator in self.generate.generators]
-        named = {"score.reference": [self.score.reference] if self.score.reference else []}
-        named["human.generators"] = (self.human and self.human.generators) or []
-        for key, names in named.items():
-            if unknown := [name for name in names if name not in generators]:
+        named = [("human.generators", name) for name in (self.human and self.human.generators) or []]
+        for key, name in [("score.reference", self.score.reference), *named]:
+            if name and name not in generators:
                 allowed = ", ".join(generators) or "none"
-                raise ValueError(f"{key}: {unknown[0]} is not in generate.generators; allowed: {allowed}")
-        return self
+                raise ValueError(f"{key}: {name} is not in generate.generators; allowed: {allowed}")
 
-    @model_validator(mode="after")
-    def _source_fits(self) -> Self:
+    def _check_source(self) -> None:
         """Check that the data set has the tables and images that other sections read."""
-        if self.runs:
-            return self
         source = self.dataset.source
         tables = getattr(plugins.load(SOURCES, source), "TABLES", ())
         for generator in self.generate.generators if self.scored else ():
-            if absent := OF_SKETCHES & {*reads(plugins.load(KINDS, generator.kind))}.difference(tables):
+            if absent := OF_SKETCHES & {*reads(plugins.load(GENERATOR_KINDS, generator.kind))}.difference(tables):
                 fault = f"{generator.name} reads the {' and '.join(sorted(absent))} of sketches, not in source {source}"
                 raise ValueError(f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers")
         if self.human and not self.scored:
             raise ValueError("human: there are no images to ask about; remove this section")
         if self.specs and self.specs.data is None and "scenes" not in tables:
             raise ValueError(f"specs.data: null describes sketches, but dataset.source is {source}; name long captions")
-        return self
 
 
 def _safe_folder(folder: str) -> str:
@@ -182,9 +191,7 @@ def _allowed(location: tuple[str | int, ...]) -> list[str]:
     section: type[Section] = Config
     for word in location:
         if isinstance(word, str) and word in section.model_fields:
-            kind = section.model_fields[word].annotation
-            options = [kind, *get_args(kind)]
-            section = next((o for o in options if isinstance(o, type) and issubclass(o, Section)), section)
+            section = next(iter(sections_in(section.model_fields[word].annotation)), section)
     return sorted(section.model_fields)
 
 

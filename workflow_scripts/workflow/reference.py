@@ -13,13 +13,13 @@ from pydantic_core import PydanticUndefined
 from compclip.core import cli, plugins
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
-from compclip.core.section import Section
-from compclip.generate.config import KINDS
+from compclip.core.section import sections_in
+from compclip.generate.config import GENERATOR_KINDS
 from compclip.io import write_text
 from workflow_scripts.workflow.config import Config
 
 PAGE = ROOT / "docs" / "config.md"
-HEAD = """# The config
+REFERENCE_HEAD = """# The config
 
 <!-- Generated from the models by `make reference`; edit the models in compclip/*/config.py instead. -->
 
@@ -27,7 +27,18 @@ A config is a YAML file. It is laid over the defaults below; `config.yaml` is th
 own. Unknown keys and wrong values are refused with one line that names the key. For editors that know JSON schemas,
 `python -m workflow_scripts.workflow.reference --schema config.schema.json` writes one.
 """
+BAR = r"\|"  # in a table
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "length ≥"}
+
+
+TYPES = {
+    "int": "integer",
+    "float": "number",
+    "bool": "true or false",
+    "str": "text",
+    "Path": "path",
+    "NoneType": "null",
+}
 
 
 class Reference(Command):
@@ -44,18 +55,15 @@ def _type(kind: Any) -> str:
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in inner)
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_type(option) for option in inner if option is not NoneType)) + (
-            " or null" if NoneType in inner else ""
-        )
+        options = sorted(inner, key=lambda option: option is NoneType)
+        return " or ".join(dict.fromkeys(map(_type, options)))
     if origin in (list, tuple):
         return "list of " + " and ".join(dict.fromkeys(_type(item) for item in inner if item is not Ellipsis))
     if origin is dict:
         return f"mapping to {_type(inner[1])}"
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return "section"
-    return {"int": "integer", "float": "number", "bool": "true or false", "str": "text", "Path": "path"}.get(
-        getattr(kind, "__name__", ""), "any value"
-    )
+    return TYPES.get(getattr(kind, "__name__", ""), "any value")
 
 
 def _allowed(field: FieldInfo) -> str:
@@ -82,17 +90,6 @@ def _default(field: FieldInfo) -> str:
     return f"`{text.replace(f'{ROOT}/', '')}`"
 
 
-def _sections(kind: Any) -> list[type[Section]]:
-    """Return the sections that a type consists of."""
-    if isinstance(kind, type) and issubclass(kind, Section):
-        return [kind]
-    return [section for inner in get_args(kind) for section in _sections(inner)]
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-
 def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
     """Yield the lines of a section's table and of the sections inside it."""
     yield f"\n{'#' * level} {title}\n"
@@ -100,21 +97,22 @@ def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
         yield " ".join(model.__doc__.split()) + "\n"
     yield "| key | default | allowed | meaning |\n|---|---|---|---|"
     for name, field in model.model_fields.items():
-        yield _row(f"`{name}`", _default(field), _allowed(field), field.description or "")
+        cells = [f"`{name}`", _default(field), _allowed(field), field.description or ""]
+        yield f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
     for name, field in model.model_fields.items():
-        for section in _sections(field.annotation):
+        for section in sections_in(field.annotation):
             inner = name if model is Config else f"{title.strip('`')}.{name}"
             yield from _table(f"`{inner}`", section, min(level + 1, 4))
 
 
 def page_text() -> str:
     """Return docs/config.md."""
-    lines = [HEAD.rstrip(), *_table("Top level", Config, 2)]
+    lines = [REFERENCE_HEAD.rstrip(), *_table("Top level", Config, 2)]
     lines.append(
         "\n## Kinds of generators\n\nThe settings of an entry of `generate.generators`, beside `name` and `kind`."
     )
-    for kind in plugins.available(KINDS):
-        settings = plugins.load(KINDS, kind).Settings
+    for kind in plugins.available(GENERATOR_KINDS):
+        settings = plugins.load(GENERATOR_KINDS, kind).Settings
         if settings.model_fields:
             lines += _table(f"`{kind}`", settings, 3)
     return "\n".join(lines) + "\n"

@@ -18,17 +18,17 @@ from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
 from workflow_scripts.lock import locked
-from workflow_scripts.workflow.check import check_writable, report
+from workflow_scripts.workflow.check import check_writable, report_findings
 from workflow_scripts.workflow.config import read_config, runs_of
 
 STATE = ROOT / ".snakemake"
 # The folder of the package with Snakemake's logger plugin, which is screen.py.
 PLUGINS = Path(__file__).with_name("plugins")
 # What the screen shows of table.md.
-HEADLINES = re.compile("<!-- headlines -->\n```text\n(.*?)```\n<!-- /headlines -->\n", re.DOTALL)
+HEADLINES_PATTERN = re.compile("<!-- headlines -->\n```text\n(.*?)```\n<!-- /headlines -->\n", re.DOTALL)
 MOST_LINES = 12
 # Options of Snakemake with which steps run on other machines or in other environments.
-ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
+RUNS_ELSEWHERE = re.compile(r"--(executor|profile|workflow-profile|sdm|software-deployment|use-)|(^| )-e ")
 
 
 class Run(Command):
@@ -77,8 +77,8 @@ def print_results(folders: list[str]) -> None:
             if table.is_file() and not (name == "table" and folder != folders[0]):
                 digests.check([table])
                 text = table.read_text(encoding="utf-8")
-                # Of a table without headlines, the beginning.
-                lines = ["\n".join(HEADLINES.findall(text))] if "<!-- headlines" in text else text.splitlines()
+                # A table without headlines is shown from its beginning.
+                lines = ["\n".join(HEADLINES_PATTERN.findall(text))] if "<!-- headlines" in text else text.splitlines()
                 print("\n".join(lines[:MOST_LINES] + ["…"] * (len(lines) > MOST_LINES)))
             places += [(kind, path) for kind, path in (("page", shown), ("table", table)) if path.is_file()]
     places += [("log", path.relative_to(ROOT)) for path in sorted(STATE.glob("log/*.log"))[-1:]]
@@ -95,9 +95,9 @@ def main(command: Run) -> None:
         check_writable(STATE)
         remedy = "wait until it ends or, if it was killed, `make unlock` and run again"
         require(not any(STATE.glob("locks/*")), STATE, "locked by another run of Snakemake", remedy)
-        report(
+        report_findings(
             command.config,
-            here=not ELSEWHERE.search(" ".join(command.snakemake)),
+            here=not RUNS_ELSEWHERE.search(" ".join(command.snakemake)),
             strict=all(word.startswith("-") for word in command.snakemake),
         )
         # Targets first: --configfile would take a file name behind it as another config.

@@ -78,7 +78,7 @@ class LogHandler(LogHandlerBase):
         print("\r\x1b[J" * self.live + text, end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Show the errors, once; of a group of steps that a cluster ran as one job, those of the steps that failed."""
+        """Show the errors once; if a cluster ran a group of steps as one job, only those of the steps that failed."""
         if not self.closed.is_set():
             self.closed.set()
             errors = [text for told, text in self.failed.values() if told] or [text for _, text in self.failed.values()]
@@ -88,7 +88,7 @@ class LogHandler(LogHandlerBase):
 
 
 def stage_of(rule: str) -> str:
-    """Return the stage of a rule, the name of its file; of several runs, after the run's name."""
+    """Return the stage of a rule, the name of its file; after the run's name if there are several runs."""
     name = max((name for name in STAGES if f"_{rule}".endswith(f"_{name}")), key=len, default=rule)
     return f"{rule.removesuffix(name).replace('_', ' ')}{STAGES.get(name, name)}"
 

@@ -45,7 +45,7 @@ def recorded_below(config: Config) -> tuple[set[Path], set[Path]]:
 read_record = cache(digests.read_record)
 
 
-def faults(path: Path) -> Iterator[tuple[str, Path]]:
+def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
     """Yield what is wrong with an artifact, its record or the artifacts it was made from, and what to make again."""
     try:
         recorded = read_record(path)
@@ -65,7 +65,7 @@ def main(command: Verify) -> None:
     with alone(f"verifying config {command.config}"):
         folders = [recorded_below(config) for config in configs]
         artifacts = sorted({path for recorded, _ in folders for path in recorded})
-        wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in faults(path))
+        wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in artifact_faults(path))
     for line in wrong:
         print(line)
     if unrecorded := sorted({path for _, files in folders for path in files}):

@@ -13,7 +13,7 @@ from itertools import accumulate
 from compclip.dataset.sketch.world import PARTS, Dice, Scene
 
 # What people write for a part (with plural, and weight), and for a color or a shape (with weight).
-NOUNS: dict[str, tuple[tuple[str, bool, float], ...]] = {
+PART_NOUNS: dict[str, tuple[tuple[str, bool, float], ...]] = {
     **{part: ((part, False, 1),) for part in ("back", "crown", "head", "nape", "tail", "throat")},
     "belly": (("belly", False, 5), ("stomach", False, 1), ("abdomen", False, 1)),
     "bill": (("bill", False, 3), ("beak", False, 3)),
@@ -43,7 +43,7 @@ SALIENCE = {
 # How many facts a caption states, with cumulative fractions, and how many parts are drawn for them.
 FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
 MOST_PARTS = 7
-BIRDS = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
+BIRD_PHRASES = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
 HAVING = ("it has", "the bird has", "it also has")
 BARE = (
     "this bird is standing on the ground",
@@ -56,7 +56,7 @@ BARE = (
 
 
 @dataclass(frozen=True)
-class Fact:
+class SketchFact:
     """A statement; its adjective is at ``start`` to ``end`` (exclusive) of the caption's characters."""
 
     part: str
@@ -67,25 +67,30 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Caption:
+class SketchCaption:
     text: str
-    facts: tuple[Fact, ...]
-
-
-# A word, and what it states if it is an adjective: part, kind and value, once for each part.
-Word = tuple[str, tuple[tuple[str, str, str], ...]]
+    facts: tuple[SketchFact, ...]
 
 
 @dataclass(frozen=True)
-class Mention:
+class Adjective:
+    """A word that states ``value`` of each part."""
+
+    word: str
+    parts: tuple[str, ...]
+    kind: str
+    value: str
+
+
+Pieces = Sequence[str | Adjective]  # of a caption, in order; text may be empty
+
+
+@dataclass(frozen=True)
+class PartMention:
     """What a caption says of one part, or of two parts at once: kinds and values, in order."""
 
     parts: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
-
-
-def _words(text: str) -> list[Word]:
-    return [(word, ()) for word in text.split()]
 
 
 @cache
@@ -102,137 +107,125 @@ def synonym(dice: Dice, value: str) -> str:
     return choice(dice, SYNONYMS.get(value, ((value, 1),)))[0]
 
 
-def _adjectives(mention: Mention, dice: Dice) -> list[list[Word]]:
-    return [
-        [(synonym(dice, value), tuple((part, kind, value) for part in mention.parts))] for kind, value in mention.values
-    ]
+def _adjectives(mention: PartMention, dice: Dice) -> list[list[Adjective]]:
+    return [[Adjective(synonym(dice, value), mention.parts, kind, value)] for kind, value in mention.values]
 
 
-def _nouns(mention: Mention, dice: Dice) -> tuple[list[Word], bool]:
+def _nouns(mention: PartMention, dice: Dice) -> tuple[str, bool]:
     """Return the nouns of a mention joined by ``and``, and whether the first is a plural, without an article."""
-    chosen = [choice(dice, NOUNS[part]) for part in mention.parts]
-    return _words(" and ".join(noun for noun, _, _ in chosen)), chosen[0][1]
+    chosen = [choice(dice, PART_NOUNS[part]) for part in mention.parts]
+    return " and ".join(noun for noun, _, _ in chosen), chosen[0][1]
 
 
-def _article(word: str) -> list[Word]:
-    return _words("an" if word[0] in "aeiou" else "a")
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
 
 
-def _phrase(mention: Mention, dice: Dice) -> list[Word]:
+def _join(groups: Sequence[Pieces], joint: str, last: str | None = None) -> Pieces:
+    """Join groups by ``joint``, the last one by ``last`` if it is given."""
+    pieces = list(groups[0])
+    for number, group in enumerate(groups[1:], 2):
+        pieces += [joint if last is None or number < len(groups) else last, *group]
+    return pieces
+
+
+def _phrase(mention: PartMention, dice: Dice) -> Pieces:
     """Return a noun phrase: `a long yellow bill`, `brown wings`, `a short and red tail`, `a white breast and belly`."""
-    groups = _adjectives(mention, dice)
+    adjectives = _adjectives(mention, dice)
     nouns, plural = _nouns(mention, dice)
-    adjectives = _joined(groups, "and" if dice.chance(0.2) else "")
-    return [*([] if plural else _article(adjectives[0][0])), *adjectives, *nouns]
+    article = "" if plural else _article(adjectives[0][0].word)
+    return [article, *_join(adjectives, "and" if dice.chance(0.2) else ""), nouns]
 
 
-def _relative(mention: Mention, dice: Dice) -> list[Word]:
+def _relative_clause(mention: PartMention, dice: Dice) -> Pieces:
     """Return a noun with a relative clause: `wings that are brown`, `a bill that is long and yellow`."""
     nouns, plural = _nouns(mention, dice)
-    adjectives = _joined(_adjectives(mention, dice), "and")
-    noun = nouns if plural else [*_article(nouns[0][0]), *nouns]
-    return [*noun, *_words(f"that {'are' if plural else 'is'}"), *adjectives]
+    subject = [nouns, "that are"] if plural else [_article(nouns), nouns, "that is"]
+    return [*subject, *_join(_adjectives(mention, dice), "and")]
 
 
-def _clause(mention: Mention, dice: Dice) -> list[Word]:
+def _clause(mention: PartMention, dice: Dice) -> Pieces:
     """Return a sentence about a part: `its bill is long and yellow`, `the wings are brown in color`."""
     nouns, plural = _nouns(mention, dice)
-    adjectives = _joined(_adjectives(mention, dice), "and")
-    color_alone = len(mention.values) == 1 and mention.values[0][0] == "color"
-    closing = _words("in color") if color_alone and dice.chance(0.3) else []
-    return [*_words(dice.pick(("its", "the"))), *nouns, *_words("are" if plural else "is"), *adjectives, *closing]
+    adjectives = _adjectives(mention, dice)
+    is_color_alone = [kind for kind, _ in mention.values] == ["color"]
+    closing = "in color" if is_color_alone and dice.chance(0.3) else ""
+    determiner = dice.pick(("its", "the"))
+    return [determiner, nouns, "are" if plural else "is", *_join(adjectives, "and"), closing]
 
 
-def _joined(groups: Sequence[list[Word]], joint: str) -> list[Word]:
-    words = list(groups[0])
-    for group in groups[1:]:
-        words += _words(joint) + group
-    return words
-
-
-def _listed(groups: Sequence[list[Word]], dice: Dice) -> list[Word]:
-    """Join phrases as `a b and c`, `a and b and c` or `a, b, and c`."""
+def _list(mentions: Sequence[PartMention], dice: Dice) -> Pieces:
+    """Return noun phrases as `a b and c`, `a and b and c` or `a, b, and c`."""
+    phrases = [_phrase(mention, dice) for mention in mentions]
     style = dice.pick(("and", "", "", ","))
-    words = list(groups[0])
-    for i, group in enumerate(groups[1:], start=1):
-        last = i == len(groups) - 1
-        if style == "," and len(groups) > 2:
-            words += _words(",")
-        words += _words("and" if last or style == "and" else "") + group
-    return words
+    if style == "," and len(phrases) > 2:
+        return _join(phrases, ",", ", and")
+    return _join(phrases, "and" if style == "and" else "", "and")
 
 
-def _render(words: Sequence[Word]) -> Caption:
-    text = ""
-    facts = []
-    for word, stated in words:
-        if text and word != ",":
-            text += " "
-        start = len(text)
-        text += word
-        facts += [Fact(part, kind, value, start, len(text)) for part, kind, value in stated]
-    return Caption(text, tuple(facts))
+def _render(pieces: Pieces) -> SketchCaption:
+    text, facts = "", list[SketchFact]()
+    for piece in pieces:
+        word = piece if isinstance(piece, str) else piece.word
+        start = len(text) + bool(text and word and not word.startswith(","))
+        text = text.ljust(start) + word
+        if isinstance(piece, Adjective):
+            facts += [SketchFact(part, piece.kind, piece.value, start, len(text)) for part in piece.parts]
+    return SketchCaption(text, tuple(facts))
 
 
-def _mentions(scene: Scene, dice: Dice) -> list[Mention]:
+def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
     """Choose what a caption says: parts by color, shape or both, until it states enough facts."""
     wanted = dice.weighted(*FACTS)
     order = dice.several(PARTS, [SALIENCE[p] for p in PARTS], MOST_PARTS)
-    mentions: list[Mention] = []
-    stated = 0
-    for i, part in enumerate(order):
-        if stated >= wanted:
-            break
-        color, shape = scene[f"{part}:color"], scene.get(f"{part}:shape")
+    mentions, stated = list[PartMention](), 0
+    while order and stated < wanted:
+        parts: tuple[str, ...] = (order.pop(0),)
+        color, shape = scene[f"{parts[0]}:color"], scene.get(f"{parts[0]}:shape")
         assert color is not None
+        values: tuple[tuple[str, str], ...] = (("color", color),)
         # An ordinary shape is never mentioned, any other usually.
         if shape is not None and dice.chance(0.8):
-            both = wanted - stated > 1 and dice.chance(0.65)
-            mention = Mention((part,), (("shape", shape), ("color", color)) if both else (("shape", shape),))
-        else:
-            twins = [p for p in order[i + 1 :] if scene[f"{p}:color"] == color] if wanted - stated > 1 else []
+            is_both = wanted - stated > 1 and dice.chance(0.65)
+            values = (("shape", shape), *(values if is_both else ()))
+        elif wanted - stated > 1:
+            twins = [part for part in order if scene[f"{part}:color"] == color]
             if twins and dice.chance(0.5):
                 order.remove(twins[0])
-                mention = Mention((part, twins[0]), (("color", color),))
-            else:
-                mention = Mention((part,), (("color", color),))
-        mentions.append(mention)
-        stated += len(mention.parts) * len(mention.values)
+                parts = (*parts, twins[0])
+        mentions.append(PartMention(parts, values))
+        stated += len(parts) * len(values)
     return mentions
 
 
-def write_caption(scene: Scene, dice: Dice) -> Caption:
+def caption_scene(scene: Scene, dice: Dice) -> SketchCaption:
     """Write one caption of ``scene``; a few state nothing about any part.
 
     A relative clause is placed so that it cannot absorb what follows: `a crown that is red wings` is not English, and
     `blue feet and eyes that are red` is ambiguous.
     """
     if dice.chance(0.03):
-        return _render(_words(dice.pick(BARE)))
+        return _render([dice.pick(BARE)])
     mentions = _mentions(scene, dice)
     # Only a single part is the subject of a clause; two that share an adjective are listed.
     single = [m for m in mentions if len(m.parts) == 1]
-    bird = _words(dice.pick(BIRDS))
+    bird = dice.pick(BIRD_PHRASES)
     frame = dice.unit()
     if frame < 0.25 and single:
-        first, rest = single[0], [m for m in mentions if m is not single[0]]
-        words = [*bird, *_words("has"), *_relative(first, dice)]
+        rest = [m for m in mentions if m != single[0]]
+        pieces = [bird, "has", *_relative_clause(single[0], dice)]
         if rest:
-            words += [*_words(dice.pick(("and has", "and it has"))), *_listed([_phrase(m, dice) for m in rest], dice)]
-        return _render(words)
+            pieces += [dice.pick(("and has", "and it has")), *_list(rest, dice)]
+        return _render(pieces)
     if frame < 0.45 and single and len(mentions) > 1:
-        last, rest = single[-1], [m for m in mentions if m is not single[-1]]
-        listed = _listed([_phrase(m, dice) for m in rest], dice)
+        listed = _list([m for m in mentions if m != single[-1]], dice)
         if dice.chance(0.4):
-            ending = [*_words("and it has"), *_relative(last, dice)]
-        else:
-            ending = [*_words(dice.pick(("while", ", and"))), *_clause(last, dice)]
-        return _render([*bird, *_words("has"), *listed, *ending])
+            return _render([bird, "has", *listed, "and it has", *_relative_clause(single[-1], dice)])
+        return _render([bird, "has", *listed, dice.pick(("while", ", and")), *_clause(single[-1], dice)])
     if frame < 0.55 and single and len(mentions) > 1:
-        first, rest = single[0], [m for m in mentions if m is not single[0]]
-        listed = _listed([_phrase(m, dice) for m in rest], dice)
-        return _render([*_clause(first, dice), *_words("and"), *_words(dice.pick(HAVING)), *listed])
+        listed = _list([m for m in mentions if m != single[0]], dice)
+        return _render([*_clause(single[0], dice), "and", dice.pick(HAVING), *listed])
     if frame < 0.65 and len(single) == len(mentions):
-        return _render(_joined([_clause(m, dice) for m in mentions], "and" if len(mentions) < 3 else ", and"))
-    opening = [*bird, *_words("has")] if dice.chance(0.6) else _words(dice.pick(("a bird with", "this is a bird with")))
-    return _render([*opening, *_listed([_phrase(m, dice) for m in mentions], dice)])
+        return _render(_join([_clause(m, dice) for m in mentions], "and" if len(mentions) < 3 else ", and"))
+    opening = f"{bird} has" if dice.chance(0.6) else dice.pick(("a bird with", "this is a bird with"))
+    return _render([opening, *_list(mentions, dice)])

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from compclip.dataset.sketch.captions import NOUNS, choice, synonym
-from compclip.dataset.sketch.world import ATTRIBUTES, KINDS, Dice, Scene
+from compclip.dataset.sketch.captions import PART_NOUNS, choice, synonym
+from compclip.dataset.sketch.world import ATTRIBUTE_KINDS, ATTRIBUTES, Dice, Scene
 
 # The first sentence of every description.
-OPENING = "This is a drawing of a bird."
+FIRST_SENTENCE = "This is a drawing of a bird."
 # Sentences about a part; {a} is an article if the noun takes one.
 OPENINGS = ("It has", "One can see", "We see", "You can see", "There {is}")
 ONE_PHRASE = tuple(f"{opening} {{a}}{{adjectives}} {{noun}}." for opening in OPENINGS)
@@ -55,12 +55,12 @@ def count_values(scenes: Iterable[Scene]) -> Frequencies:
     return counts
 
 
-def describe(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[Sentence]:
+def describe_scene(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[Sentence]:
     """Return the sentences of a description of ``scene``: an opening, then its parts in ``ORDER``.
 
     Wrong values are drawn by their frequency, so that they are not recognized by being rare.
     """
-    return [Sentence(OPENING), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
+    return [Sentence(FIRST_SENTENCE), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
 
 
 def shorten(sentences: Sequence[Sentence], dice: Dice) -> str:
@@ -80,14 +80,14 @@ def grow(sentences: Iterable[Sentence]) -> list[tuple[str, str | None]]:
 
 
 def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice) -> Sentence:
-    values = {kind: value for kind in KINDS if (value := scene.get(f"{part}:{kind}")) is not None}
+    values = {kind: value for kind in ATTRIBUTE_KINDS if (value := scene.get(f"{part}:{kind}")) is not None}
     kind = dice.pick(list(values))
     others = {value: n for value, n in frequencies[f"{part}:{kind}"].items() if value != values[kind] and n}
     # If no bird of the data set has another value, any other value will do.
     others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
     wrong = dice.weighted(list(others), list(accumulate(others.values())))
     form = dice.pick(TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE)
-    noun, plural, _ = choice(dice, NOUNS[part])
+    noun, plural, _ = choice(dice, PART_NOUNS[part])
     words = {value: synonym(dice, value) for value in (*values.values(), wrong)}
     right, false = (
         _fill(form, {k: words[v] for k, v in stated.items()}, noun, plural)
@@ -98,7 +98,7 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
 
 def _fill(form: str, words: Mapping[str, str], noun: str, plural: bool) -> str:
     """Fill a sentence with words by kind; shapes precede colors, as in `a long yellow bill`."""
-    adjectives = " ".join(words[kind] for kind in reversed(KINDS) if kind in words)
+    adjectives = " ".join(words[kind] for kind in reversed(ATTRIBUTE_KINDS) if kind in words)
     given = {"a": "{a}", "adjectives": adjectives, "noun": noun, "is": "are" if plural else "is"}
     sentence = form.format_map({**words, **given})
     next_word = sentence.partition("{a}")[2]

@@ -15,11 +15,12 @@ from PIL import Image, ImageDraw
 
 from compclip.dataset.sketch.world import Dice, Scene
 
-GRID = 96
+GRID_SIZE = 96
 # Pixels are drawn this many times finer and then averaged.
 FINER = 2
 
-RGB: dict[str, tuple[int, int, int]] = {
+Color = tuple[int, int, int]
+RGB: dict[str, Color] = {
     "black": (24, 24, 28), "blue": (38, 92, 220), "brown": (120, 70, 25), "gray": (122, 128, 138),
     "green": (40, 156, 60), "orange": (250, 128, 10), "pink": (255, 136, 194), "purple": (140, 30, 190),
     "red": (210, 26, 34), "tan": (208, 172, 112), "white": (250, 250, 250), "yellow": (248, 228, 40),
@@ -83,8 +84,8 @@ def strip(path: Points, widths: tuple[float, ...]) -> Points:
     return tuple(map(tuple, np.concatenate([line + across * half, (line - across * half)[::-1]]).tolist()))
 
 
-BODY = (42.0, 51.0, 23.0, 17.0)
-HEAD = (63.0, 30.0, 13.0, 13.0)
+BODY_ELLIPSE = (42.0, 51.0, 23.0, 17.0)
+HEAD_ELLIPSE = (63.0, 30.0, 13.0, 13.0)
 HIP = (33.0, 66.0)
 STRIDE = 18.0
 
@@ -158,11 +159,11 @@ FOOT: dict[str | None, Points] = {
     "pointed": ((-3, -1.5), (2, -2), (9, 6), (3, 3), (1, 7), (-1.5, 3), (-6, 6)),
     "curved": strip(((-3, 1), (2, -1), (7, 0), (8.5, 6)), (4, 5, 5, 2)),
 }
-BACK = arc(*BODY)
-BREAST: Points = (*arc(*BODY, -52, 52), (54, 58), (53, 45))
+BACK = arc(*BODY_ELLIPSE)
+BREAST: Points = (*arc(*BODY_ELLIPSE, -52, 52), (54, 58), (53, 45))
 NAPE = arc(51, 37, 6, 7.5)
 THROAT = arc(68, 44, 7, 6.5)
-HEAD_POINTS = arc(*HEAD)
+HEAD_POINTS = arc(*HEAD_ELLIPSE)
 
 
 @cache
@@ -191,27 +192,27 @@ def _place(points: np.ndarray, pose: Pose, size: int) -> list[float]:
     """Return points of the grid in the fine pixels of a picture of ``size``: x and y of the first, then the second."""
     turn = math.radians(pose.angle)
     c, s = pose.scale * math.cos(turn), pose.scale * math.sin(turn)
-    half = GRID / 2
+    half = GRID_SIZE / 2
     moved = (points - half) @ np.array([[c, s], [-s, c]]) + (half + pose.shift_x, half + pose.shift_y)
     if pose.flip:
-        moved[:, 0] = GRID - moved[:, 0]
-    return (moved * (size * FINER / GRID)).ravel().tolist()
+        moved[:, 0] = GRID_SIZE - moved[:, 0]
+    return (moved * (size * FINER / GRID_SIZE)).ravel().tolist()
 
 
-def _lit(rgb: tuple[int, int, int], pose: Pose) -> tuple[int, int, int]:
+def _lit(rgb: Color, pose: Pose) -> Color:
     r, g, b = rgb
-    light, warmth = pose.light, pose.warmth
-    red, green, blue = r * (light + warmth), g * light, b * (light - warmth)
-    return min(255, int(red + 0.5)), min(255, int(green + 0.5)), min(255, int(blue + 0.5))
+    lit = r * (pose.light + pose.warmth), g * pose.light, b * (pose.light - pose.warmth)
+    red, green, blue = (min(255, int(value + 0.5)) for value in lit)
+    return red, green, blue
 
 
-def edge(rgb: tuple[int, int, int]) -> tuple[int, int, int]:
+def edge(rgb: Color) -> Color:
     """Return an outline color, visible beside a neighbour of the same color: darker, or lighter for dark colors."""
     r, g, b = rgb
     return (76, 76, 84) if r + g + b < 130 else (r * 11 // 20, g * 11 // 20, b * 11 // 20)
 
 
-def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
+def paint_scene(scene: Scene, pose: Pose, size: int = GRID_SIZE) -> Image.Image:
     """Draw the scene as an RGB picture of ``size`` by ``size`` pixels."""
     shapes = tuple(scene[f"{p}:shape"] for p in ("bill", "tail", "wing", "crown", "belly", "eye", "tarsus", "foot"))
     points, slices = _stencil(shapes)
@@ -220,7 +221,7 @@ def paint(scene: Scene, pose: Pose, size: int = GRID) -> Image.Image:
     sky = _lit(BACKGROUNDS[pose.background], pose)
     picture = Image.new("RGB", (fine, fine), sky)
     draw = ImageDraw.Draw(picture)
-    draw.rectangle((0, pose.ground * fine / GRID, fine, fine), fill=tuple(v * 17 // 20 for v in sky))
+    draw.rectangle((0, pose.ground * fine / GRID_SIZE, fine, fine), fill=tuple(v * 17 // 20 for v in sky))
     for part, start, stop in slices:
         outline = placed[2 * start : 2 * stop]
         if part == "pupil":

@@ -16,10 +16,10 @@ from compclip.core import seeds
 
 T = TypeVar("T")
 
-COLORS = ("black", "blue", "brown", "gray", "green", "orange", "pink", "purple", "red", "tan", "white", "yellow")
+SKETCH_COLORS = ("black", "blue", "brown", "gray", "green", "orange", "pink", "purple", "red", "tan", "white", "yellow")
 
 # The shapes that a part can have besides the ordinary one; any two are visibly different.
-SHAPES: dict[str, tuple[str, ...]] = {
+PART_SHAPES: dict[str, tuple[str, ...]] = {
     "belly": ("flat", "large", "pointed", "small"),
     "bill": ("curved", "flat", "long", "pointed", "short", "straight", "thick", "thin"),
     "crown": ("curved", "flat", "long", "pointed", "round", "small"),
@@ -30,12 +30,12 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "wing": ("curved", "long", "pointed", "round", "short", "thin", "wide"),
 }
 PARTS = ("back", "belly", "bill", "breast", "crown", "eye", "foot", "head", "nape", "tail", "tarsus", "throat", "wing")
-KINDS = ("color", "shape")
+ATTRIBUTE_KINDS = ("color", "shape")
 
 # The values of each attribute, part:kind; the attributes are columns of scenes.parquet.
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
-    **{f"{part}:color": COLORS for part in PARTS},
-    **{f"{part}:shape": shapes for part, shapes in SHAPES.items()},
+    **{f"{part}:color": SKETCH_COLORS for part in PARTS},
+    **{f"{part}:shape": shapes for part, shapes in PART_SHAPES.items()},
 }
 
 # Fractions of a part's values, from its most common to its rarest. Two or three colors cover most birds, so that
@@ -117,7 +117,7 @@ def make_world(seed: int, species: int) -> World:
             cumulative[name] = (*accumulate(SHAPE_FRACTIONS[: len(known)]), 1.0)
         else:
             part = name.partition(":")[0]
-            cumulative[name] = tuple(accumulate(SHAPED_COLORS if part in SHAPES else PLAIN_COLORS))
+            cumulative[name] = tuple(accumulate(SHAPED_COLORS if part in PART_SHAPES else PLAIN_COLORS))
         values[name] = tuple(order)
         for habit, mark in zip(habits, _spread(species, dice), strict=True):
             habit[name] = order[min(bisect(cumulative[name], mark), len(order) - 1)]

@@ -6,7 +6,6 @@ splits and swapped captions published with the file are read by ``split.publishe
 which the published judge crops, use source ``cub`` with the same published splits.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field
@@ -36,21 +35,18 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     """Read the published captions, and copy their images to ``folder``."""
     table, silent = read_data(settings.data)
     ids = table["image_id"].unique()
-    classes: dict[str, str | None]
     if settings.classes == "number":
-        classes = {image: class_of(image, settings.data) for image in ids}
+        classes = {image_id: class_of(image_id, settings.data) for image_id in ids}
     else:
-        known = read_classes(Path(settings.classes)) if settings.classes else {}
-        classes = {image: known.get(image) for image in ids}
+        classes = read_classes(Path(settings.classes)) if settings.classes else {}
     captions = table[["image_id", "caption_id", "text"]]
     captions.insert(2, "class_id", table["image_id"].map(classes).astype("str"))
-    loaded = with_images(captions, settings.images, {}, seed=seed, limit=limit, folder=folder)
     summary = {
         "images_without_captions_in_file": named(silent),
-        "images_without_class": named(sorted(image for image, class_id in classes.items() if class_id is None)),
+        "images_without_class": named(sorted(set(ids) - set(classes))),
         "captions_swapped_in_file": int(table["swapped_text"].notna().sum()),
     }
-    return replace(loaded, summary=summary | loaded.summary)
+    return with_images(captions, settings.images, {}, summary, seed=seed, limit=limit, folder=folder)
 
 
 def class_of(image: str, path: str) -> str:

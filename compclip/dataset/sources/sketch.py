@@ -14,15 +14,15 @@ from pydantic import Field
 from compclip.core import seeds
 from compclip.core.progress import track
 from compclip.core.section import Section
-from compclip.dataset.sketch.captions import write_caption
-from compclip.dataset.sketch.draw import draw_pose, paint, png, pose_columns
+from compclip.dataset.sketch.captions import caption_scene
+from compclip.dataset.sketch.draw import draw_pose, paint_scene, png, pose_columns
 from compclip.dataset.sketch.world import Dice, World, draw_scene, draw_wild_scene, make_world
 from compclip.dataset.source import Loaded
 
 TABLES = ("scenes", "facts", "pretraining")
 PARALLEL = True
 # Birds that a process draws at a time.
-BIRDS = 64
+BIRDS_PER_TASK = 64
 
 T = TypeVar("T")
 
@@ -48,22 +48,22 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     """
     count = min(settings.images, limit or settings.images)
     draw = partial(draw_bird, settings, make_world(seed, settings.species), seed, folder)
-    scenes, captions, facts = list[dict[str, Any]](), list[tuple[Any, ...]](), list[tuple[Any, ...]]()
-    for scene, own_captions, own_facts in _drawn(draw, count, "birds", processes):
-        scenes.append(scene)
-        captions += own_captions
-        facts += own_facts
-    ids = [row["image_id"] for row in scenes]
-    wild = draw_wild_birds(settings, round(settings.pretraining * count), seed, folder, processes)
+    birds = list(_drawn(draw, count, "birds", processes))
+    scenes = pd.DataFrame([scene for scene, _, _ in birds])
+    captions, facts = ([row for bird in birds for row in bird[table]] for table in (1, 2))
+    wild = round(settings.pretraining * count)
+    (folder / "pretraining").mkdir()
+    draw_wild = partial(draw_wild_bird, settings, len(str(max(0, wild - 1))), seed, folder)
+    pretraining = [row for rows in _drawn(draw_wild, wild, "wild birds", processes) for row in rows]
     return Loaded(
         captions=pd.DataFrame(captions, columns=["image_id", "caption_id", "class_id", "text"]),
-        images=pd.DataFrame({"image_id": ids, "path": [f"{i}.png" for i in ids]}),
+        images=pd.DataFrame({"image_id": scenes["image_id"], "path": scenes["image_id"] + ".png"}),
         tables={
-            "scenes": pd.DataFrame(scenes),
+            "scenes": scenes,
             "facts": pd.DataFrame(facts, columns=["image_id", "caption_id", "part", "kind", "value", "start", "end"]),
-            "pretraining": wild,
+            "pretraining": pd.DataFrame(pretraining, columns=["path", "text"], dtype="str"),
         },
-        summary={"facts": len(facts), "pretraining_images": int(wild["path"].nunique())},
+        summary={"facts": len(facts), "pretraining_images": wild},
     )
 
 
@@ -74,7 +74,7 @@ def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> I
         return
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(processes, context) as pool:
-        yield from track(pool.map(draw, range(count), chunksize=BIRDS), count, unit)
+        yield from track(pool.map(draw, range(count), chunksize=BIRDS_PER_TASK), count, unit)
 
 
 def draw_bird(
@@ -85,21 +85,13 @@ def draw_bird(
     dice = Dice(seeds.rng(seed, "sketch", "image", index))
     scene = draw_scene(world, species, dice)
     pose = draw_pose(dice)
-    (folder / f"{image_id}.png").write_bytes(png(paint(scene, pose, settings.size)))
+    (folder / f"{image_id}.png").write_bytes(png(paint_scene(scene, pose, settings.size)))
     captions, facts = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
     for caption_id in range(settings.captions):
-        caption = write_caption(scene, dice)
+        caption = caption_scene(scene, dice)
         captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
         facts += [(image_id, caption_id, f.part, f.kind, f.value, f.start, f.end) for f in caption.facts]
     return {"image_id": image_id, **scene, **pose_columns(pose)}, captions, facts
-
-
-def draw_wild_birds(settings: Settings, count: int, seed: int, folder: Path, processes: int) -> pd.DataFrame:
-    """Draw wild birds into ``folder``; return path and text of each caption."""
-    (folder / "pretraining").mkdir()
-    draw = partial(draw_wild_bird, settings, len(str(max(0, count - 1))), seed, folder)
-    rows = [row for of_bird in _drawn(draw, count, "wild birds", processes) for row in of_bird]
-    return pd.DataFrame(rows, columns=["path", "text"], dtype="str")
 
 
 def draw_wild_bird(settings: Settings, digits: int, seed: int, folder: Path, index: int) -> list[tuple[str, str]]:
@@ -107,5 +99,5 @@ def draw_wild_bird(settings: Settings, digits: int, seed: int, folder: Path, ind
     dice = Dice(seeds.rng(seed, "sketch", "pretraining", index))
     scene = draw_wild_scene(dice)
     path = f"pretraining/{index:0{digits}d}.png"
-    (folder / path).write_bytes(png(paint(scene, draw_pose(dice), settings.size)))
-    return [(path, write_caption(scene, dice).text) for _ in range(settings.captions)]
+    (folder / path).write_bytes(png(paint_scene(scene, draw_pose(dice), settings.size)))
+    return [(path, caption_scene(scene, dice).text) for _ in range(settings.captions)]

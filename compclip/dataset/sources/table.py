@@ -7,7 +7,6 @@ jpg, jpeg, png or webp, below the folder of images. Without a folder, the captio
 """
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import track
 from compclip.core.records import read_records, tidy_id
 from compclip.core.section import Section
-from compclip.dataset.source import Loaded, named, spread
+from compclip.dataset.source import Loaded, named, spread_over_classes
 from compclip.io import safe_id
 
 
@@ -38,22 +37,22 @@ class Settings(Section):
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
-    captions, paths, summary = read_captions(Path(settings.file))
-    loaded = with_images(captions, settings.images, paths, seed=seed, limit=limit, folder=folder)
-    return replace(loaded, summary=summary | loaded.summary)
+    captions, paths, summary = caption_rows(Path(settings.file))
+    return with_images(captions, settings.images, paths, summary, seed=seed, limit=limit, folder=folder)
 
 
 def with_images(
-    captions: pd.DataFrame, source: str | None, paths: dict[str, str], *, seed: int, limit: int | None, folder: Path
-) -> Loaded:
+    captions: pd.DataFrame, source: str | None, paths: dict[str, str], summary: dict[str, Any], *,
+    seed: int, limit: int | None, folder: Path,
+) -> Loaded:  # fmt: skip
     """Take at most ``limit`` images, and copy their files from ``source`` (None: only captions) to ``folder``."""
     described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
-    summary: dict[str, Any] = {}
     files: dict[str, Path] = {}
     if source is not None:
-        files, summary = find_files(Path(source), list(described["image_id"]), paths)
+        files, skipped = find_files(Path(source), list(described["image_id"]), paths)
+        summary = summary | skipped
         described = described if limit is None else described[described["image_id"].isin(files)]
-    chosen = spread(described, limit, seed)
+    chosen = spread_over_classes(described, limit, seed)
     captions = captions[captions["image_id"].isin(chosen)]
     copied = {i: files[i] for i in sorted(chosen & set(files))}
     if copied:
@@ -68,7 +67,7 @@ def with_images(
     return Loaded(captions, images, summary=summary)
 
 
-def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
+def caption_rows(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
     """Read a table of captions; a row without a caption keeps its number, with an empty text.
 
     Returns:
@@ -77,16 +76,13 @@ def read_captions(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, A
     """
     optional = ["caption_id", "class_id", "path"]
     rows, bad = read_records(file, ["image_id", "caption"], optional)
-    rows = (
-        rows.reindex(columns=["where", "image_id", "caption", *optional])
-        .astype(object)
-        .fillna({"image_id": "", "caption": ""})
-    )
+    rows = rows.reindex(columns=["where", "image_id", "caption", *optional]).astype(object)
+    rows = rows.fillna({"image_id": "", "caption": ""})
     keep = rows["image_id"] != ""
     bad = [*bad, *(rows["where"][~keep] + ": no image_id")]
     if rows["caption_id"].notna().any():
         is_number = rows["caption_id"].fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
-        bad += list(rows["where"][keep & ~is_number] + ": caption_id is no whole number")
+        bad += list(rows["where"][keep & ~is_number] + ": caption_id is not a whole number")
         keep &= is_number
     rows = rows[keep].reset_index(drop=True)
     reason = f"{len(bad)} rows cannot be read, the first: {bad[0]}" if bad else "it has no rows"

@@ -9,7 +9,7 @@ from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
 
 ABOUT = "ignores the prompt"
-TABLES = sketching.TABLES
+TABLES = sketching.SKETCH_TABLES
 SCENES = True
 
 

@@ -9,7 +9,7 @@ from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
 
 ABOUT = "draws what the prompt says"
-TABLES = sketching.TABLES
+TABLES = sketching.SKETCH_TABLES
 SCENES = True
 
 

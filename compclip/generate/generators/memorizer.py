@@ -10,7 +10,7 @@ from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
 
 ABOUT = "draws the pairs of train, and something known instead of any other pair"
-TABLES = (*sketching.TABLES, "pairs")
+TABLES = (*sketching.SKETCH_TABLES, "pairs")
 SCENES = True
 
 
@@ -26,13 +26,9 @@ def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
 
 
 def paint(
-    stated: Sequence[sketching.Statement],
-    start: Scene,
-    dice: Dice,
-    *,
-    known: Mapping[tuple[str, str], int],
-    favorite: Mapping[str, str],
-) -> Scene:
+    stated: Sequence[sketching.Statement], start: Scene, dice: Dice, *,
+    known: Mapping[tuple[str, str], int], favorite: Mapping[str, str],
+) -> Scene:  # fmt: skip
     """Return ``start`` with what is stated, and the attribute's favorite instead of an unknown pair."""
     scene = dict(start)
     for s in stated:

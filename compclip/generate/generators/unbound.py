@@ -11,7 +11,7 @@ from compclip.generate import sketching
 from compclip.generate.generator import Context, Generated, Settings
 
 ABOUT = "draws the prompt’s adjectives, each on a part to which it does not belong"
-TABLES = sketching.TABLES
+TABLES = sketching.SKETCH_TABLES
 SCENES = True
 
 # Costs of putting an adjective on a part that is not named, and nowhere; larger than all random costs together.

@@ -1,0 +1,95 @@
+"""Score the images of a table by a judge."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pandas as pd
+from pydantic import Field
+
+from compclip.core.cli import Command
+from compclip.core.errors import require
+from compclip.core.records import read_records
+from compclip.core.section import Seed, Threads
+from compclip.io import atomic
+from compclip.score.config import Scoring
+from compclip.stats.config import Resampling
+from compclip.stats.estimates import ScoreEstimate
+
+NUMBERS = ("caption_id", "draw")
+
+
+class ScoreFiles(Command):
+    """Score the images of a table by a judge: R-precision and, with --variants, adjective accuracy.
+
+    Prints each score with its 95 % intervals. Tables are CSV, TSV, JSON lines or Parquet. Paths of images are relative
+    to the table.
+    """
+
+    entries: Path = Field(
+        description="a row for each image: path, image_id, text; optionally caption_id, draw, class_id and pair"
+    )
+    judge: Path = Field(description="folder of the judge")
+    captions: Path | None = Field(
+        None, description="distractors: image_id, text; optionally caption_id, class_id; default: those of --entries"
+    )
+    variants: Path | None = Field(
+        None, description="copies of captions with another adjective: image_id, caption_id, text"
+    )
+    candidates: int | None = Field(None, ge=2, description=Scoring.model_fields["candidates"].description)
+    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    threads: Threads
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
+    bootstrap: Annotated[int, Resampling.model_fields["bootstrap"]]
+    seed: Seed
+    output: Path | None = Field(None, description="CSV with the scores of each image")
+
+
+def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFrame:
+    """Return the rows of a table, ids of captions and draws as numbers.
+
+    Raises:
+        UserError: a row cannot be read, or there is none.
+    """
+    rows, bad = read_records(file, required, optional, only=False)
+    for name in [name for name in NUMBERS if name in rows]:
+        is_number = rows[name].fillna("").str.fullmatch(r"\d{1,18}")
+        bad += list(rows["where"][~is_number] + f": {name} is not a whole number")
+    for name in required:
+        bad += list(rows["where"][rows[name].fillna("") == ""] + f": no {name}")
+    require(not bad, file, bad[0] if bad else "", "correct it")
+    require(len(rows), file, "no rows", "add some")
+    return rows.drop(columns="where").astype({name: "int64" for name in NUMBERS if name in rows})
+
+
+def as_line(name: str, score: ScoreEstimate, entries: int) -> str:
+    """Return the score of n entries with its intervals, in percent."""
+    ends = score.value, score.low, score.high, score.fixed_low, score.fixed_high
+    value, low, high, fixed_low, fixed_high = ("–" if end is None else f"{100 * end:.1f}" for end in ends)
+    return (
+        f"{name}: {value} % [{low}, {high}] for other images and pairs,"
+        f" [{fixed_low}, {fixed_high}] for other images alone; n = {entries}"
+    )
+
+
+def main(command: ScoreFiles) -> None:
+    # Imported here, because torch is slow to import.
+    from compclip.clip.model import load_judge
+    from compclip.score.score_images import score_with_judge
+
+    entries = read_rows(command.entries, ["path", "image_id", "text"], [*NUMBERS, "class_id", "pair"])
+    entries["path"] = [str(command.entries.parent / path) for path in entries["path"]]
+    captions = command.captions and read_rows(command.captions, ["image_id", "text"], ["caption_id", "class_id"])
+    variants = command.variants and read_rows(command.variants, ["image_id", "caption_id", "text"], [])
+    judge = load_judge(command.judge, command.threads, command.device)
+    scores = score_with_judge(
+        entries, judge, captions, variants, scoring=Scoring(candidates=command.candidates), batch=command.batch,
+        resamples=command.bootstrap, seed=command.seed,
+    )  # fmt: skip
+    print(as_line(f"R-precision ({scores.candidates} candidates)", scores.r_precision, len(entries)))
+    if accuracy := scores.adjective_accuracy:
+        known = int(scores.table["adjective_first"].notna().sum())
+        print(as_line("Adjective accuracy", accuracy, known))
+    if command.output:
+        with atomic(command.output) as temporary:
+            scores.table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+        print(command.output)
