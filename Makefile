@@ -135,7 +135,7 @@ picture: .venv/run
 readme: .venv/test
 	python -m benchmarks.idea
 	python -m benchmarks.scores
-	for name in scores gaps pairs; do cp results/figures/sketch_color_$$name.svg docs/pictures/$$name.svg; done
+	for name in composed scores pairs; do cp results/figures/sketch_color_$$name.svg docs/pictures/$$name.svg; done
 	jupyter execute --inplace examples/own_figure.ipynb
 
 # Snakemake's own report of the run.

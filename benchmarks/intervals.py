@@ -1,14 +1,17 @@
-"""Measure how often the intervals of scores cover the truth, on made-up scores whose truth is known: docs/intervals.md.
+"""Measure how often intervals cover the truth, on made-up scores whose truth is known: docs/intervals.md.
 
-Whether a judge retrieves an entry's caption is a probit of effects of its pair, its image, the judge, the entry, and
-the entry by judge. Their standard deviations give scores the spread that the default run has: 14 points over pairs
-(measured: 4 to 15, docs/seeds.md), 3 points over judges (measured: 2 to 4), and a correlation of 0.25 within an image.
+Whether a judge is right about an entry is a probit of effects of its pair, its image, the judge, the entry, and the
+entry by judge. By default their standard deviations give scores the spread that the default run has: 14 points over
+pairs, 3 points over judges, and a correlation of 0.25 within an image. Pairs are unequally frequent: log-normal.
 """
 
 import os
 import platform
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -16,113 +19,231 @@ from tqdm import tqdm
 
 from compclip.core.code import ROOT
 from compclip.stats import crossed
+from compclip.stats.composed import fraction_composed
+from compclip.stats.interval import Estimate
 
-RESULT_PAGE = ROOT / "docs" / "intervals.md"
-INTERVALS_BEGIN = "<!-- measured by `make intervals` -->"
-TRIALS = 4000
+DOCUMENT = ROOT / "docs" / "intervals.md"
+BEGIN = "<!-- measured by `make intervals` -->"
+TRIALS = 2000
+Interval = tuple[float | None, float | None]  # None: the trial has none
+
+
+class Trial(NamedTuple):
+    """The intervals of one trial, the estimate, and the truth for its own pairs and judges; ``word``: of a fraction."""
+
+    value: float | None
+    other: Interval
+    these: Interval
+    truth: float
+    word: str | None = None
 
 
 @dataclass(frozen=True)
-class MadeUpWorld:
-    """What scores are drawn from; effects are standard deviations. ``other``: the mean of a score to subtract."""
+class World:
+    """What a score, or a difference of two, is drawn from; effects are standard deviations.
 
-    mean: float
-    images: int
-    pairs: int
+    Args:
+        score: mean over all pairs that do not fail.
+        failing: fraction of pairs whose score is 0.
+        other: the mean of a score to subtract.
+        sizes: standard deviation of the log of the frequencies of pairs.
+        classes: number of classes of images, which are then clusters; effects of classes are as large as of images.
+    """
+
+    pairs: int = 10
+    score: float = 0.5
+    failing: float = 0.0
+    other: float | None = None
+    images: int = 600
     judges: int = 3
     of_image: int = 2  # entries of an image
+    sizes: float = 1.0
+    classes: int = 0
     pair: float = 0.35
     image: float = 0.4
     judge: float = 0.08
     entry: float = 0.8
     both: float = 0.3  # of an entry by judge
-    other: float | None = None
 
     @property
     def truth(self) -> float:
         """Return the score, or the difference, with all pairs, images and judges."""
-        variances = (self.pair, self.image, self.judge, self.entry, self.both)
-        scale = np.sqrt(sum(v**2 for v in variances))
-        return float(norm.cdf(self.mean / scale) - (0 if self.other is None else norm.cdf(self.other / scale)))
+        return self.score * (1 - self.failing) - (self.other or 0.0)
 
-    def hits(self, mean: float, image: np.ndarray, pair: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return whether each judge retrieves each entry, (n, judges)."""
-        effects = rng.normal(0, self.pair, self.pairs)[pair] + rng.normal(0, self.image, self.images)[image]
-        effects = mean + effects + rng.normal(0, self.entry, len(image))
-        by_judge = rng.normal(0, self.judge, self.judges) + rng.normal(0, self.both, (len(image), self.judges))
-        return np.asarray(effects[:, None] + by_judge > 0, float)
+    @property
+    def inner(self) -> float:
+        """Return the standard deviation of effects within a pair by one judge."""
+        return float(np.sqrt(self.image**2 * (1 + (self.classes > 0)) + self.entry**2 + self.both**2))
 
-    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the image and the pair of each entry, (n,), and its score, or difference, by judge, (n, judges)."""
-        frequency = rng.dirichlet(np.ones(self.pairs))
+    def entries(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Return the pair, and the cluster and the effect of the image, of each entry, (n,)."""
+        frequency = np.exp(rng.normal(0, self.sizes, self.pairs))
+        frequency /= frequency.sum()
         image = np.repeat(np.arange(self.images), self.of_image)
         pair = np.repeat(rng.choice(self.pairs, self.images, p=frequency), self.of_image)
-        other = rng.random(len(pair)) < 0.3
-        pair[other] = rng.choice(self.pairs, other.sum(), p=frequency)
-        values = self.hits(self.mean, image, pair, rng)
-        return image, pair, values if self.other is None else values - self.hits(self.other, image, pair, rng)
+        moved = rng.random(len(pair)) < 0.3
+        pair[moved] = rng.choice(self.pairs, moved.sum(), p=frequency)
+        effect = rng.normal(0, self.image, self.images)[image]
+        if not self.classes:
+            return pair, image, effect
+        cluster = rng.integers(self.classes, size=self.images)[image]
+        return pair, cluster, effect + rng.normal(0, self.image, self.classes)[cluster]
+
+    def effects(self, score: float, rng: np.random.Generator) -> np.ndarray:
+        """Return effects of pairs by judge, (pairs, judges), with this mean score."""
+        scale = np.sqrt(self.inner**2 + self.pair**2 + self.judge**2)
+        return (
+            norm.ppf(score) * scale + rng.normal(0, self.pair, (self.pairs, 1)) + rng.normal(0, self.judge, self.judges)
+        )
+
+    def hits(self, effects: np.ndarray, of: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """Return whether each judge is right about each entry, (n, judges)."""
+        pair, entry = of[0], (of[2] + rng.normal(0, self.entry, len(of[0])))[:, None]
+        return np.asarray(effects[pair] + entry + rng.normal(0, self.both, (len(pair), self.judges)) > 0, float)
+
+    def expected(self, effects: np.ndarray) -> np.ndarray:
+        """Return the mean score of each pair by these judges, (pairs,)."""
+        return np.asarray(norm.cdf(effects / self.inner).mean(axis=1))
+
+    def trial(self, rng: np.random.Generator) -> Trial:
+        of, effects = self.entries(rng), self.effects(self.score, rng)
+        effects[rng.random(self.pairs) < self.failing] = -np.inf
+        values, expected = self.hits(effects, of, rng), self.expected(effects)
+        if self.other is not None:
+            effects = self.effects(self.other, rng)
+            others = self.hits(effects, of, rng)
+            ends = -float(others.mean()), float(values.mean())  # all of the other is lost, or it has nothing of this
+            values, expected = values - others, expected - self.expected(effects)
+        pair, cluster, _ = of
+        cells = crossed.cells(cluster, pair, values.mean(axis=1), np.ones(len(pair)))
+        judges = values.mean(axis=0) if self.judges > 1 else None
+        if self.other is None:
+            other: Estimate = crossed.estimate(cells, judges)
+            these: Estimate = crossed.estimate_within(cells)
+        else:
+            difference = crossed.estimate_difference(cells.mean, [cells], judges, ends=ends)
+            other = difference or Estimate(cells.mean, None, None)
+            these = crossed.difference(cells.mean, crossed.variance_within(cells))
+        return Trial(cells.mean, (other.low, other.high), (these.low, these.high), float(expected[pair].mean()))
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """How often the truth is below and above an interval, and how wide the interval is on average."""
+class Mixture(World):
+    """A generator that is the reference in a fraction of prompts, or of pairs, and habit elsewhere.
 
+    Args:
+        score: that fraction.
+        by_pair: of pairs instead of prompts.
+        unreadable: fraction of pairs that the judges cannot read: the reference is like habit.
+    """
+
+    by_pair: bool = False
+    unreadable: float = 0.0
+    reference: float = 0.85
+    habit: float = 0.08
+    pair: float = 0.5
+    judge: float = 0.15
+
+    def trial(self, rng: np.random.Generator) -> Trial:
+        of = pair, cluster, _ = self.entries(rng)
+        low, high = self.effects(self.habit, rng), self.effects(self.reference, rng)
+        high = np.where(rng.random((self.pairs, 1)) < self.unreadable, low, high)
+        habit, reference, other_habit, other = (self.hits(effects, of, rng) for effects in (low, high) * 2)
+        composed = rng.random(self.pairs) < self.score
+        fraction = composed.astype(float) if self.by_pair else np.full(self.pairs, self.score)
+        composes = rng.random(len(pair)) < fraction[pair]
+        generator = np.where(composes[:, None], other, other_habit)
+        found = fraction_composed(generator.T, habit.T, reference.T, pair, clusters=cluster)
+        gap = (self.expected(high) - self.expected(low))[pair]
+        truth = float((fraction[pair] * gap).sum() / gap.sum())
+        return Trial(found.value, (found.other_low, found.other_high), (found.low, found.high), truth, found.word)
+
+
+class Coverage(NamedTuple):
+    """How often the truth is inside, below and above an interval, its mean width, and the error of ``inside``."""
+
+    inside: float
     below: float
     above: float
     width: float
-
-    @property
-    def inside(self) -> float:
-        return 1 - self.below - self.above
+    error: float
 
 
-def coverage(world: MadeUpWorld, trials: int, seed: int = 0) -> Coverage:
-    """Draw scores and their intervals, with a new choice of pairs, images and judges in each trial."""
-    rng = np.random.default_rng(seed)
-    ends = []
-    for _ in range(trials):
-        image, pair, values = world.draw(rng)
-        cells = crossed.cells(image, pair, values.mean(axis=1), np.ones(len(image)))
-        variance = crossed.variance(cells) + crossed.of_judges(values.mean(axis=0))
-        if world.other is None:
-            estimate = crossed.fraction(cells.mean, variance, cells.images)
-        else:
-            estimate = crossed.difference(cells.mean, variance)
-        ends.append((estimate.low, estimate.high))
+def coverage(ends: Sequence[Interval], truths: Sequence[float]) -> Coverage:
     low, high = np.array(ends, float).T
-    return Coverage((world.truth < low).mean(), (world.truth > high).mean(), (high - low).mean())
+    has, truth = ~np.isnan(low), np.asarray(truths)
+    below, above = (truth < low - 1e-9)[has].mean(), (truth > high + 1e-9)[has].mean()
+    inside = 1 - below - above
+    return Coverage(inside, below, above, (high - low)[has].mean(), np.sqrt(inside * (1 - inside) / has.sum()))
 
 
-MIDDLE = MadeUpWorld(0, 600, 10)
-# At the floor, entries hardly differ by pair: a generator that ignores captions.
-FLOOR = MadeUpWorld(-2.22, 300, 10, pair=0.1, of_image=1)
-DIFFERENCE = replace(MIDDLE, other=-1.1)
-WORLDS = {
-    **{f"{pairs} pairs, 600 images": replace(MIDDLE, pairs=pairs) for pairs in (5, 10, 16, 30)},
-    "10 pairs, 600 images, low": replace(MIDDLE, mean=-1.1),
-    "16 pairs, 600 images, low": replace(MIDDLE, mean=-1.1, pairs=16),
-    **{f"{pairs} pairs, 600 images, difference": replace(DIFFERENCE, pairs=pairs) for pairs in (5, 10, 16)},
-    "16 pairs, strong effects of pairs": replace(MIDDLE, pairs=16, pair=0.5),
-    "16 pairs, 5 judges": replace(MIDDLE, pairs=16, judges=5),
-    "16 pairs, 1 judge": replace(MIDDLE, pairs=16, judges=1),
-    "floor, 10 pairs, 300 images": FLOOR,
-    "floor, 16 pairs, 300 images": replace(FLOOR, pairs=16),
-    "floor, 10 pairs, 300 images, 2 %": replace(FLOOR, mean=-1.96),
+def measure(world: World, trials: int, seed: int = 0) -> tuple[list[Trial], Coverage, Coverage]:
+    """Return trials with new pairs, images and judges, and the coverage for other pairs and judges, and for these."""
+    rng = np.random.default_rng(seed)
+    of = [world.trial(rng) for _ in range(trials)]
+    others = coverage([trial.other for trial in of], [world.truth] * trials)
+    return of, others, coverage([trial.these for trial in of], [trial.truth for trial in of])
+
+
+def by_pairs(name: str, world: World, *counts: int) -> dict[str, World]:
+    return {f"{count} pairs, {name}": replace(world, pairs=count) for count in counts}
+
+
+SCORE, DIFFERENCE, MIX, BY_PAIR = World(), World(score=0.611, other=0.5), Mixture(), Mixture(by_pair=True)
+SCORES = {
+    **by_pairs("50 %", SCORE, 3, 5, 10, 16, 20),
+    **by_pairs("equally frequent", replace(SCORE, sizes=0.0), 5, 10, 20),
+    **by_pairs("weak effects of pairs", replace(SCORE, pair=0.08), 3, 5, 10, 20),
+    **by_pairs("ceiling, strong effects", replace(SCORE, score=0.975, pair=0.5), 5, 10, 20),
+    **by_pairs("floor, strong effects", replace(SCORE, score=0.025, pair=0.5), 5, 10, 20),
+    **by_pairs("one pair in ten at 0", replace(SCORE, score=0.91, failing=0.1), 5, 10, 16, 20),
+    **by_pairs("one pair in four at 0", replace(SCORE, score=0.91, failing=0.25), 5, 10),
+    **by_pairs("nine pairs in ten at 0", replace(SCORE, score=0.91, failing=0.9), 5, 10, 16, 20),
+    **by_pairs("40 images", replace(SCORE, images=40), 5, 10),
+    **by_pairs("60 classes", replace(SCORE, classes=60), 10),
+    **by_pairs("1 judge", replace(SCORE, judges=1), 16),
+    **by_pairs("strong effects of judges", replace(SCORE, judge=0.24), 16),
+    **by_pairs("strong effects of 1 judge", replace(SCORE, judges=1, judge=0.24), 16),
+    **by_pairs("difference", DIFFERENCE, 5, 10, 16),
+    **by_pairs("difference, one pair in ten lost", World(score=0.91, failing=0.1, other=0.91), 5, 10, 16),
+}
+MIXTURES = {
+    **by_pairs("0 % of prompts", replace(MIX, score=0.0), 5, 10, 16),
+    **by_pairs("5 % of prompts", replace(MIX, score=0.05), 5, 10, 16),
+    **by_pairs("50 % of prompts", MIX, 5, 10, 16),
+    **by_pairs("100 % of prompts", replace(MIX, score=1.0), 5, 10, 16),
+    **by_pairs("10 % of pairs", replace(BY_PAIR, score=0.1), 5, 10, 16),
+    **by_pairs("50 % of pairs", BY_PAIR, 5, 10, 16),
+    **by_pairs("90 % of pairs", replace(BY_PAIR, score=0.9), 5, 10, 16),
+    **by_pairs("50 % of pairs, three in ten unreadable", replace(BY_PAIR, unreadable=0.3), 5, 10, 16),
+    **by_pairs("50 % of prompts, 40 images", replace(MIX, images=40), 10),
+    **by_pairs("50 % of prompts, 60 classes", replace(MIX, classes=60), 10),
 }
 
 
+def rows(worlds: dict[str, World]) -> Iterator[str]:
+    """Yield the lines of a table; of fractions composed also the mean and the most frequent word."""
+    ends = ["covered, %", "below, %", "above, %", "width"]
+    head = ["scores", "truth, %", f"other pairs: {ends[0]}", *ends[1:], f"these pairs: {ends[0]}", *ends[1:]]
+    yield "| " + " | ".join([*head, "mean, %", "word"]) + " |"
+    yield "|:--|" + "--:|" * (len(head) + 1)
+    for name, world in tqdm(worlds.items(), unit="world"):
+        trials, *measured = measure(world, TRIALS)
+        cells = [name, f"{100 * world.truth:.1f}"]
+        for got in measured:
+            cells += [f"{100 * got.inside:.1f} ± {100 * got.error:.1f}"]
+            cells += [f"{100 * cell:.1f}" for cell in (got.below, got.above, got.width)]
+        word, count = Counter(trial.word for trial in trials).most_common(1)[0]
+        cells += [f"{100 * np.mean([trial.value for trial in trials if trial.value is not None]):.1f}"]
+        yield "| " + " | ".join([*cells, f"{word}: {100 * count / TRIALS:.0f} %" if word else ""]) + " |"
+
+
 def main() -> None:
-    lines = ["| scores | truth, % | covered, % | truth below, % | truth above, % | mean width, points |"]
-    lines.append("|:--|--:|--:|--:|--:|--:|")
-    for name, world in tqdm(WORLDS.items(), unit="world"):
-        got = coverage(world, TRIALS)
-        cells = [world.truth, got.inside, got.below, got.above, got.width]
-        lines.append(f"| {name} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |")
     when = f"`make intervals`, {os.cpu_count()} cores of {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}:"
-    when += f" {TRIALS:,} trials a row."
-    text = RESULT_PAGE.read_text(encoding="utf-8").split(INTERVALS_BEGIN)[0]
-    RESULT_PAGE.write_text("\n".join([text + INTERVALS_BEGIN, "", when, "", *lines, ""]), encoding="utf-8")
-    print("\n".join(lines))
+    when += f" {TRIALS:,} trials a row; ± is the Monte Carlo error; widths in points."
+    tables = ["", *rows(SCORES), "", "### Fractions composed", "", *rows(MIXTURES), ""]
+    text = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)[0]
+    DOCUMENT.write_text("\n".join([text + BEGIN, "", when, *tables]), encoding="utf-8")
 
 
 if __name__ == "__main__":

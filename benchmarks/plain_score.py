@@ -88,7 +88,7 @@ def main(dataset: Path, composition: str, judge: str, out: Path, generators: lis
     other = other.assign(text=other["swapped_text"], class_id=other["image_id"].map(class_of))
     pools["test_swapped.distractors-swapped"] = other
 
-    model = load_judge(folder / "judges" / judge, THREADS, "cpu")
+    model = load_judge(folder.parent / "judges" / judge, THREADS, "cpu")
     paths = sorted(made["path"].unique())
     of_images = plain_image_embeddings(model, [dataset.parent / path for path in paths])
     texts = sorted({text for table in (prompts, variants, *pools.values()) for text in table["text"]})

@@ -14,13 +14,12 @@ from compclip.core.errors import UserError
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.io import read_table, write_text
 from compclip.report.measures import COMPARED, MEASURES
+from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
 README = ROOT / "README.md"
 RESULTS = ROOT / "docs" / "results.md"
-# Generators whose verdicts are shown.
-JUDGED = ("faithful", "memorizer")
 
 
 class WriteScores(Command):
@@ -29,7 +28,7 @@ class WriteScores(Command):
     results: Path = Field(Path("results"), description="folder of a finished default run")
 
 
-def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]], intervals: bool) -> str:
+def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]]) -> str:
     """Return a table in Markdown, a row a generator.
 
     Args:
@@ -44,7 +43,7 @@ def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]], i
         for composition, measure, _ in columns:
             for split in TESTS:
                 row = tables[composition].get(generator, {}).get((split, measure))
-                ends = f" [{100 * row['low']:.1f},\u00a0{100 * row['high']:.1f}]" if row and intervals else ""
+                ends = f" [{100 * row['low']:.1f},\u00a0{100 * row['high']:.1f}]" if row else ""
                 cells.append(f"{100 * row['value']:.1f}{ends}" if row else "–")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -56,23 +55,17 @@ def measure_table() -> str:
     return "\n".join(["| measure | unit | what it is |", "|---|---|---|", *rows])
 
 
-def verdict_lines(results: Path) -> str:
-    """Return the verdicts of the first composition, which precede its table in table.md, as a block of code."""
-    first = HEADLINES_PATTERN.sub("", (results / "table.md").read_text(encoding="utf-8")).partition("\n|")[0]
-    return _code([line[2:] for line in first.splitlines() if line.startswith(tuple(f"- {name}: " for name in JUDGED))])
+def composed_table(scores: pd.DataFrame, composition: str) -> str:
+    """Return what each generator composes as a table in Markdown. scores: ``scores.parquet``."""
+    return composed_view(main_rows(scores[scores["composition"] == composition])).markdown
 
 
 def ending_lines(results: Path) -> str:
-    """Return the verdicts with which a run ends, as a block of code; raise UserError if table.md has no headlines."""
+    """Return the first of what a run ends with, as a block of code; raise UserError if table.md has no headlines."""
     headlines = HEADLINES_PATTERN.findall((results / "table.md").read_text(encoding="utf-8"))
     if not headlines:
         raise UserError(f"{results / 'table.md'}: no headlines; make the table again with this version")
-    return textwrap.indent(headlines[0][headlines[0].index("\n- ") + 1 :].rstrip(), "    ")
-
-
-def _code(lines: list[str]) -> str:
-    """Return lines as a block of code, wrapped for a phone."""
-    return "\n".join(textwrap.fill(line, 78, initial_indent="    ", subsequent_indent="      ") for line in lines)
+    return textwrap.indent(re.split(r"\n\n(?=\S+, )", headlines[0].strip())[0], "    ")
 
 
 def with_table(text: str, name: str, table: str) -> str:
@@ -85,13 +78,13 @@ def with_table(text: str, name: str, table: str) -> str:
 
 def main(command: WriteScores) -> None:
     scores = read_table(command.results / "scores.parquet", MEASUREMENTS)
-    columns = [("color", measure.name, measure.title) for measure in reversed(COMPARED.values())]
-    short = table_of_scores(scores, columns, intervals=False)
-    text = with_table(README.read_text(encoding="utf-8"), "color", short)
+    text = README.read_text(encoding="utf-8")
     write_text(with_table(text, "ending", ending_lines(command.results)), README)
-    text = with_table(RESULTS.read_text(encoding="utf-8"), "verdicts", verdict_lines(command.results))
+    text = RESULTS.read_text(encoding="utf-8")
+    for name in ("color", "shape"):
+        text = with_table(text, f"composed {name}", composed_table(scores, name))
     for measure in COMPARED:
-        table = table_of_scores(scores, [(name, measure, name) for name in ("color", "shape")], intervals=True)
+        table = table_of_scores(scores, [(name, measure, name) for name in ("color", "shape")])
         text = with_table(text, measure, table)
     text = with_table(text, "measures", measure_table())
     write_text(text, RESULTS)

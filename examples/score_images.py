@@ -13,7 +13,7 @@ splits, prompts, variants = (pd.read_parquet(place / f"{name}.parquet") for name
 entries, variants = (table[table["split"] == split] for table in (prompts, variants))
 entries = entries.assign(path=f"{place}/generated/{generator}/images/" + entries["file_name"])
 judged = compclip.judged_images(splits, images, "half", seed=0).query("split == @split")
-options = {"scoring": compclip.Scoring(candidates=candidates), "dataset": place.parent.name, "composition": place.name}
-encoder = compclip.load_judge(place / "judges" / judge)
-scores = compclip.score_with_judge(entries, encoder, captions.merge(judged), variants, **options)
+scoring = compclip.Scoring(candidates=candidates)
+encoder = compclip.load_judge(place.parent / "judges" / judge)
+scores = compclip.score_with_judge(entries, encoder, captions.merge(judged), variants, scoring=scoring)
 print("R-precision", scores.r_precision, "adjective accuracy", scores.adjective_accuracy, sep="\n")

@@ -15,14 +15,18 @@ DATA = f"{RESULTS}/{DATASET}"
 # because the linter takes a text that begins the path of an output for a part of that path.
 PLACE = {"dataset": DATASET, "results": lambda wildcards: RESULTS}
 SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
+# The folder of the judges: of all compositions, or of each.
+JUDGED = DATA if CONFIG.judge.share else f"{DATA}/{{composition}}"
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>.
+# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <judged> that of its judges.
 pathvars:
     results=RESULTS,
     dataset=DATA,
     logs=f"{RESULTS}/logs",
+    judged=JUDGED,
+    training=f"{RESULTS}/logs/judge{JUDGED.removeprefix(DATA)}",
 
 
 wildcard_constraints:

@@ -31,7 +31,7 @@ if DRAWN:
             captions=f"{COMPUN}/drawn/training/captions.parquet",
             images=f"{COMPUN}/drawn/training/images.parquet",
             folder=f"{COMPUN}/drawn/training/images",
-            splits=f"{COMPUN}/drawn/training/{{training}}.parquet",
+            splits=[f"{COMPUN}/drawn/training/{{training}}.parquet"],
             pretraining=[],
             negatives=[],
         output:

@@ -50,7 +50,7 @@ rule analyze:
         code=code("human.analyze"),
         other=[*CONFIG.human.scores],
         keep=CONFIG.human.keep,
-        bootstrap=CONFIG.score.bootstrap,
+        bootstrap=CONFIG.human.bootstrap,
         seed=CONFIG.seed,
     script:
         "../workflow_scripts/human/analyze.py"

@@ -7,7 +7,8 @@ if CONFIG.judge.hard_negatives:
     rule make_negatives:
         """Make hard negatives of the captions that the judges learn from."""
         input:
-            **inputs("captions", "images", "pairs", "ranking", "splits", "adjectives", "nouns"),
+            **inputs("captions", "images", "pairs", "ranking", "adjectives", "nouns"),
+            splits=of_judged("splits.parquet"),
         output:
             negatives="<dataset>/{composition}/negatives.parquet",
         log:
@@ -20,6 +21,7 @@ if CONFIG.judge.hard_negatives:
             **SPLITTING,
             **SEEN,
             code=code("judge.make_negatives"),
+            one_value=ONE_VALUE,
             hard_negatives=CONFIG.judge.hard_negatives,
         script:
             "../workflow_scripts/judge/make_negatives.py"
@@ -28,19 +30,20 @@ if CONFIG.judge.hard_negatives:
 rule train_judge:
     """Train the judge on the images that it may see, or take a pretrained one as it is."""
     input:
-        **inputs("captions", "images", "splits"),
+        **inputs("captions", "images"),
+        splits=of_judged("splits.parquet"),
         folder="<dataset>/images",
         pretraining=branch("pretraining" in SOURCE_TABLES, then="<dataset>/pretraining.parquet"),
-        negatives=branch(CONFIG.judge.hard_negatives, then="<dataset>/{composition}/negatives.parquet"),
+        negatives=branch(CONFIG.judge.hard_negatives, then=of_judged("negatives.parquet")),
         files=lambda wildcards: judge_of(wildcards).files(),
         # Training waits for the audit, and until it is printed what the splits can measure.
-        after=[ancient("<dataset>/{composition}/accepted.json"), ancient("<dataset>/{composition}/widths.json")],
+        after=ancient(of_judged("accepted.json", "widths.json")),
     output:
-        judge=directory("<dataset>/{composition}/judges/{judge}"),
+        judge=directory("<judged>/judges/{judge}"),
     log:
-        "<logs>/judge/{composition}/train_judge.{judge}.log",
+        "<training>/train_judge.{judge}.log",
     benchmark:
-        "<logs>/judge/{composition}/train_judge.{judge}.benchmark.tsv"
+        "<training>/train_judge.{judge}.benchmark.tsv"
     # The longest jobs, which most others wait for, start first.
     priority: 1
     conda:

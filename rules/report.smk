@@ -10,9 +10,12 @@ rule make_table:
     """Gather all scores in the table, compare them, and print it."""
     input:
         scores=SCORES + ORACLE_SCORES,
+        captions="<dataset>/captions.parquet",
         swapped=of_compositions("swapped.parquet"),
+        ranking=of_compositions("ranking.parquet"),
         heldout=of_compositions("heldout.json"),
         divergence=of_compositions("divergence.parquet"),
+        variants=of_compositions("variants.json"),
         fid=FIDS,
         healths=HEALTHS,
         templates=page_templates("report"),
@@ -35,18 +38,17 @@ rule make_table:
         **READABLE,
         code=code("report.make_table"),
         oracle=ORACLE_GENERATORS,
+        controls=list(filter(is_control, GENERATORS)),
         chunks=CONFIG.score.chunks,
-        bootstrap=CONFIG.score.bootstrap,
     script:
         "../workflow_scripts/report/make_table.py"
 
 
 rule draw_scores:
-    """Draw the scores, the falls from seen, also by pair, and the judges' training."""
+    """Draw what generators compose, the scores, the falls from seen by pair, and the judges' training."""
     input:
-        judges=expand("<dataset>/{{composition}}/judges/{judge}", judge=CONFIG.judges),
+        judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
         scores="<results>/scores.parquet",
-        differences="<results>/comparisons.csv",
         by_pair="<results>/pairs.csv",
     output:
         **SCORE_FIGURES,
@@ -59,6 +61,7 @@ rule draw_scores:
     params:
         code=code("report.draw_scores"),
         dataset=DATASET,
+        reference=CONFIG.reference,
         seed=CONFIG.seed,
     script:
         "../workflow_scripts/report/draw_scores.py"

@@ -11,7 +11,7 @@ if GENERATORS:
             **inputs("captions", "images", "files", "splits", "swapped", "prompts", "variants"),
             manifests=of_generators("generated/{generator}/manifest.parquet", GENERATORS),
             made=of_generators("generated/{generator}/images", GENERATORS),
-            judge="<dataset>/{composition}/judges/{judge}",
+            judge="<judged>/judges/{judge}",
         output:
             scores=directory(of_generators("scores/{judge}/{generator}", GENERATORS)),
         log:
@@ -61,10 +61,10 @@ if ORACLE_GENERATORS:
 rule measure_health:
     """Measure whether a judge reads held-out pairs as well as seen ones."""
     input:
-        **inputs("captions", "images", "files", "pairs", "prompts", "swapped", "variants"),
+        **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "prompts", "variants"),
         manifest=drawn_as_asked("manifest.parquet"),
         made=drawn_as_asked("images"),
-        judge="<dataset>/{composition}/judges/{judge}",
+        judge="<judged>/judges/{judge}",
     output:
         health="<dataset>/{composition}/health/{judge}.json",
     log:
@@ -80,6 +80,8 @@ rule measure_health:
         **ENCODING,
         **PLACE,
         code=code("score.measure_health"),
+        loss=undecisive(CONFIG.score.health),
+        seed=CONFIG.seed,
     script:
         "../workflow_scripts/score/measure_health.py"
 

@@ -42,7 +42,7 @@ if CONFIG.specs.base.epochs:
             captions=f"{SPECS}/captions.parquet",
             images="<dataset>/images.parquet",
             folder="<dataset>/images",
-            splits=f"{SPECS}/splits.parquet",
+            splits=[f"{SPECS}/splits.parquet"],
             pretraining=[],
             negatives=[],
             files=CONFIG.specs.base.files(),

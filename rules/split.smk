@@ -137,11 +137,12 @@ rule make_prompts:
 
 
 rule make_variants:
-    """Make the copies of each prompt that differ from it in the adjective of its pair alone."""
+    """Make the copies of each prompt with another adjective in its pair, which is false of the image."""
     input:
         **inputs("captions", "pairs", "ranking", "swapped", "prompts", "adjectives", "nouns"),
     output:
         variants="<dataset>/{composition}/variants.parquet",
+        summary="<dataset>/{composition}/variants.json",
     log:
         "<logs>/split/{composition}/make_variants.log",
     benchmark:
@@ -152,14 +153,16 @@ rule make_variants:
         "../envs/base.yaml"
     params:
         code=code("split.make_variants"),
+        one_value=ONE_VALUE,
     script:
         "../workflow_scripts/split/make_variants.py"
 
 
 rule audit:
-    """Check from words alone that no held-out pair is in train or test_seen and that swaps are what they claim."""
+    """Check a split and its swaps from words alone, and compare the order of words with the extracted pairs."""
     input:
-        **inputs("captions", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"),
+        **inputs("captions", "pairs", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"),
+        facts=branch("facts" in SOURCE_TABLES, then="<dataset>/facts.parquet"),
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
         unused="<dataset>/{composition}/splits.json",
     output:
@@ -174,6 +177,7 @@ rule audit:
         "../envs/base.yaml"
     params:
         code=code("split.audit"),
+        dataset=DATASET,
         violations=CONFIG.split.violations,
     script:
         "../workflow_scripts/split/audit.py"

@@ -26,7 +26,7 @@ divergence: {{shuffles: 2, subgraphs: {{nodes: 3, keep: 2000}}}}
 judge:
   {{model: sketch, pretrained: null, trainable: ["*"], epochs: 2, captions: 2, batch: 64, lr: 0.005, train_on: half}}
 generate: {{generators: [photographs, faithful, memorizer]}}
-score: {{bootstrap: 200, candidates: 10}}
+score: {{candidates: 10}}
 report: {{examples: 3}}
 specs:
   test: 40

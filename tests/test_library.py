@@ -141,7 +141,7 @@ def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path
     assert len(table) == 4
     for _, rows in table.groupby("split"):
         row = rows.iloc[0]
-        (judge,) = (results / row.dataset / row.composition / "judges").glob("[0-9]*")
+        (judge,) = (results / row.dataset / "judges").glob("[0-9]*")
         arguments = results / row.dataset / row.composition, row.generator, row.split, judge.name, row.candidates
         done = subprocess.run(
             [sys.executable, "-c", script + SIX_DIGITS, *map(str, arguments)],

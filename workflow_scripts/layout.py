@@ -14,6 +14,7 @@ class Layout:
     results: Path
     dataset: str
     composition: str = ""
+    share: bool = True  # whether one judge is for all compositions
 
     @property
     def data(self) -> Path:
@@ -36,7 +37,7 @@ class Layout:
         return self.results / "figures" / f"{'_'.join(filter(None, words))}.{suffix}"
 
     def judge(self, name: str) -> Path:
-        return self.place / "judges" / name
+        return (self.data if self.share else self.place) / "judges" / name
 
     def scores(self, generator: str, judge: str) -> Path:
         """Return the folder of a generator's scores by a trained judge, or by the oracle."""

@@ -88,7 +88,7 @@ def bound(texts: list[str]) -> float:
     """Captions a second of this process if it only multiplied matrices, once for each distinct window."""
     nlp = load_language(PARSED_BY)
     pipe: Any = nlp.get_pipe("tok2vec")
-    with patch.object(windows, "LIMIT", sys.maxsize):
+    with patch.object(windows, "MOST_WINDOWS", sys.maxsize):
         docs = list(pipe.pipe(map(nlp.make_doc, texts)))
     weights = [node.get_param("W").size for node in pipe.model.walk() if node.name == "maxout"]
     layers = pipe.model._func.layers

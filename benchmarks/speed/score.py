@@ -103,7 +103,7 @@ def forward(config: Config, generators: Sequence[str]) -> float:
     captions = pd.read_parquet(dataset / "captions.parquet")
     pools = captions.loc[captions["image_id"].isin(judged["image_id"]), "text"], swapped["swapped_text"]
     texts = sorted(set(pd.concat([prompts["text"], variants["text"], *pools])))
-    judge = load_judge(folder / "judges" / config.judges[0], 1, "cpu")
+    judge = load_judge(folder.parent / "judges" / config.judges[0], 1, "cpu")
     pixels = judge.preprocess.read([(path, None) for path in paths.values()])
     begun = time.process_time()
     judge.encode_pixels(pixels, config.score.batch)

@@ -1,6 +1,6 @@
 """The names of pairs, and the list of those held out."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pandas as pd
 from compclip.core.errors import UserError
 from compclip.io import read_json
 
+FEW_PAIRS = 10  # fewer give wide intervals
 # Fraction, window and preference of the draw by the paper.
 PAPER_RULE = (0.1, 25, 75, "any")
 
@@ -23,6 +24,19 @@ def split_pair(pair: str) -> tuple[str, str]:
     """``(adjective, noun)`` of ``adjective_noun``; ``sample_heldout`` refuses words that hold a ``_``."""
     adjective, _, noun = pair.partition("_")
     return adjective, noun
+
+
+def matched_pairs(ranking: pd.DataFrame, heldout: Collection[str]) -> set[str]:
+    """Return the seen pairs that are as frequent as held-out ones: their percentiles are within those of these.
+
+    A judge reads frequent pairs better, so seen pairs are compared with held-out ones of the same frequency.
+
+    Args:
+        ranking: columns of ``tables.RANKING``.
+    """
+    names, percentiles = pair_names(ranking), ranking["percentile"]
+    held_out = names.isin(list(heldout))
+    return {*names[~held_out & percentiles.between(percentiles[held_out].min(), percentiles[held_out].max())]}
 
 
 def read_heldout(path: str | Path) -> list[str]:

@@ -193,13 +193,14 @@ MANIFEST = schema(
 )  # fmt: skip
 
 # adjectives: those that the judge chooses from, the prompt's own included; adjective_first: the chance that the own one
-# is ranked first, ties at random; null if there is no other.
+# is ranked first, ties at random; null if there is no other. adjusted_first: the same by adjusted similarities.
 SCORES = schema(
     unique=["image_id", "caption_id", "draw"],
     image_id=text(), caption_id=_COUNT, draw=_COUNT, pair=text(nullable=True),
     similarity=Column("float64"), p_beaten=_FRACTION, p_tied=_FRACTION, expected_top1=_FRACTION,
     hit=Column("bool"), weight=_FRACTION, adjectives=_COUNT,
     adjective_first=Column("float64", nullable=True, low=0, high=1),
+    adjusted_first=Column("float64", nullable=True, low=0, high=1),
 )  # fmt: skip
 
 # A row for each measurement of train against a split. texts: all captions of its images, or only the prompts.
@@ -216,10 +217,11 @@ DIVERGENCE = schema(
 # scores.parquet: a row for each value of a measure (``report.measures``), of the n entries that have it, of so many
 # images and pairs. low, high: 95 % over images, pairs and judges; fixed_low, fixed_high: over images alone, for these
 # pairs and judges; se_*: the standard error that each source adds. Rows without judge_seed are means over judges.
-# prompts: pairs (captions with a pair) or all, as configured; swapped: those that were swapped. Divergences depend on
-# neither generator nor judge, Fréchet distances on no judge.
+# prompts: pairs (captions with a pair) or all, as configured; swapped: those that were swapped; matched: those of seen
+# pairs as frequent as the held-out ones. Divergences depend on neither generator nor judge, Fréchet distances on no
+# judge. note: why there is no value, or what to heed.
 MEASUREMENTS = schema(
-    version=1,
+    version=2,
     unique=["dataset", "composition", "generator", "judge", "judge_seed", "split", "prompts", "distractors", "measure"],
     dataset=text(), composition=text(), generator=text(nullable=True),
     judge=text(nullable=True), judge_seed=text(nullable=True),
@@ -228,7 +230,7 @@ MEASUREMENTS = schema(
     fixed_low=_MAYBE_NUMBER, fixed_high=_MAYBE_NUMBER, n=_MAYBE_COUNT, images=_MAYBE_COUNT, pairs=_MAYBE_COUNT,
     se_pairs=_MAYBE_NUMBER, se_images=_MAYBE_NUMBER, se_judges=_MAYBE_NUMBER, se_residual=_MAYBE_NUMBER,
     judges=_MAYBE_COUNT, judge_hash=text(nullable=True), candidates=_MAYBE_COUNT, class_rule=text(nullable=True),
-    seed=_MAYBE_COUNT,
+    seed=_MAYBE_COUNT, note=text(nullable=True),
 )  # fmt: skip
 
 # Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step

@@ -2,7 +2,8 @@
 
 ``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
 (None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``; one
-that sets ``PARALLEL`` also takes ``processes``.
+that sets ``PARALLEL`` also takes ``processes``. With ``ONE_VALUE``, a noun has one color and one shape at most, so that
+all adjectives of a composition exclude each other, whatever groups its lexicon has.
 ``Settings.reads()`` names the user's files: a change in them reruns the data set. ``Settings.places()`` names what can
 be downloaded before a run.
 """

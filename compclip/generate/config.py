@@ -56,7 +56,7 @@ class GenerateConfig(Section):
     """The images to be judged."""
 
     generators: list[Generator] = Field(
-        default_factory=lambda: [Generator(name="photographs", kind="photographs")],
+        default_factory=lambda: [Generator(name=kind, kind=kind) for kind in ("photographs", "habit", "stand_ins")],
         description="none: only the captions are split",
     )
 

@@ -44,14 +44,16 @@ def generate_images(generator: Generator, prompts: pd.DataFrame, context: Contex
     kind, settings = plugins.load(GENERATOR_KINDS, generator.kind), generator.settings(context.composition)
     prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)
     where, served = f"generator {generator.name}", ", ".join(serves(kind))
-    require(len(prompts), where, f"no prompt of the splits that it serves ({served})", "remove it")
+    if prompts.empty:
+        log.warning("warning: %s: no prompt of the splits that it serves (%s)", where, served)
     log.info("%s: %d prompts of %s", where, len(prompts), served)
     generated = kind.generate(settings, prompts, context)
     if contents:
         check_unchanged(contents, kind.fingerprint(settings, context.cache), where)
     manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
     made = int((manifest["status"] == "ok").sum())
-    require(made, where, f"no image for any of {len(prompts)} prompts", "check its source of images")
+    fault = f"no image for any of {len(prompts)} prompts"
+    require(made or prompts.empty, where, fault, "check its source of images")
     log.info("%s: %d images", where, made)
     summary = {"kind": generator.kind, **summarize_images(manifest), **generated.summary}
     return Generated(manifest, generated.scenes, summary)

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from compclip.core.section import NAME, NAME_RULE, Section
+from compclip.stats.config import Resampling
 
 
 class Sampling(Section):
@@ -31,7 +32,7 @@ class Study(Section):
     answers: list[str] = Field([], description="CSV files of answers, such as Label Studio's exports")
 
 
-class HumanConfig(Sampling, Study):
+class HumanConfig(Sampling, Study, Resampling):
     """What do people say? Without this section, no study is run."""
 
     generators: list[str] | None = Field(None, min_length=1, description="whose images are shown; null: all")

@@ -58,6 +58,11 @@ class JudgeConfig(Training):
         min_length=1,
         description="seeds of the judges, whose scores are averaged; null: one, with `seed`; each costs a training",
     )
+    share: bool = Field(
+        True,
+        description="one judge of all compositions for each seed, trained on images that none of them judges; false:"
+        " one for each composition, as published",
+    )
     hard_negatives: int = Field(
         0,
         ge=0,

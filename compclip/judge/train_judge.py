@@ -72,7 +72,7 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
 
 
 def find_material(
-    captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, settings: Training, folder: Path, *,
+    captions: pd.DataFrame, images: pd.DataFrame, splits: Sequence[pd.DataFrame], settings: Training, folder: Path, *,
     pretraining: pd.DataFrame | None = None, negatives: pd.DataFrame | None = None, halves: int = 0,
 ) -> Material:  # fmt: skip
     """Return what the judge learns from by ``settings.train_on``.
@@ -80,7 +80,7 @@ def find_material(
     Args:
         captions: all captions (``tables.CAPTIONS``).
         images: all images (``tables.IMAGES``).
-        splits: the split of each image (``tables.SPLIT``).
+        splits: the split of each image (``tables.SPLIT``), for each composition that the judge judges.
         folder: folder that the paths of images are relative to.
         pretraining: path and text of further images, whose captions are consecutive.
         negatives: hard negatives (``tables.NEGATIVES``), which no image may retrieve.
@@ -88,15 +88,16 @@ def find_material(
     """
     path_of = images.dropna(subset="path").set_index("image_id")["path"]
     captions = captions[captions["image_id"].isin(path_of.index)]
-    usable, chosen = set(captions["image_id"]), (splits, images, settings.train_on, halves)
-    trained = [image for image in judge_images(*chosen) if image in usable]
+    usable, rule = set(captions["image_id"]), (images, settings.train_on, halves)
+    trained = [image for image in judge_images(splits, *rule) if image in usable]
     if settings.epochs and len(trained) < max(2, settings.gpus):
         raise UserError(f"judge.train_on: {len(trained)} images to train on; the judge needs at least two")
     own = captions[captions["image_id"].isin(trained)].sort_values(["image_id", "caption_id"])
     texts, owners = own["text"].tolist(), own["image_id"].tolist()
+    judged = pd.concat([judged_images(of, *rule) for of in splits]).drop_duplicates()
     watched = {
         split: (items_of(list(path_of.loc[ids]), images, folder), shown)
-        for split, (ids, shown) in watched_images(captions, judged_images(*chosen), halves).items()
+        for split, (ids, shown) in watched_images(captions, judged, halves).items()
     }
     if not settings.epochs:
         return Material([], texts, *first_and_count(owners, trained), watched)

@@ -1,7 +1,8 @@
 """The rows of ``pairs.csv``: a generator's scores of one pair in a split, by the trained judges.
 
 ``_fall`` is the score minus that on seen: on swapped of the same captions before the swap; on unseen of all of seen,
-where no caption has the pair. Intervals are over the pair's images and the judges.
+where no caption has the pair. ``evidence`` is the pair's fraction of what decides the fraction
+composed. Intervals are over the pair's images and the judges.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 
 PAIR_COLUMNS = [
-    "dataset", "composition", "generator", "split", "pair", "n", "images",
+    "dataset", "composition", "generator", "split", "pair", "n", "images", "evidence",
     *(f"{name}{end}" for measure in COMPARED for name in (measure, f"{measure}_fall") for end in ("", "_low", "_high")),
 ]  # fmt: skip
 
@@ -54,8 +55,8 @@ def _columns(of: Mapping[Name, Values], name: Name, measure: str) -> dict[str, R
     return columns
 
 
-def by_pair(scores: Sequence[Scored]) -> Iterator[Row]:
-    """Yield the rows of one composition: by generator, by split, by pair."""
+def by_pair(scores: Sequence[Scored], evidence: Mapping[Name, float]) -> Iterator[Row]:
+    """Yield the rows of one composition: by generator, by split, by pair; evidence: by split and pair."""
     main: dict[Name, Scored] = {(score.generator, score.split): score for score in scores if score.main}
     values = {measure: {name: values_of(score, measure) for name, score in main.items()} for measure in COMPARED}
     for name, score in main.items():
@@ -63,7 +64,7 @@ def by_pair(scores: Sequence[Scored]) -> Iterator[Row]:
         columns = [_columns(of, name, measure) for measure, of in values.items()]
         for pair, entries in score.entries.groupby("pair"):
             row: Row = {**dict.fromkeys(PAIR_COLUMNS), **about, "split": name[1], "pair": pair, "n": len(entries)}
-            row["images"] = entries["image_id"].nunique()
+            row |= {"images": entries["image_id"].nunique(), "evidence": evidence.get((name[1], str(pair)))}
             for of_measure in columns:
                 row |= of_measure.get(pair, {})
             yield row

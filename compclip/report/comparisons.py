@@ -5,20 +5,18 @@
 - ``generators``: the scores of two generators on a split.
 - ``fall``: a generator's score on a split minus its score on seen. On swapped they are of the same captions, before and
   after the swap; on unseen of different images, unpaired.
-- ``beyond``: a generator's fall minus that of the reference, b, paired by image and pair.
 
 ``measure`` is a score of ``measures.COMPARED``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
 ``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. Of each score, the family of
-``primary`` comparisons is every ``beyond``, and generators on unseen and on swapped: ``p_holm`` is adjusted within it
-by Holm's method. All others are ``exploratory``.
+``primary`` comparisons is generators on unseen and on swapped: ``p_holm`` is adjusted within it by Holm's method. All
+others are ``exploratory``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
-from compclip.core.seeds import rng
 from compclip.core.tables import TESTS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
@@ -35,7 +33,7 @@ HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 Name = tuple[str, str]
 
 
-def compare_values(a: Values, b: Values | None, resamples: int, stream: np.random.Generator, limit: float = 1.0) -> Row:
+def compare_values(a: Values, b: Values | None, limit: float = 1.0) -> Row:
     """Return the mean of ``a``, minus that of ``b`` if given, with its intervals; only ``n`` without entries.
 
     The interval over pairs is missing if there are too few to tell. ``limit`` is the greatest possible difference.
@@ -45,8 +43,8 @@ def compare_values(a: Values, b: Values | None, resamples: int, stream: np.rando
         return {"n": len(a)}
     other: Row = {} if b is None else {"b_images": b.images, "b_pairs": b.pairs}
     minus = np.zeros_like(a.by_judge) if b is None else b.by_judge
-    settings: Row = {"limit": limit, "resamples": resamples, "seed": stream}
-    of = compare_scores(a.by_judge, minus, a.images, a.pairs, **settings, **other)
+    ends = (-limit, limit) if b is None else (1 - limit, 1.0)  # of a pair that was not sampled
+    of = compare_scores(a.by_judge, minus, a.images, a.pairs, limit=limit, ends=ends, **other)
     return {
         "difference": of.value, "low": of.low, "high": of.high, "fixed_low": of.fixed_low,
         "fixed_high": of.fixed_high, "p": of.p, "n": len(a),
@@ -61,43 +59,31 @@ def fall(values: Mapping[Name, Values], name: str, split: str) -> tuple[Values, 
     return (own - seen, None) if split == "test_swapped" else (own, seen)
 
 
-def _of_measure(values: Mapping[Name, Values], reference: str | None, resamples: int, about: Row) -> Iterator[Row]:
+def _of_measure(values: Mapping[Name, Values]) -> Iterator[Row]:
     generators = list(dict.fromkeys(name for name, _ in values))
-
-    def stream(split: str) -> np.random.Generator:
-        # The same for all generators, so that they resample the same images.
-        return rng(about["seed"], "difference", about["dataset"], about["composition"], split)
-
     for split in TESTS:
         for a, b in combinations([name for name in generators if (name, split) in values], 2):
-            row = compare_values(values[a, split] - values[b, split], None, resamples, stream(split))
+            row = compare_values(values[a, split] - values[b, split], None)
             yield {"kind": "generators", "a": a, "b": b, "split": split, **row}
-    falls = {(name, split): fall(values, name, split) for name in generators for split in HELDOUT_SPLITS}
-    for (name, split), of in falls.items():
-        if of:
-            row = compare_values(*of, resamples, stream(split))
+    for name, split in product(generators, HELDOUT_SPLITS):
+        if of := fall(values, name, split):
+            row = compare_values(*of)
             yield {"kind": "fall", "a": f"{name} {split}", "b": f"{name} test_seen", "split": split, **row}
-    for (name, split), of in falls.items():
-        base = falls.get((reference or "", split))
-        if of and base and name != reference:
-            both = of[0] - base[0], None if of[1] is None or base[1] is None else of[1] - base[1]
-            row = compare_values(*both, resamples, stream(split), 2)
-            yield {"kind": "beyond", "a": name, "b": reference, "split": split, **row}
 
 
 def _primary(row: Row) -> bool:
-    return row["kind"] == "beyond" or (row["kind"] == "generators" and row["split"] in HELDOUT_SPLITS)
+    return row["kind"] == "generators" and row["split"] in HELDOUT_SPLITS
 
 
-def comparisons(scores: Sequence[Scored], reference: str | None, resamples: int) -> list[Row]:
-    """Return all comparisons of one composition: by measure, generators by split, falls, falls beyond the reference."""
+def comparisons(scores: Sequence[Scored]) -> list[Row]:
+    """Return all comparisons of one composition: by measure, generators by split, falls."""
     main = {(score.generator, score.split): score for score in scores if score.main}
-    about = {name: scores[0].summary[name] for name in ("dataset", "composition", "seed")}
+    about = {name: scores[0].summary[name] for name in ("dataset", "composition")}
     rows: list[Row] = []
     for measure in COMPARED:
         values = {name: values_of(score, measure) for name, score in main.items()}
         head = {**dict.fromkeys(COMPARISON_COLUMNS), **about, "measure": measure}
-        found = [{**head, **row} for row in _of_measure(values, reference, resamples, about)]
+        found = [{**head, **row} for row in _of_measure(values)]
         family = [row for row in found if _primary(row) and row["p"] is not None]
         for row in found:
             row["family"] = "primary" if _primary(row) else "exploratory"

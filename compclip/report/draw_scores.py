@@ -1,4 +1,4 @@
-"""The figures of scores, falls from seen, also by pair, and the judges' training; each states its n and its seed."""
+"""The figures of what generators compose, of scores, falls by pair, and the judges' training."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +13,9 @@ from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
 from compclip.report.by_pair import ranked_pairs
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
-from compclip.report.rows import main_rows, of_measure
-from compclip.report.verdicts import MARGIN
+from compclip.report.rows import Row, main_rows, of_measure, pivot
+from compclip.report.verdicts import FOLLOWS, composed_of
+from compclip.stats.composed import REGIONS
 
 
 def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
@@ -59,30 +60,41 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
     )
 
 
-def draw_gaps(falls: pd.DataFrame, beyond: pd.DataFrame, measure: str, seed: int) -> Figure:
-    """Draw unseen and swapped against seen, for each generator, and the same beyond the reference's.
-
-    ``falls`` and ``beyond`` are as ``against_seen`` and ``of_kind`` return them, of one ``measure``.
-    """
-    if falls.empty:
-        return empty("No generator serves seen and another split.")
-    shown = [("minus seen, points", falls, "generator")]
-    shown += [(f"and minus {reference}", beyond, "a") for reference in beyond["b"].head(1)]
-    columns = [
-        {"group": rows[generator], "series": rows["split"], "filled": (rows["low"] > 0) | (rows["high"] < 0)}
-        for _, rows, generator in shown
+def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
+    """Draw how much of each held-out split each generator composes, against how well it follows prompts."""
+    table = pivot(main_rows(scores))
+    points: list[tuple[str, str, Row, float]] = [
+        (generator, split, row, 100 * rows.get(FOLLOWS, {"value": np.nan})["value"])
+        for split in HELDOUT_SPLITS
+        for generator, rows in table.items()
+        if (row := composed_of(rows, split)) and not pd.isna(row["value"])
     ]
-    tables = [in_percent(rows, "difference", **of) for (_, rows, _), of in zip(shown, columns, strict=True)]
-    figure, panels = _draw_splits(tables)
-    for axes, (title, _, _) in zip(panels, shown, strict=True):
-        draw_line(axes, 0)
-        axes.set_title(title)
-    draw_line(panels[-1], -100 * MARGIN)
+    if not points:
+        return empty("No fraction composed is measured.")
+    splits = list(dict.fromkeys(split for _, split, _, _ in points))
+    looks = looks_of(dict.fromkeys(generator for generator, *_ in points))
+    figure = Figure(figsize=(WIDTH, 2.3 * len(splits)))
+    panels = figure.subplots(len(splits), 1, sharex=True, squeeze=False)[:, 0]
+    ends = [row[end] for _, _, row, _ in points for end in ("value", "fixed_low", "fixed_high")]
+    for axes, split in zip(panels, splits, strict=True):
+        axes.set_title(f"{SPLIT_NAMES[split]}: composed, %")
+        axes.axvline(0, color="#dddddd", linewidth=1.2)
+        for edge in REGIONS:
+            axes.axhline(100 * edge, color=GRAY, linewidth=0.8, linestyle=":")
+        axes.set_ylim(min(-12, 100 * min(ends) - 4), max(112, 100 * max(ends) + 4))
+        for generator, of, row, x in points:
+            label, color, mark = looks.get(generator, ("more", GRAY, "."))
+            if of == split and not np.isnan(x):
+                axes.vlines(x, 100 * row["low"], 100 * row["high"], color=color, linewidth=0.8)
+                axes.vlines(x, 100 * row["fixed_low"], 100 * row["fixed_high"], color=color, linewidth=2.4)
+                axes.plot(x, 100 * row["value"], mark, color=color, markersize=6, clip_on=False, label=label)
+    panels[-1].set_xlabel("follows prompts, %")
     return finish(
         figure,
-        f"{COMPARED[measure].title} minus that on seen captions, and, at the right, minus the same of the reference. "
-        f"Lines: 95 % intervals; hollow: the interval holds 0; dotted: {100 * MARGIN:.0f} points below the reference; "
-        f"seed {seed}.",
+        "Composed: adjective accuracy between that of habit (0) and of the reference (100); dotted: the regions of the"
+        " words. Follows prompts: R-precision on seen captions between that of text alone (0) and of the reference"
+        " (100). Thick lines: 95 % intervals for these pairs and judges; thin: for other pairs and judges;"
+        f" seed {seed}.",
     )
 
 

@@ -11,8 +11,9 @@ import pandas as pd
 from compclip.clip.embed import Embedder, items_of
 from compclip.plot.examples import GeneratedImages, mark, pair_spans
 from compclip.plot.labels import SPLIT_NAMES, pair_words
+from compclip.score.choices import Embed
 from compclip.score.entries import ENTRY, EntrySet, entry_sets
-from compclip.score.score_images import Embed, embed_once
+from compclip.score.score_images import embed_once
 from compclip.split.pools import class_names
 
 # Rows whose similarities are held at once.

@@ -11,49 +11,59 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons
+from compclip.report.composed import Anchors, Fractions, all_fractions, evidence_of, measurements_of
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
 from compclip.report.table import Scored
 from compclip.report.values import balanced_r_precision, mean_columns, normalized, values_of
 from compclip.stats.r_precision import sampled
 
-# All scores, ``tables.DIVERGENCE``, and Fréchet distances by generator (``splits`` of ``fid/G.json``).
-Composition = tuple[Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, Any]]]
+# All scores, ``tables.DIVERGENCE``, Fréchet distances by generator (``splits`` of ``fid/G.json``), and counts of
+# variants by split (``splits`` of ``variants.json``).
+Composition = tuple[Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]
 
 
 def make_table(
-    compositions: Iterable[Composition], reference: str | None = None, *, chunks: int = 10, bootstrap: int = 2000
+    compositions: Iterable[Composition],
+    reference: str | None = None,
+    anchors: Anchors | None = None,
+    *,
+    chunks: int = 10,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with six decimals.
 
     Args:
         compositions: what is measured of each.
         reference: generator against which falls are read.
+        anchors: between which the fraction composed is measured.
         chunks: parts whose sampled R-precision is averaged.
-        bootstrap: resamples of each interval for fixed pairs and judges.
     """
     rows, differences, pairs = list[Row](), list[Row](), list[Row]()
     for of in compositions:
-        rows += measurements(*of, reference, chunks, bootstrap)
-        differences += comparisons.comparisons(of[0], reference, bootstrap)
-        pairs += by_pair.by_pair(of[0])
+        fractions = all_fractions(of[0], anchors) if anchors else {}
+        rows += measurements(*of, reference, fractions, chunks)
+        differences += comparisons.comparisons(of[0])
+        pairs += by_pair.by_pair(of[0], evidence_of(fractions))
     types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
     scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
     others = (
         pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS),
         pd.DataFrame(pairs, columns=by_pair.PAIR_COLUMNS),
     )
-    return with_decimals(scores), *map(with_decimals, others)
+    # A run without notes has no text in their column.
+    return with_decimals(scores).astype({"note": "str"}), *map(with_decimals, others)
 
 
 def measurements(
-    scores: Sequence[Scored], divergence: pd.DataFrame, fids: Mapping[str, Mapping[str, Any]], reference: str | None,
-    chunks: int, resamples: int,
+    scores: Sequence[Scored], divergence: pd.DataFrame, fids: Mapping[str, Mapping[str, Any]],
+    variants: Mapping[str, Mapping[str, Any]], reference: str | None, fractions: Mapping[str, Fractions | None],
+    chunks: int,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield the rows of one composition: by generator, by split, by measure."""
     bases = {score.split: score for score in scores if score.main and score.generator == reference}
     for score in scores:
-        yield from _of_score(score, bases.get(score.split) if score.main else None, chunks, resamples)
+        base, of_split = (bases.get(score.split), fractions.get(score.split)) if score.main else (None, None)
+        yield from _of_score(score, base, of_split, chunks)
     head = {name: scores[0].summary[name] for name in ("dataset", "composition")}
     for generator, splits in fids.items():
         for split, found in splits.items():
@@ -61,13 +71,16 @@ def measurements(
                 if key in found:
                     about = {"generator": generator, "split": split, "measure": measure, "value": found[key]}
                     yield head | about | ({"n": found["generated"]} if key == "fid" else {})
+    for split, counts in variants.items():
+        if counts["ceiling"] is not None:
+            yield head | {"split": split, "measure": "adjective_accuracy_ceiling", "value": counts["ceiling"]}
     for split in TESTS:
         for measure, (definition, column) in divergences.COLUMNS.items():
             if found := divergences.measured(divergence, definition, split, "prompts"):
                 yield head | {"split": split, "measure": measure, "value": found[column], "n": found["test"]}
 
 
-def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -> Iterator[Row]:
+def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, chunks: int) -> Iterator[Row]:
     """Yield the rows of a score; ``base`` is the reference's, by which it is normalized."""
     about, summary, entries = score.about, score.summary, score.entries
     head = {**summary, **about, "judges": len(score.by_judge), "judge_seed": score.judge_seed}
@@ -79,14 +92,19 @@ def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -
 
     values = {name: values_of(score, name) for name in COMPARED}
     for name, own in values.items():
-        yield row(name, own.entries, mean_columns(own, summary, resamples) if len(own) else {})
-        if base and (blind := base.blind(name)) is not None:
-            a, b = own.beside(values_of(base, name))
-            if relative := normalized(a, b, blind):
-                yield row(f"{name}_normalized", a.entries, vars(relative))
+        yield row(name, own.entries, mean_columns(own) if len(own) else {})
+    if len(adjusted := values_of(score, "adjective_accuracy_adjusted")):
+        yield row("adjective_accuracy_adjusted", adjusted.entries, mean_columns(adjusted))
+    if base and (blind := base.blind("r_precision")) is not None:
+        a, b = values["r_precision"].beside(values_of(base, "r_precision"))
+        if relative := normalized(a, b, blind):
+            yield row("r_precision_normalized", a.entries, vars(relative))
+    if fractions:
+        for name, columns in measurements_of(fractions, score.generator).items():
+            yield row(name, fractions.entries, columns)
     if score.split == "test_swapped" and len(entries):
         yield row("r_precision_balanced", entries, vars(balanced_r_precision(score)))
-    chance, accuracy = about["adjective_chance"], about["adjective"]
+    chance, accuracy = about.get("adjective_chance"), about.get("adjective")
     by_judge = [
         sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even")) for table in score.by_judge
     ]
@@ -98,7 +116,9 @@ def _of_score(score: Scored, base: Scored | None, chunks: int, resamples: int) -
         "r_precision_sampled": float(np.mean([mean for mean, _ in known])) if known else None,
         "r_precision_sampled_sd": float(np.mean([deviation for _, deviation in known])) if known else None,
         "adjective_accuracy_chance": chance,
-        "adjective_accuracy_corrected": None if accuracy is None else (accuracy - chance) / (1 - chance),
+        "adjective_accuracy_corrected": None
+        if accuracy is None or chance is None
+        else (accuracy - chance) / (1 - chance),
     }.items():
         if value is not None:
             of = values["adjective_accuracy" if name.startswith("adjective") else "r_precision"].entries
@@ -109,7 +129,8 @@ def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose floats have six decimals; None among them is NaN."""
     table = table.copy()
     for name in table:
-        if table[name].map(lambda value: isinstance(value, float) or value is None).all():
+        kinds = {*table[name].map(type)}
+        if float in kinds and kinds <= {float, type(None)}:
             # Adding 0 turns -0.0 into 0.0.
             table[name] = table[name].astype(float).round(DECIMALS) + 0.0
     return table

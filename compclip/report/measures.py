@@ -22,7 +22,16 @@ class Measure:
 
 
 _RANKED_FIRST = "How often the judge ranks the caption first among the candidates, exact."
-_ADJECTIVE = "How often the judge ranks the prompt above its copies with every other ranked adjective of the noun."
+_ADJECTIVE = "How often the judge ranks the prompt above its copies with other ranked adjectives, false of the image."
+_CEILING = (
+    "The expected adjective accuracy of one who picks at random among the prompt and the copies that captions of the"
+    " image state, if these were kept: the mean of 1 / (1 + stated copies)."
+)
+_ADJUSTED = (
+    "Adjective accuracy by similarity minus a multiple of the text's mean similarity with real images, chosen on seen"
+    " pairs of real images."
+)
+_COMPOSED = "(that of the generator − that of habit) / (that of the reference − that of habit)"
 _CHANCE = "adjective_accuracy_chance"
 _LIST = (
     Measure("r_precision", _RANKED_FIRST, "%", 1, "expected_top1", "blind_control", "R-precision"),
@@ -35,8 +44,12 @@ _LIST = (
     Measure("hubness", "The fraction of wrong first ranks that the most frequent 1 % of the captions take."),
     Measure("adjective_accuracy", _ADJECTIVE, "%", 1, "adjective_first", _CHANCE, "adjective accuracy"),
     Measure(_CHANCE, "The mean of 1 / k over prompts with k adjectives to choose from."),
+    Measure("adjective_accuracy_adjusted", _ADJUSTED, "%", 1, "adjusted_first", title="adjusted adjective accuracy"),
     Measure("adjective_accuracy_corrected", "(adjective accuracy − chance) / (1 − chance)."),
-    Measure("adjective_accuracy_normalized", "(adjective accuracy − chance) / (that of the reference − chance)."),
+    Measure("adjective_accuracy_ceiling", _CEILING),
+    Measure("fraction_composed", f"{_COMPOSED}, by adjective accuracy on the same prompts.", title="fraction composed"),
+    Measure("fraction_composed_equal", "The same with equal weights of pairs."),
+    Measure("fraction_composed_together", "The same as fraction_composed with simultaneous intervals over all models."),
     Measure("fid", "The Fréchet distance of the images from the real images of the split.", "", 2),
     Measure("fid_balanced", "The same, with fewer images of the most frequent swapped pairs.", "", 2),
     Measure("atom_divergence", "The divergence of train from the prompts in adjectives and nouns.", "", 3),
@@ -45,4 +58,4 @@ _LIST = (
 )  # fmt: skip
 MEASURES = {measure.name: measure for measure in _LIST}
 # The two scores that are compared, by name.
-COMPARED = {measure.name: measure for measure in _LIST if measure.entries}
+COMPARED = {measure.name: measure for measure in _LIST if measure.blind}

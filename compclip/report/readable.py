@@ -16,8 +16,9 @@ from compclip.plot.page import render
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.rows import Place, Row, against_seen, main_rows, of_kind, of_measure, pivot
+from compclip.report.rows import Place, Row, against_seen, main_rows, matched_rows, of_kind, of_measure, pivot
 from compclip.report.values import ERROR_SOURCES
+from compclip.report.verdicts import FOLLOWS, composed_of
 from compclip.score.health import Health
 
 NONE = "–"
@@ -116,34 +117,79 @@ def balances(trained: pd.DataFrame) -> bool:
 
 def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
     """Return the views of one composition by kind. scores, comparisons: rows of these files."""
-    trained, oracle = main_rows(scores), main_rows(scores, oracle=True)
+    trained, oracle, matched = main_rows(scores), main_rows(scores, oracle=True), matched_rows(scores)
     comparisons = comparisons.assign(value=comparisons["difference"])
     views: dict[str, list[View]] = {}
     for name, measure in COMPARED.items():
         title, heads = measure.title, {SPLIT_NAMES[split]: split for split in TESTS}
         chance, blind = (span(of_measure(trained, of)["value"], percent) for of in (f"{name}_chance", measure.blind))
-        note = f"{measure.definition} {NOTES[name].format(chance=chance, blind=blind)}"
+        note = f"{measure.definition} {NOTES[name].format(chance=chance, blind=blind)}{ceiling_note(scores, name)}"
         columns = {head: (split, name) for head, split in heads.items()}
+        beside = {"seen, matched": ("matched", name)} if len(matched) else {}
         balanced = name == "r_precision" and balances(trained)
         more = {"swapped, balanced": ("test_swapped", f"{name}_balanced")} if balanced else {}
-        normalized = {head: (split, f"{name}_normalized") for head, split in heads.items()}
         of = of_measure(comparisons, name)
-        beyond, falls = of_kind(of, "beyond").assign(generator=lambda rows: rows["a"]), against_seen(of)
+        falls = against_seen(of)
         held_out = {SPLIT_NAMES[split]: (split, name) for split in HELDOUT_SPLITS}
         for kind, view in {
-            "scores": _by_split(title, trained, columns | more, note=note),
+            "scores": _by_split(title, pd.concat([trained, matched]), columns | beside | more, note=note),
             "oracle": _by_split(f"{title} by the oracle", oracle, columns | more),
             "fixed": _by_split(f"{title} for these pairs and judges", trained, columns, "fixed_"),
-            "normalized": _by_split(f"{title} normalized", trained, normalized),
             "falls": _by_split(f"{title} minus seen", falls, held_out, csv=DIFFERENCES),
-            "beyond": _by_split(f"{title} minus seen, beyond the reference", beyond, held_out, csv=DIFFERENCES),
         }.items():
             views.setdefault(kind, []).extend([view] if view.lines else [])
+    columns = {head: (split, "r_precision_normalized") for head, split in heads.items()}
+    views["normalized"] = [_by_split("R-precision normalized", trained, columns)]
     other = pd.concat([trained, main_rows(scores, distractors="swapped").assign(split="other")])
     columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "r_precision_sampled") for split in TESTS}
     columns["swapped among swapped captions"] = ("other", "r_precision")
     views["other"] = [_by_split("R-precision by other protocols", other, columns)]
+    # The published protocol, which has prompts without a pair, knows no adjusted score.
+    if (trained["prompts"] == "pairs").any():
+        adjusted = MEASURES["adjective_accuracy_adjusted"]
+        columns = {head: (split, adjusted.name) for head, split in heads.items()}
+        views["other"].append(_by_split(adjusted.title, trained, columns, note=adjusted.definition))
     return views | {"fid": [_fid_view(scores, fids)] if fids else [], "between": [_between(comparisons)]}
+
+
+def ceiling_note(scores: pd.DataFrame, name: str) -> str:
+    """Return what captions of the same image that disagree mean for a score; empty if they do not disagree."""
+    ceilings = of_measure(scores, f"{name}_ceiling")["value"]
+    if not (ceilings < 1).any():
+        return ""
+    return (
+        " Copies that another caption of the image states are left out; with them, one who picks at random among the"
+        f" stated adjectives would reach {span(ceilings, percent)} % (human ceiling)."
+    )
+
+
+def composed_view(trained: pd.DataFrame) -> View:
+    """Return what each generator composes of each held-out split, beside how it follows prompts."""
+    measured = [split for split in HELDOUT_SPLITS if ((trained["split"] == split) & trained["value"].notna()).any()]
+    columns = [
+        "follows prompts",
+        *(f"{SPLIT_NAMES[split]}{more}" for split in measured for more in ("", ", other pairs")),
+    ]
+    lines = []
+    for generator, rows in pivot(trained).items():
+        cells = [_cell(rows, FOLLOWS)]
+        for split in measured:
+            row = composed_of(rows, split)
+            if row is None or pd.isna(row["value"]):
+                cells += [None, None]
+            else:
+                these = interval(row["fixed_low"], row["fixed_high"], 0)
+                cells += [TableCell(percent(row["value"], 0), these)]
+                cells += [TableCell(interval(row["low"], row["high"], 0) or NONE)]
+        if any(cells[1:]):
+            lines.append(Line(generator, cells))
+    together = (trained["measure"] == "fraction_composed_together").any()
+    over = ", both simultaneous over the generators that are not controls" if together else ""
+    note = (
+        f"{MEASURES['fraction_composed'].definition} In brackets the 95 % interval for these pairs and judges; beside"
+        f" it for other pairs and judges{over}. Follows prompts: {MEASURES['r_precision_normalized'].definition}"
+    )
+    return View("Fraction composed", "generator", columns, lines, note)
 
 
 def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
@@ -158,10 +204,10 @@ def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
 
 
 def _between(comparisons: pd.DataFrame) -> View:
-    """Return each difference between generators, and between their falls and that of the reference."""
+    """Return each difference between generators."""
     lines = [
         Line(
-            f"{row['a']} − {row['b']}{', falls' if row['kind'] == 'beyond' else ''}",
+            f"{row['a']} − {row['b']}",
             [
                 TableCell(MEASURES[row["measure"]].title), TableCell(SPLIT_NAMES[row["split"]]),
                 _cell({(row["split"], row["measure"]): row}, (row["split"], row["measure"])),
@@ -169,8 +215,7 @@ def _between(comparisons: pd.DataFrame) -> View:
                 TableCell(f"{row['n']:,}"),
             ],
         )
-        for rows in (of_kind(comparisons, "beyond"), of_kind(comparisons, "generators"))
-        for row in rows.to_dict("records")
+        for row in of_kind(comparisons, "generators").to_dict("records")
     ]  # fmt: skip
     return View("differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", DIFFERENCES)
 
@@ -247,6 +292,9 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
     return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
 
 
+Anchored = Mapping[str, tuple[str | None, str | None]]
+
+
 @dataclass(frozen=True)
 class Readable:
     """One composition to read."""
@@ -261,14 +309,14 @@ class Readable:
 
 
 def to_read(
-    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, *, fids: Mapping[str, Any],
+    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, anchors: Anchored, *, fids: Mapping[str, Any],
     summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
 ) -> Readable:  # fmt: skip
     """Return one composition to read.
 
     Args:
         scores: rows of ``scores.parquet``; ``comparisons``, of that CSV file.
-        reference: generator against which falls are read.
+        anchors: reference and habit of each held-out split.
         fids: Fréchet distances by split of the generators that have them (``splits`` of ``fid/G.json``).
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
         divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
@@ -280,42 +328,48 @@ def to_read(
     ]
     heads = [SPLIT_NAMES[split] for split in TESTS]
     view = View("divergence from train", "part", heads, divergences, divergence_note(divergence), "")
-    given = verdicts.verdicts(scores, comparisons, reference, health.healthy)
+    given = verdicts.verdicts(scores, anchors, health.healthy)
     return Readable(
         title=title,
         verdicts=given,
-        lines=[verdict.line for verdict in given] or [verdicts.none_line(reference)],
+        lines=[verdict.line for verdict in given] or [verdicts.none_line(anchors)],
         few_pairs=list(verdicts.few_pairs(scores)),
-        views=score_views(scores, comparisons, fids) | {"divergence": [view] if divergences else []},
-        notes=[*notes(trained, summaries), health.line, *filter(None, [heldout_note(heldout)])],
+        views={"composed": [composed_view(trained)]}
+        | score_views(scores, comparisons, fids)
+        | {"divergence": [view] if divergences else []},
+        notes=[*notes(trained, summaries), health.line, *filter(None, [health.unreadable_line, heldout_note(heldout)])],
         error_note=error_note(trained),
     )
 
 
 def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
-    """Return what the screen shows: a table with a row a generator, both scores by split, and the verdicts."""
-    scores = {name: of.views["scores"] for name, of in compositions.items()}
-    names = list(dict.fromkeys(line.name for views in scores.values() for view in views for line in view.lines))
-    short = [name if len(name) <= 14 else f"{name[:7]}…{name[-6:]}" for name in names[:MOST_GENERATORS]]
-    cells: dict[str, list[str]] = {"\ngenerator": short}
-    for composition, views in scores.items():
-        for measure, view in zip(COMPARED.values(), views, strict=True):
-            lines = {line.name: line.cells[: len(TESTS)] for line in view.lines}
-            values = [[cell.value if cell else NONE for cell in lines.get(name, [None] * 3)] for name in names]
-            rows = [" ".join(f"{value:>4}" for value in of_name) for of_name in values[:MOST_GENERATORS]]
-            cells[f"{composition}\n{measure.title.replace('adjective', 'adj.')}"] = rows
-    aligned = ["left", *["right"] * (len(cells) - 1)]
-    table = pd.DataFrame(cells).to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True)
-    about = f"{dataset}, in percent, on seen, unseen and swapped captions"
-    if len(names) > MOST_GENERATORS:
-        about += f"; {len(names) - MOST_GENERATORS} more generators in table.md"
-    lines_of_verdicts = []
+    """Return what the screen shows: what each generator composes, in percent, and the words."""
+    parts = []
     for composition, of in compositions.items():
+        view = of.views["composed"][0]
+        lines = [f"{dataset}, {composition}: percent composed of what was held out [these pairs] [other pairs]"]
+        if view.lines:
+            shown = view.lines[:MOST_GENERATORS]
+            cells = {"generator": [short(line.name) for line in shown]}
+            cells["follows"] = [line.cells[0].value if line.cells[0] else NONE for line in shown]
+            for column in range(1, len(view.columns), 2):
+                both = [[str(cell) for cell in line.cells[column : column + 2] if cell] for line in shown]
+                cells[view.columns[column]] = [" ".join(texts) or NONE for texts in both]
+            table = pd.DataFrame(cells)
+            lines += ["", table.to_markdown(index=False, tablefmt="simple", disable_numparse=True), ""]
+            if more := view.lines[MOST_GENERATORS:]:
+                lines.append(f"{len(more)} more generators are in table.md.")
         kinds = dict.fromkeys(verdict.word for verdict in of.verdicts)
         by_word = [f"{word}: {', '.join(v.generator for v in of.verdicts if v.word == word)}" for word in kinds]
-        line = f"- {composition}: {'; '.join(by_word) or 'no verdict'}."
-        lines_of_verdicts.append(textwrap.fill(line, SCREEN, subsequent_indent="  ", break_on_hyphens=False))
-    return HEADLINES.format("\n\n".join([textwrap.fill(f"{about}:", SCREEN), table, "\n".join(lines_of_verdicts)]))
+        text = "; ".join(by_word) + "." if by_word else of.lines[0]
+        lines.append(textwrap.fill(f"- {text}", SCREEN, subsequent_indent="  ", break_on_hyphens=False))
+        parts.append("\n".join(lines))
+    return HEADLINES.format("\n\n".join(parts))
+
+
+def short(name: str) -> str:
+    """Return a generator's name as it fits the screen."""
+    return name if len(name) <= 14 else f"{name[:7]}…{name[-6:]}"
 
 
 def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:

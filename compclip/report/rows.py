@@ -12,10 +12,16 @@ Place = tuple[str, str]  # split and measure
 
 def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = "original") -> pd.DataFrame:
     """Return the rows of scores.parquet that represent a split: all trained judges or the oracle, all prompts."""
-    subset = (scores["split"] == "test_seen") & (scores["prompts"] == "swapped")
+    subset = (scores["split"] == "test_seen") & scores["prompts"].isin(["swapped", "matched"])
     by_oracle = scores["judge"] == ORACLE
     whole = by_oracle if oracle else ~by_oracle & (scores["judges"] == scores["judges"].max())
     return scores[~subset & whole & (scores["distractors"] == distractors)]
+
+
+def matched_rows(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows, by all trained judges, of seen pairs as frequent as the held-out ones, as split ``matched``."""
+    rows = scores[(scores["prompts"] == "matched") & (scores["judges"] == scores["judges"].max())]
+    return rows[rows["judge"] != ORACLE].assign(split="matched")
 
 
 def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
@@ -37,7 +43,7 @@ def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_kind(comparisons: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the rows of comparisons.csv of one kind that have a difference: generators, fall or beyond."""
+    """Return the rows of comparisons.csv of one kind that have a difference: generators or fall."""
     return comparisons[(comparisons["kind"] == kind) & comparisons["difference"].notna()]
 
 

@@ -1,6 +1,6 @@
 """A generator's scores of one split by one judge or several."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ class Scored:
     @property
     def main(self) -> bool:
         """Return whether it is compared with others: all trained judges, all prompts, original distractors."""
-        all_prompts = self.split == "test_swapped" or self.about["prompts"] != "swapped"
+        all_prompts = self.split == "test_swapped" or self.about["prompts"] not in ("swapped", "matched")
         whole = self.summary["judge"] != ORACLE and not self.part
         return whole and all_prompts and self.about["distractors"] == "original"
 
@@ -46,13 +46,18 @@ class Scored:
         return self.about.get("blind_control" if measure == "r_precision" else "adjective_chance")
 
 
-def scores_of(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame) -> list[Scored]:
-    """Return a generator's scores by one judge.
+def scores_of(
+    summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame, classes: pd.Series,
+    matched: Collection[str] = (),
+) -> list[Scored]:  # fmt: skip
+    """Return a generator's scores by one judge; that of matched pairs is one of its own, if they are prompted for.
 
     Args:
         summary: ``scores/J/G/summary.json``.
         tables: the entries (``tables.SCORES``) of each set that ``summary`` names.
         swapped: image_id and caption_id of the swapped captions.
+        classes: the class of each image by image_id, or a name of its own: images of a class are a cluster.
+        matched: the seen pairs that are as frequent as the held-out ones.
     """
     scores = []
     for about in summary["scores"]:
@@ -63,8 +68,16 @@ def scores_of(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], sw
         if len(entries) != about["judged"]:
             where = f"{summary['generator']}, {about['set']}"
             raise UserError(f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
-        entries = entries.reset_index(drop=True)
+        entries = entries.assign(cluster=classes.loc[entries["image_id"]].to_numpy()).reset_index(drop=True)
         scores.append(Scored(about, summary, entries, (entries,)))
+        if (about["split"], about["prompts"]) == ("test_seen", "pairs"):
+            of_pairs = entries[entries["pair"].isin(list(matched))].reset_index(drop=True)
+            asked = of_pairs[of_pairs["adjectives"] > 1]
+            known = {"adjective": asked["adjective_first"].mean(), "adjective_chance": (1 / asked["adjectives"]).mean()}
+            head = {name: about[name] for name in ("set", "split", "distractors")} | {"prompts": "matched"}
+            scores += [Scored(head | (known if len(asked) else {}), summary, of_pairs, (of_pairs,))] * (
+                len(of_pairs) > 0
+            )
     return scores
 
 
@@ -74,7 +87,7 @@ def averaged(scores: Sequence[Scored]) -> Scored:
     for score in scores[1:]:
         if not score.entries[ENTRY].equals(first.entries[ENTRY]):
             raise UserError(f"{first.generator}: judges scored different images of {first.split}; score again")
-    names = ("blind_control", "hubness", "adjective")
+    names = [name for name in ("blind_control", "hubness", "adjective") if name in first.about]
     known = {name: [score.about.get(name) for score in scores] for name in names}
     about = {name: None if None in values else float(np.mean(np.array(values))) for name, values in known.items()}
     summary = {**first.summary, "judge_hash": None}
@@ -85,7 +98,7 @@ def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] 
     """Return a generator's scores by split: of all judges, of each, of the oracle. judges: scores by each, by name."""
 
     def place(score: Scored) -> tuple[int, bool, str]:
-        return TESTS.index(score.split), score.about["prompts"] == "swapped", score.about["distractors"]
+        return TESTS.index(score.split), score.about["prompts"] in ("swapped", "matched"), score.about["distractors"]
 
     by_judge = [[replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()]
     scores = by_judge[0]

@@ -4,19 +4,17 @@ A normalized score is (score - blind) / (score of the reference - blind). ``blin
 reference's blind control for R-precision, chance for adjective accuracy.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.report.measures import COMPARED
+from compclip.report.measures import MEASURES
 from compclip.report.rows import Row
 from compclip.report.table import Scored
 from compclip.score.entries import ENTRY
 from compclip.stats import crossed
-from compclip.stats.estimates import estimate_score, score_stream
+from compclip.stats.estimates import estimate_score
 from compclip.stats.interval import Estimate
 
 ERROR_SOURCES = ("pairs", "images", "judges", "residual")
@@ -27,7 +25,7 @@ class Values:
     """A score of entries, or a difference of scores.
 
     Args:
-        entries: (n rows) what identifies them, and ``pair``.
+        entries: (n rows) what identifies them, ``cluster`` (the class of the image, or the image) and ``pair``.
         by_judge: (n, J).
     """
 
@@ -42,7 +40,7 @@ class Values:
     def beside(self, other: "Values") -> "tuple[Values, Values]":
         """Return both on the entries that both have; the pairs are those of the first."""
         rows = self.entries.reset_index(names="a").merge(other.entries[ENTRY].reset_index(names="b"), on=ENTRY)
-        entries = rows[[*ENTRY, "pair"]]
+        entries = rows[[*ENTRY, "cluster", "pair"]]
         return Values(entries, self.by_judge[rows["a"]]), Values(entries, other.by_judge[rows["b"]])
 
     def __len__(self) -> int:
@@ -50,7 +48,7 @@ class Values:
 
     @property
     def images(self) -> np.ndarray:
-        return self.entries["image_id"].to_numpy()
+        return self.entries["cluster"].to_numpy()
 
     @property
     def pairs(self) -> np.ndarray:
@@ -76,16 +74,15 @@ class Values:
 
 def values_of(score: Scored, measure: str) -> Values:
     """Return the values of the entries that have the score."""
-    column = COMPARED[measure].entries
+    column = MEASURES[measure].entries
     known = score.entries[column].notna().to_numpy()
     values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
-    return Values(score.entries.loc[known, [*ENTRY, "pair"]].reset_index(drop=True), values[known])
+    return Values(score.entries.loc[known, [*ENTRY, "cluster", "pair"]].reset_index(drop=True), values[known])
 
 
-def mean_columns(values: Values, about: Mapping[str, Any], resamples: int) -> Row:
-    """Return a score, its intervals, and what each source adds to its error. about: the generator's summary."""
-    stream = score_stream(about["seed"], about["dataset"], about["composition"])
-    score = estimate_score(values.by_judge, values.images, values.pairs, resamples=resamples, seed=stream)
+def mean_columns(values: Values) -> Row:
+    """Return a score, its intervals, and what each source adds to its error."""
+    score = estimate_score(values.by_judge, values.images, values.pairs)
     sources = [source for source in ERROR_SOURCES if source != "judges" or values.by_judge.shape[1] > 1]
     errors = {f"se_{source}": getattr(score.components, source) ** 0.5 for source in sources}
     return {name: getattr(score, name) for name in ("value", "low", "high", "fixed_low", "fixed_high")} | errors

@@ -1,36 +1,33 @@
-"""Does a generator compose? One line each, decided by the interval of its fall beyond the reference's.
+"""How much of what was held out does a generator compose? One line each, from the estimates of ``report.composed``.
 
-The score is adjective accuracy, which tests the pair itself; R-precision if no prompt has variants. A generator that
-always draws what is usual reaches some adjective accuracy on seen pairs and loses it on held-out ones, like one that
-memorizes. R-precision on seen captions tells them apart: it is at chance for images that do not show their captions.
+The words are those of ``stats.composed`` for these held-out pairs and judges; the interval for other pairs and judges
+stands beside. There is no word for a generator that does not follow prompts, whose images need not show any pair.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import pandas as pd
 
+from compclip.core.heldout import FEW_PAIRS
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.measures import MEASURES
-from compclip.report.rows import Place, Row, against_seen, main_rows, of_kind, of_measure, pivot
+from compclip.report.rows import Place, Row, main_rows, of_measure, pivot
+from compclip.stats.composed import word
 
-# A generator composes if the interval excludes a loss of this much more than the reference's. It does not follow
-# prompts if the interval excludes this fraction of the reference's R-precision on seen captions.
-MARGIN = 0.10
-# A generator that may have less than this fraction of the reference's score on seen captions has little to lose.
-LEAST_SEEN = 0.5
-FEW_PAIRS = 10
-Seen = Mapping[str, Mapping[Place, Row]]  # as ``rows.pivot`` returns them
+# A generator follows prompts if its R-precision on seen captions is more than this fraction of the reference's, each
+# above the blind control, over the whole interval.
+LEAST_FOLLOWED = 0.1
+FOLLOWS = "test_seen", "r_precision_normalized"
+NOT_FOLLOWING = "does not follow prompts"
+ANCHOR_NAMES = ("reference", "habit")
 # Half the width of an interval of a score near 50 % by the number of held-out pairs, in points: docs/intervals.md.
-HALF_WIDTHS = {5: 24, 10: 16, 16: 12}
+HALF_WIDTHS = {5: 27, 10: 17, 16: 13}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a generator: a word, as "composes", and why."""
+    """What is said of a generator: a word, as "composes", or "" for none, and why."""
 
     generator: str
     word: str
@@ -38,89 +35,83 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        return f"{self.generator}: {self.word}{self.why}."
+        return f"{': '.join(filter(None, (self.generator, self.word, self.why)))}."
 
 
-def deciding_measure(comparisons: pd.DataFrame) -> str:
-    rows = of_measure(comparisons, "adjective_accuracy")
-    return "adjective_accuracy" if rows["low"].notna().any() else "r_precision"
+def composed_of(rows: Mapping[Place, Row], split: str) -> Row | None:
+    """Return the row that is shown of a generator: with simultaneous intervals, if there are any."""
+    of = [rows.get((split, f"fraction_composed{kind}")) for kind in ("_together", "")]
+    return next((row for row in of if row is not None), None)
 
 
-def _by_split(rows: pd.DataFrame, value: Callable[[Any], str], unit: str) -> str:
-    """Return the value of each split, the first with its unit."""
-    first, *others = [(value(row), SPLIT_NAMES[row.split]) for row in rows.itertuples()]
-    return ", ".join(
-        [f"{first[0]} {unit} on held-out pairs ({first[1]})", *(f"{text} ({name})" for text, name in others)]
-    )
+def _estimate(row: Row) -> str:
+    name = SPLIT_NAMES[row["split"]]
+    if pd.isna(row["value"]):
+        return f"not measurable on {name} ({row['note']})"
+    these = interval(row["fixed_low"], row["fixed_high"])
+    others = row["note"] if pd.isna(row["low"]) else f"other pairs: {interval(row['low'], row['high'])}"
+    decides = "" if pd.isna(row["low"]) or pd.isna(row["note"]) else f"; {row['note']}"
+    return f"{percent(row['value'], 0)} % {these} of {int(row['pairs'])} held-out pairs ({name}; {others}{decides})"
 
 
-def _lost(row: Any) -> str:
-    return f"{percent(-row.difference)} {interval(-row.high, -row.low)}"
+def _followed(row: Row | None) -> tuple[str, str]:
+    """Return whether a generator follows prompts, "" if it does, and how much it does."""
+    if row is None or pd.isna(row["value"]):
+        return "not known whether it follows prompts", ""
+    ends = interval(row["low"], row["high"])
+    text = f"{percent(row['value'], 0)} % {ends} of the reference's R-precision on seen captions"
+    if row["high"] < LEAST_FOLLOWED:
+        return NOT_FOLLOWING, text
+    return ("" if row["low"] > LEAST_FOLLOWED else "may not follow prompts"), text
 
 
-def _of_seen(seen: Seen, generator: str, reference: str, measure: str) -> str:
-    """Return a score on seen captions, with those that it is normalized by."""
-    own, of = (seen[name]["test_seen", measure] for name in (generator, reference))
-    blind = seen[reference]["test_seen", MEASURES[measure].blind]["value"]
-    others = f"without the image: {percent(blind)}; {reference}: {percent(of['value'])}"
-    score = f"{percent(own['value'])} {interval(own['low'], own['high'])}"
-    return f"{MEASURES[measure].title} on seen captions is {score} ({others})"
-
-
-def _verdict(rows: pd.DataFrame, seen: Seen, generator: str, reference: str, measure: str) -> Verdict:
-    """Return the verdict of a generator by ``rows``, its falls beyond the reference's, with intervals."""
-    inconclusive, of_seen = partial(Verdict, generator, "inconclusive"), partial(_of_seen, seen, generator, reference)
-    follows = seen[generator].get(("test_seen", "r_precision_normalized"))
-    if rows.empty:
-        return inconclusive(f": no fall can be compared with that of {reference}")
-    if follows is None:
-        return inconclusive(f": R-precision of {reference} on seen captions is no better than without the image")
-    if follows["high"] < MARGIN:
-        return Verdict(generator, "does not follow prompts", f": {of_seen('r_precision')}")
-    if follows["low"] <= 0:
-        return inconclusive(f": may not follow prompts: {of_seen('r_precision')}")
-    more = f"points more than {reference}"
-    if (rows["high"] < 0).any():
-        return Verdict(generator, "memorizes", f": loses {_by_split(rows.sort_values('difference'), _lost, more)}")
-    of_reference = seen[generator].get(("test_seen", f"{measure}_normalized"))
-    if of_reference is None or of_reference["low"] < LEAST_SEEN:
-        return inconclusive(f": may have little to lose: {of_seen(measure)}")
-    if (rows["low"] > -MARGIN).all():
-        most = _by_split(rows, lambda row: percent(max(0.0, -row.low)), more)
-        return Verdict(generator, "composes", f": loses at most {most}")
-    between = _by_split(rows, lambda row: f"{percent(-row.high)} to {percent(-row.low)}", more)
-    return inconclusive(f": loses {between}")
+def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None) -> Verdict:
+    estimates = [row for split in HELDOUT_SPLITS if (row := composed_of(rows, split))]
+    doubt, followed = _followed(rows.get(FOLLOWS))
+    measured = [row for row in estimates if not pd.isna(row["value"])]
+    texts = [*map(_estimate, estimates), followed]
+    if doubt == NOT_FOLLOWING:
+        return Verdict(generator, doubt, followed)
+    ends = [(row["fixed_low"], row["fixed_high"]) for row in measured]
+    given = "no word"
+    if healthy is False:
+        texts.insert(0, "the judge does not read held-out pairs")
+    elif doubt:
+        texts.insert(0, doubt)
+    elif measured and measured[0]["judges"] < 2:
+        texts.insert(0, "one judge")
+    elif ends:
+        given = word(min(low for low, _ in ends), max(high for _, high in ends))
+    return Verdict(generator, given, "; ".join(filter(None, texts)))
 
 
 def verdicts(
-    scores: pd.DataFrame, comparisons: pd.DataFrame, reference: str | None, healthy: bool | None
+    scores: pd.DataFrame, anchors: Mapping[str, tuple[str | None, str | None]], healthy: bool | None
 ) -> list[Verdict]:
-    """Return a verdict for each generator of one composition that serves a held-out split.
+    """Return a verdict for each generator of one composition of which something is estimated.
 
-    ``scores`` and ``comparisons`` are rows of these files; ``healthy``: whether the judge is fit to tell, if known.
+    Args:
+        scores: rows of ``scores.parquet``.
+        anchors: reference and habit of each held-out split.
+        healthy: whether the judge is fit to tell, if known.
     """
-    measure = deciding_measure(comparisons)
-    falls = against_seen(of_measure(comparisons, measure)).dropna(subset="low")
-    if reference is None or reference not in set(falls["generator"]):
-        return []
-    beyond = of_kind(of_measure(comparisons, measure), "beyond").dropna(subset="low")
-    seen, result = pivot(main_rows(scores)), []
-    for generator in falls["generator"].drop_duplicates():
-        own = falls[falls["generator"] == generator]
-        if generator == reference:
-            result.append(Verdict(generator, "reference", f": loses {_by_split(own, _lost, 'points')}"))
-        elif healthy is False:
-            why = ": withheld, because falls cannot be distinguished from the bias of this judge"
-            result.append(Verdict(generator, "inconclusive", why))
-        else:
-            result.append(_verdict(beyond[beyond["a"] == generator], seen, generator, reference, measure))
-    return result
+    anchors_by_name = {str(both[place]): given for both in anchors.values() for place, given in enumerate(ANCHOR_NAMES)}
+    table = pivot(main_rows(scores)).items()
+    known = [(name, rows) for name, rows in table if any(composed_of(rows, split) for split in HELDOUT_SPLITS)]
+    return [
+        Verdict(name, anchors_by_name[name], "") if name in anchors_by_name else _verdict(name, rows, healthy)
+        for name, rows in known
+    ]
 
 
-def none_line(reference: str | None) -> str:
-    """Return why there is no verdict."""
-    why = "the reference" if reference is None else f"{reference}, the reference,"
-    return f"no verdict: {why} has no falls; name a generator of seen and held-out pairs in score.reference."
+def none_line(anchors: Mapping[str, tuple[str | None, str | None]]) -> str:
+    """Return why nothing is estimated."""
+    lacking = [part for part, of in zip(ANCHOR_NAMES, zip(*anchors.values(), strict=True), strict=True) if None in of]
+    what = " and ".join(lacking) or "reference and habit"
+    return (
+        f"no fraction composed: no generator is {what} of a held-out split; add photographs, habit and stand_ins, or"
+        " faithful and memorizer for drawn birds, to generate.generators."
+    )
 
 
 def few_pairs(scores: pd.DataFrame) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """Adjective accuracy: how often a judge ranks a prompt above its variants, which differ in one adjective alone."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+# From n texts, or paths in the manifest, to their embeddings, (n, d).
+Embed = Callable[[Sequence[str]], np.ndarray]
 CAPTION_KEY = ["image_id", "caption_id"]
 # Entries whose variants are compared at once.
 COMPARED_AT_ONCE = 1024
@@ -18,6 +20,40 @@ class Choices:
     adjectives: np.ndarray  # to choose from, the own included
     first: np.ndarray  # the chance that the own is ranked first
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
+    adjusted: np.ndarray | None = None  # ``first`` by adjusted similarities; None: there is no ``Adjustment``
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """What is subtracted from a similarity: a multiple of the text's mean similarity over the reference images.
+
+    A judge prefers texts with adjectives that were frequent where it learned, whatever an image shows.
+    """
+
+    mean: np.ndarray  # (d,) the mean of the embeddings of the reference images
+    multiple: float
+    of_seen: Mapping[str, float]  # the multiple for each seen pair, which was chosen without that pair
+
+    def multiples(self, pairs: pd.Series) -> np.ndarray:
+        """Return the multiple for each of the pairs (n,)."""
+        return pairs.map(self.of_seen).fillna(self.multiple).to_numpy(float)
+
+
+@dataclass(frozen=True)
+class Similarities:
+    """Similarities of images with their prompts, (n,), and with variants of these, (m,); entry: the image of each."""
+
+    own: np.ndarray
+    of_variants: np.ndarray
+    entry: np.ndarray
+
+    def minus(self, other: "Similarities", multiples: np.ndarray) -> "Similarities":
+        """Subtract a multiple (n,) of the others by image; both are of the same prompts and variants."""
+        of_variants = self.of_variants - multiples[self.entry] * other.of_variants
+        return Similarities(self.own - multiples * other.own, of_variants, self.entry)
+
+    def choices(self) -> Choices:
+        return adjective_accuracy(self.own, self.of_variants, self.entry)
 
 
 def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -60,3 +96,31 @@ def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.
         return np.concatenate(products) if products else np.zeros(0, images.dtype)
 
     return cosines
+
+
+def similarities_of(
+    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray, mean: np.ndarray
+) -> tuple[Similarities, Similarities]:
+    """Return the similarities of the entries' images (n, d), and those of the same texts with ``mean`` (d,)."""
+    entry, variant = variants_of_entries(entries, split, variants)
+    # Draws share prompts and variants, so each text has one row.
+    place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
+    n, vectors = len(entries), embed(texts.tolist())
+    cosines = gathered(images, vectors)
+    own = Similarities(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
+    rows = np.arange(len(texts))
+    with_mean = gathered(mean[None], vectors)(np.zeros_like(rows), rows)
+    return own, Similarities(with_mean[place[:n]], with_mean[place[n:]], entry)
+
+
+def adjective_choices(
+    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray,
+    adjustment: Adjustment | None = None,
+) -> Choices:  # fmt: skip
+    """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
+    mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
+    own, of_texts = similarities_of(entries, split, variants, embed, images, mean)
+    if adjustment is None:
+        return own.choices()
+    adjusted = own.minus(of_texts, adjustment.multiples(entries["pair"]))
+    return replace(own.choices(), adjusted=adjusted.choices().first)

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from compclip.core.section import Section
-from compclip.stats.config import Resampling
 
 # The weights of TensorFlow's network of 2015-12-05, with which FID was first computed, as torch-fidelity serves them.
 INCEPTION = (
@@ -60,7 +59,7 @@ class Fid(Section):
     weights: str = Field(INCEPTION, min_length=1, description="URL or path of the Inception network's weights")
 
 
-class ScoreConfig(Scoring, Resampling):
+class ScoreConfig(Scoring):
     """Does the judge retrieve the caption?"""
 
     reference: str | None = Field(
@@ -70,10 +69,10 @@ class ScoreConfig(Scoring, Resampling):
     )
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     health: float = Field(
-        0.5,
+        0.15,
         ge=0,
         le=1,
-        description="least health of the judges for a verdict: their adjective accuracy above chance on held-out pairs,"
-        " as a fraction of that on seen pairs (docs/measurement.md)",
+        description="loss of adjective accuracy that a judge may have on held-out pairs, against seen pairs of the same"
+        " frequency, for a verdict (docs/measurement.md)",
     )
     fid: Fid | None = Field(None, description="null: no Fréchet inception distance; {}: as published")

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import require
+from compclip.core.tables import CAPTION_KEY
 from compclip.split.pools import pool_captions
 from compclip.stats.r_precision import Entries, Pool, make_pool
 
@@ -42,6 +43,13 @@ def judged_entries(
     failed = {kind: list(entries.loc[status == kind, "file_name"]) for kind in ("missing", "unreadable")}
     kept = entries.loc[status == "ok", [*ENTRY, "pair", "text", "path"]]
     return kept.reset_index(drop=True), failed
+
+
+def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:
+    """Return the prompts of a split as entries of the image that each was written for."""
+    paths = images.dropna(subset="path").set_index("image_id")["path"]
+    rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION_KEY)
+    return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
 
 
 def entry_sets(

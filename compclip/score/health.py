@@ -4,36 +4,86 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
+from compclip.plot.labels import interval, pair_words, percent
+
+IMAGE_KINDS = {"real": "real images", "drawn": "images drawn as asked"}
+# A pair is read if the judges choose its adjective for more than this fraction of the images that show it.
+LEAST_READ = 0.5
+
 
 @dataclass(frozen=True)
 class Health:
-    """The content of each judge's health.json, by the judge's name, and ``score.health``."""
+    """The content of each judge's health.json, by the judge's name, and the allowed loss, ``score.health``.
+
+    What is said of generators is about these held-out pairs, and so is whether a judge reads them: its intervals are
+    over images alone. An interval for other pairs could not show that a judge without any error is fit: by 16 pairs
+    that are all read, up to 17 % of all pairs may be unreadable.
+    """
 
     judges: Mapping[str, Mapping[str, Any]]
-    least: float
+    loss: float
+
+    def _means(self, name: str) -> dict[str, dict[str, float]]:
+        """Return ``difference`` or ``held_out`` by kind of images, as means over the judges that have it.
+
+        The mean of the ends of intervals is never narrower than the interval of the mean.
+        """
+        rows = [{"kind": kind} | dict(of[name] or {}) for content in self.judges.values()
+                for kind, of in content["images"].items()]  # fmt: skip
+        columns = ["value", "fixed_low", "fixed_high", "chance"]
+        known = pd.DataFrame(rows, columns=["kind", *columns]).dropna(subset="fixed_low")
+        return known.groupby("kind")[columns].mean().sort_values("fixed_low").to_dict("index")
 
     @property
-    def ratio(self) -> float | None:
-        """Return the mean over the judges for which it is known; None if there is none."""
-        ratios = [of["ratio"] for of in self.judges.values() if of["ratio"] is not None]
-        return sum(ratios) / len(ratios) if ratios else None
+    def unfit(self) -> list[str]:
+        """Return why the judges are unfit: they may lose more than is allowed, or choose by chance."""
+        lose, guess = (self._means(name).items() for name in ("difference", "held_out"))
+        reasons = [f"they may lose more than {100 * self.loss:g} points (score.health) on {IMAGE_KINDS[kind]}"
+                   for kind, of in lose if of["fixed_low"] < -self.loss]  # fmt: skip
+        by_chance = "they may choose adjectives of held-out pairs by chance on"
+        return reasons + [f"{by_chance} {IMAGE_KINDS[kind]}" for kind, of in guess if of["fixed_low"] <= of["chance"]]
 
     @property
     def healthy(self) -> bool | None:
-        """Return whether falls may be read as the generators'; None if that is not known."""
-        return None if self.ratio is None else self.ratio >= self.least
+        """Return whether the judges read held-out pairs well enough for a word; None if that is not known."""
+        return False if self.unfit else True if self._means("difference") else None
 
     @property
     def line(self) -> str:
         """Return what a reader of the scores must know."""
-        if self.ratio is None:
-            return "Judge health: not measured, because no noun of a judged held-out pair has another ranked adjective."
-        if not self.healthy:
-            return (
-                f"Judge health {self.ratio:.2f}, below score.health {self.least:g}: falls on held-out pairs cannot be"
-                " distinguished from the judge's own bias; no verdict is given."
+        if means := self._means("difference"):
+            kind, of = next(iter(means.items()))
+            points = f"{percent(of['value'])} {interval(of['fixed_low'], of['fixed_high'])} points"
+            judges = f", mean over {len(self.judges)} judges" if len(self.judges) > 1 else ""
+            text = (
+                "Judge health: on images that show what they should, adjective accuracy of held-out pairs minus that of"
+                f" seen pairs of the same frequency is {points} at worst ({IMAGE_KINDS[kind]}{judges})."
             )
-        return (
-            f"Judge health {self.ratio:.2f}: the judge's adjective accuracy above chance on held-out pairs, as a"
-            f" fraction of that on seen pairs, where images show what they should (required: {self.least:g})."
-        )
+        else:
+            text = (
+                "Judge health: held-out pairs are not compared with seen pairs of the same frequency, because too few"
+                " images of one side have captions with another ranked adjective of the noun."
+            )
+        return f"{text} The judges are unfit: {'; '.join(self.unfit)}. No word is given." if self.unfit else text
+
+    @property
+    def unreadable(self) -> dict[str, float]:
+        """Return the held-out pairs that the judges do not read on real images with their accuracy, the lowest first.
+
+        As means over the judges: they choose another adjective for half of the images or more, or the interval of the
+        accuracy includes chance.
+        """
+        pairs = [{"pair": pair, **of} for content in self.judges.values() for pair, of in content["pairs"].items()]
+        columns = ["accuracy", "fixed_low", "chance"]
+        known = pd.DataFrame(pairs, columns=["pair", *columns]).dropna(subset="accuracy")
+        means = known.groupby("pair")[columns].mean().sort_values("accuracy", kind="stable")
+        unread = means[(means["accuracy"] <= LEAST_READ) | (means["fixed_low"] <= means["chance"])]
+        return {str(pair): float(accuracy) for pair, accuracy in unread["accuracy"].items()}
+
+    @property
+    def unreadable_line(self) -> str:
+        """Return the unreadable pairs as text; empty without any."""
+        pairs = ", ".join(f"{pair_words(pair)} ({percent(of, 0)} %)" for pair, of in self.unreadable.items())
+        return f"Held-out pairs that the judges do not read on real images: {pairs}." if pairs else ""

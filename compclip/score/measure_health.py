@@ -2,38 +2,32 @@
 
 A judge that has learned from the same captions as the generators may know a seen pair better than a held-out one. Then
 a perfect generator falls too, and falls cannot be distinguished from the judge's bias. The measure is adjective
-accuracy: k-way among the noun's ranked adjectives, and two-way against one of them.
+accuracy: k-way among the noun's ranked adjectives, and two-way against one of them. A judge also reads frequent pairs
+better than rare ones, and held-out pairs are less frequent than most seen ones: they are compared with seen pairs of
+the same frequency.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compclip.core.rounding import rounded
-from compclip.score.choices import CAPTION_KEY, Choices
-from compclip.score.entries import ENTRY, judged_entries
-from compclip.score.score_images import Embed, adjective_choices
+from compclip.core.heldout import matched_pairs
+from compclip.core.rounding import json_values
+from compclip.score.adjust import choose_adjustment
+from compclip.score.choices import CAPTION_KEY, Choices, Embed, adjective_choices
+from compclip.score.entries import judged_entries, real_entries
+from compclip.split.pools import class_names
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
-from compclip.stats import crossed
+from compclip.stats.estimates import compare_scores, estimate_score
 
 # A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are mostly misspelled.
 COMMON = 0.01
+# Of the interval over images and pairs, and of that for these pairs, over images alone.
+ENDS = ("low", "high", "fixed_low", "fixed_high")
 Synonyms = dict[tuple[str, str], str]
-
-
-def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:
-    """Return the prompts of a split as entries of the image that each was written for."""
-    paths = images.dropna(subset="path").set_index("image_id")["path"]
-    rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION_KEY)
-    return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
-
-
-def drawn_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, swapped: pd.DataFrame, split: str) -> pd.DataFrame:
-    """Return the prompts of a split that were swapped, as entries of the images that a generator drew."""
-    return judged_entries(prompts, manifest, split)[0].merge(swapped[CAPTION_KEY], on=CAPTION_KEY)
 
 
 def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
@@ -63,69 +57,80 @@ def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) 
     return entries.assign(text=texts).dropna(subset="text")
 
 
-def accuracy(entries: pd.DataFrame, choices: Choices) -> dict[str, Any]:
-    """Summarize choices: k-way, corrected for chance, with the interval over images and pairs; and two-way."""
-    asked = choices.adjectives > 1
-    if not asked.any():
-        return {"n": 0, **dict.fromkeys(("accuracy", "low", "high", "chance", "corrected", "two_way"))}
-    chance, first = float((1 / choices.adjectives[asked]).mean()), choices.first[asked]
-    images, pairs = (entries.loc[asked, name].to_numpy() for name in ("image_id", "pair"))
-    of = crossed.estimate(crossed.cells(images, pairs, first, np.ones(len(first))))
-    corrected = (first.mean() - chance) / (1 - chance)
-    found = {"accuracy": first.mean(), "low": of.low, "high": of.high, "chance": chance, "corrected": corrected}
-    found["two_way"] = choices.two_way[asked].mean()
-    return {"n": len(first), **{name: rounded(value) for name, value in found.items()}}
+def choices_table(entries: pd.DataFrame, choices: Choices, classes: pd.Series) -> pd.DataFrame:
+    """Return a row for each entry that has another adjective: class of the image, pair, and the columns of choices."""
+    adjusted = np.nan if choices.adjusted is None else choices.adjusted
+    table = entries[["pair"]].assign(image_class=entries["image_id"].map(classes), adjectives=choices.adjectives)
+    table = table.assign(first=choices.first, adjusted=adjusted, two_way=choices.two_way)
+    return table[table["adjectives"] > 1]
 
 
-def ratio(seen: Mapping[str, Any], held_out: Mapping[str, Any]) -> float | None:
-    """Return how much of the accuracy above chance is left on held-out pairs; None if it was not measured.
+def accuracy(chosen: pd.DataFrame) -> dict[str, Any]:
+    """Return the accuracy of a ``choices_table`` and its intervals, as of ``estimate_score``; only ``n`` if empty."""
+    if chosen.empty:
+        return {"n": 0}
+    of = estimate_score(chosen["first"], chosen["image_class"], chosen["pair"])
+    means = {"adjusted": chosen["adjusted"], "chance": 1 / chosen["adjectives"], "two_way": chosen["two_way"]}
+    counts = {"n": len(chosen), "pairs": chosen["pair"].nunique(), "accuracy": of.value}
+    return counts | {end: getattr(of, end) for end in ENDS} | {name: values.mean() for name, values in means.items()}
 
-    It is 0 if the accuracy on seen pairs is not above chance, by the lower end of its interval.
-    """
-    if not seen["n"] or not held_out["n"]:
+
+def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | None:
+    """Return the accuracy of one ``choices_table`` minus that of another, and its intervals; None if one is empty."""
+    if a.empty or b.empty:
         return None
-    least = seen["accuracy"] if seen["low"] is None else seen["low"]
-    return rounded(max(0.0, held_out["corrected"]) / seen["corrected"]) if least > seen["chance"] else 0.0
+    others = {"b_images": b["image_class"], "b_pairs": b["pair"]}
+    of = compare_scores(a["first"], b["first"], a["image_class"], a["pair"], **others)
+    return {"value": of.value} | {end: getattr(of, end) for end in ENDS}
 
 
 def measure_health(
     texts: Embed, pictures: Embed, *, captions: pd.DataFrame, images: pd.DataFrame, pairs: pd.DataFrame,
-    prompts: pd.DataFrame, swapped: pd.DataFrame, variants: pd.DataFrame, manifest: pd.DataFrame | None = None,
+    ranking: pd.DataFrame, heldout: Sequence[str], prompts: pd.DataFrame, variants: pd.DataFrame,
+    manifest: pd.DataFrame | None = None, seed: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
 
     Args:
         texts: from n captions to their embeddings by the judge, (n, d), of unit length.
         pictures: the same from paths in ``images`` and ``manifest``.
-        captions, images, pairs, prompts, swapped, variants: columns of ``CAPTIONS`` and so on in ``tables``.
-        manifest: images drawn as asked, of captions before and after a swap.
+        captions, images, pairs, ranking, prompts, variants: columns of ``CAPTIONS`` and so on in ``tables``.
+        heldout: the held-out pairs.
+        manifest: images drawn as asked, of seen and of swapped captions.
+        seed: draws the reference images of ``choose_adjustment``.
 
     Returns:
-        For real and drawn ``images`` the accuracies, and the ``ratio`` of those above chance; the lower ``ratio`` of
-        both; for what fraction of the real images the choice stays the same with a ``synonym`` in the prompt.
+        For real and drawn ``images`` the accuracies on all ``seen`` pairs, on those ``matched`` in frequency and on
+        ``held_out`` ones, and the ``difference`` of the last two; for each of the held-out ``pairs`` the accuracy on
+        real images; the multiple of the ``adjustment``; for what fraction of the real images the choice stays the same
+        with a ``synonym`` in the prompt.
     """
-    # Of seen and of held-out pairs: captions of different images, or the same captions before and after a swap.
     parts = {"real": {split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")}}
     if manifest is not None:
-        tests = ("test_seen", "test_swapped")
-        parts["drawn"] = {split: drawn_entries(prompts, manifest, swapped, split) for split in tests}
+        splits = ("test_seen", "test_swapped")
+        parts["drawn"] = {split: judged_entries(prompts, manifest, split)[0] for split in splits}
+    adjustment = choose_adjustment(prompts, images, variants, texts, pictures, seed)
+    classes, matched = class_names(captions), matched_pairs(ranking, heldout)
 
     def choices(entries: pd.DataFrame, split: str) -> Choices:
-        return adjective_choices(entries, split, variants, texts, pictures(entries["path"].tolist()))
+        return adjective_choices(entries, split, variants, texts, pictures(entries["path"].tolist()), adjustment)
 
     others, agreements = synonyms(captions, pairs), []
-    result: dict[str, dict[str, Any]] = {}
+    result: dict[str, Any] = {"images": {}}
     for name, by_split in parts.items():
         chosen = {split: choices(entries, split) for split, entries in by_split.items()}
-        seen, held_out = (accuracy(entries, chosen[split]) for split, entries in by_split.items())
-        result[name] = {"seen": seen, "held_out": held_out, "ratio": ratio(seen, held_out)}
-        for split, entries in by_split.items() if name == "real" else ():
-            replaced = with_synonyms(entries, pairs, others)
-            differences = np.abs(chosen[split].first[replaced.index] - choices(replaced, split).first)
-            agreements.append(1 - differences[~np.isnan(differences)])
+        seen, held_out = (choices_table(entries, chosen[split], classes) for split, entries in by_split.items())
+        sides = {"seen": seen, "matched": seen[seen["pair"].isin(matched)], "held_out": held_out}
+        accuracies = {side: accuracy(of) for side, of in sides.items()}
+        result["images"][name] = accuracies | {"difference": difference(held_out, sides["matched"])}
+        if name == "real":
+            of_pair = ((pair, held_out[held_out["pair"] == pair]) for pair in sorted(heldout))
+            result["pairs"] = {pair: accuracy(of) for pair, of in of_pair}
+            for split, entries in by_split.items():
+                replaced = with_synonyms(entries, pairs, others)
+                differences = np.abs(chosen[split].first[replaced.index] - choices(replaced, split).first)
+                agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)
-    return {
-        "images": result,
-        "ratio": min((of["ratio"] for of in result.values() if of["ratio"] is not None), default=None),
-        "synonyms": {"n": len(agreed), "agreement": rounded(agreed.mean()) if len(agreed) else None},
-    }
+    result["adjustment"] = adjustment and adjustment.multiple
+    result["synonyms"] = {"n": len(agreed), "agreement": agreed.mean() if len(agreed) else None}
+    return json_values(result)

@@ -1,7 +1,7 @@
 """Score the images of a table by a judge."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import pandas as pd
 from pydantic import Field
@@ -12,7 +12,6 @@ from compclip.core.records import read_records
 from compclip.core.section import Seed, Threads
 from compclip.io import atomic
 from compclip.score.config import Scoring
-from compclip.stats.config import Resampling
 from compclip.stats.estimates import ScoreEstimate
 
 NUMBERS = ("caption_id", "draw")
@@ -39,7 +38,6 @@ class ScoreFiles(Command):
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
-    bootstrap: Annotated[int, Resampling.model_fields["bootstrap"]]
     seed: Seed
     output: Path | None = Field(None, description="CSV with the scores of each image")
 
@@ -83,7 +81,7 @@ def main(command: ScoreFiles) -> None:
     judge = load_judge(command.judge, command.threads, command.device)
     scores = score_with_judge(
         entries, judge, captions, variants, scoring=Scoring(candidates=command.candidates), batch=command.batch,
-        resamples=command.bootstrap, seed=command.seed,
+        seed=command.seed,
     )  # fmt: skip
     print(as_line(f"R-precision ({scores.candidates} candidates)", scores.r_precision, len(entries)))
     if accuracy := scores.adjective_accuracy:

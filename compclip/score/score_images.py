@@ -1,7 +1,7 @@
 """Score a generator's images by a trained judge; find hubs, captions that are near to many images."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -15,17 +15,15 @@ from compclip.core.cache import Cache
 from compclip.core.rounding import rounded
 from compclip.core.tables import as_captions
 from compclip.score import scores
-from compclip.score.choices import CAPTION_KEY, Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.choices import CAPTION_KEY, Adjustment, Choices, Embed, adjective_choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
 from compclip.score.scores import Rules, SetScores
 from compclip.split.pools import bounded, class_names
-from compclip.stats.estimates import ScoreEstimate, estimate_score, score_stream
+from compclip.stats.estimates import ScoreEstimate, estimate_score
 from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, judge_entries
 
 HUBS = 0.01  # fraction of the captions that count as hubs
-# From n texts, or paths in the manifest, to their embeddings, (n, d).
-Embed = Callable[[Sequence[str]], np.ndarray]
 
 
 class Nearest:
@@ -63,17 +61,6 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     return lambda chosen: vectors[[place[text] for text in chosen]]
 
 
-def adjective_choices(
-    entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray
-) -> Choices:
-    """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
-    entry, variant = variants_of_entries(entries, split, variants)
-    # Draws share prompts and variants, so each text has one row.
-    place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
-    n, cosines = len(entries), gathered(images, embed(texts.tolist()))
-    return adjective_accuracy(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
-
-
 def score_by_judge(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices) -> SetScores:
     """Score one set by the embeddings (n, d) of its images."""
     numbered = number_set(entry_set, rules.classes)
@@ -103,8 +90,9 @@ def score_by_judge(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.n
 
 
 def score_images(
-    sets: Sequence[EntrySet], rules: Rules, variants: pd.DataFrame, texts: Embed, images: Embed
-) -> dict[str, SetScores]:
+    sets: Sequence[EntrySet], rules: Rules, variants: pd.DataFrame, texts: Embed, images: Embed,
+    adjustment: Adjustment | None = None,
+) -> dict[str, SetScores]:  # fmt: skip
     """Score a generator's images: does the judge retrieve the caption that an image was made from?
 
     The summaries add the blind control, in which each image has the mean embedding of all, and what hubs take.
@@ -114,6 +102,7 @@ def score_images(
         variants: columns of ``tables.VARIANTS``.
         texts: from n captions to their embeddings by the judge, (n, d), of unit length.
         images: the same from the paths of ``sets``.
+        adjustment: None: adjective accuracy is not adjusted.
 
     Returns:
         The scores of each set, by its name.
@@ -122,7 +111,7 @@ def score_images(
     for split, of_split in groupby(sets, key=lambda part: part.split):
         first, *others = of_split
         shown = images(first.entries["path"].tolist())
-        choices = adjective_choices(first.entries, split, variants, texts, shown)
+        choices = adjective_choices(first.entries, split, variants, texts, shown, adjustment)
         scored |= {part.name: score_by_judge(rules, part, texts, shown, choices) for part in (first, *others)}
     return scored
 
@@ -140,8 +129,7 @@ class ImageScores:
 
 def score_with_judge(
     entries: pd.DataFrame, judge: Encoder, captions: pd.DataFrame | None = None, variants: pd.DataFrame | None = None,
-    *, scoring: Scoring | None = None, batch: int = 256, resamples: int = 2000, seed: int = 0,
-    dataset: str = "dataset", composition: str = "composition",
+    *, scoring: Scoring | None = None, batch: int = 256, seed: int = 0,
 ) -> ImageScores:  # fmt: skip
     """Score images by a judge: R-precision, exact and sampled, and adjective accuracy, with their 95 % intervals.
 
@@ -158,8 +146,6 @@ def score_with_judge(
         variants: image_id, caption_id and text of copies of captions with another adjective, as of ``make_variants``.
         scoring: by default as in the config.
         batch: items encoded at once; changes floating-point rounding.
-        resamples: of the bootstrap over images.
-        dataset, composition: names for the random stream.
 
     Raises:
         UserError: an image cannot be read, or there are too few distractors.
@@ -184,8 +170,7 @@ def score_with_judge(
     table = scored.table
 
     def estimate(column: str) -> ScoreEstimate:
-        stream = score_stream(seed, dataset, composition)
-        return estimate_score(table[column], table["image_id"], table["pair"], resamples=resamples, seed=stream)
+        return estimate_score(table[column], classes.loc[table["image_id"]], table["pair"])
 
     accuracy = None if table["adjective_first"].isna().all() else estimate("adjective_first")
     return ImageScores(estimate("expected_top1"), accuracy, scoring.candidates or 0, scored.summaries[0], table)

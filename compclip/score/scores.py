@@ -59,7 +59,9 @@ def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices
     table["hit"] = judged.hit
     table["weight"] = np.round(weight, DECIMALS)
     table["adjectives"] = choices.adjectives
-    table["adjective_first"] = np.round(choices.first, DECIMALS)
+    adjusted = np.full(len(table), np.nan) if choices.adjusted is None else choices.adjusted
+    for name, first in (("adjective_first", choices.first), ("adjusted_first", adjusted)):
+        table[name] = np.round(first, DECIMALS)
     return table
 
 

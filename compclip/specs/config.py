@@ -9,6 +9,8 @@ from compclip.judge.config import SmallJudgeConfig
 
 # Positions of a stretched text tower, and how many of the first ones stay as they are.
 STRETCHED_LENGTH, KEPT_POSITIONS = 248, 20
+# What growing captions measure, by name, as readers see it.
+INTRINSIC_MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
 
 Resamples = Annotated[int, Field(2000, ge=100, description="bootstrap resamples of images for the intervals")]
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from compclip.core.log import log
 from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent, long
-from compclip.specs.intrinsic import INTRINSIC_MEASURES
+from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.shown import JUDGE_NAMES
 
 JUDGE_LOOKS = {"stretched": ("#555555", "o"), "contrastive": ("#0072B2", "s"), "specs": ("#D55E00", "D")}

@@ -18,6 +18,7 @@ from compclip.core.records import read_records
 from compclip.core.seeds import rng
 from compclip.io import atomic
 from compclip.specs import evaluation
+from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.evaluation import CAPTIONS_EMPTY, SkippedNames, encode_images, is_absent, mean_over_images
 
 INTRINSIC_DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its
@@ -25,7 +26,6 @@ increments, those at which the similarity rises; neg: of its negatives, those th
 (pos + 1 - the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""
 
 # The measures, and their names for readers.
-INTRINSIC_MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
 STEP_COLUMNS = ["image", "path", "caption_id", "step", "text", "negative"]
 SDCI_COLUMNS = ["image", "captions", "neg_captions"]
 NEGATIVES_UNFIT, IMAGE_UNNAMED = "captions whose negatives do not fit", "captions without an image"

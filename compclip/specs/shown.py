@@ -8,7 +8,7 @@ import pandas as pd
 
 from compclip.io import read_json
 from compclip.plot.labels import interval, percent
-from compclip.specs.intrinsic import INTRINSIC_MEASURES
+from compclip.specs.config import INTRINSIC_MEASURES
 
 # The names of judges that readers see, in their order.
 JUDGE_NAMES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}

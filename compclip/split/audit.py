@@ -13,8 +13,8 @@ What the steps could not take of a published split (``violations`` in their summ
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -22,6 +22,7 @@ from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import SPLITS, as_captions
+from compclip.split.disagreement import compare_readings, drawn_pairs
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
 
@@ -29,16 +30,20 @@ MAX_EXAMPLES = 3  # captions listed for each suspicion
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
 
 
-def audit_captions(
-    captions: pd.DataFrame, heldout: set[tuple[str, str]], reader: Reader
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the violations and suspicions of ``captions`` (image_id, caption_id, split and text).
+class HeldoutReading(NamedTuple):
+    """The held-out pairs of a text."""
 
-    A suspicion is unexplained if no reading gives the adjective to another noun; the most unexplained come first.
-    """
+    stated: set[tuple[str, str]]
+    suspicious: set[tuple[str, str]]  # not stated, but the adjective is near the noun
+    unexplained: set[tuple[str, str]]  # near, and the adjective is stated of no noun
+
+
+def read_heldout_pairs(
+    texts: Collection[str], heldout: set[tuple[str, str]], reader: Reader
+) -> dict[str, HeldoutReading]:
+    """Return the readings of the texts that state a held-out pair or may."""
     adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
     readings = {}
-    texts = captions["text"].unique()
     for text in track(texts, len(texts), "texts"):
         items = reader.read(text)
         words = {item.word for item in items}
@@ -50,7 +55,17 @@ def audit_captions(
         explained = {adjective.start for adjective, _ in reading}
         unexplained = word_pairs(pair for pair in close if pair[0].start not in explained)
         if violated or suspicious:
-            readings[text] = violated, suspicious, unexplained
+            readings[text] = HeldoutReading(violated, suspicious, unexplained)
+    return readings
+
+
+def audit_captions(
+    captions: pd.DataFrame, readings: Mapping[str, HeldoutReading]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the violations and suspicions of ``captions`` (image_id, caption_id, split and text).
+
+    A suspicion is unexplained if no reading gives the adjective to another noun; the most unexplained come first.
+    """
     violations: list[dict[str, Any]] = []
     suspicions: dict[str, dict[str, Any]] = {}
     listed = captions[captions["text"].isin(list(readings))].sort_values(["image_id", "caption_id"])
@@ -131,28 +146,34 @@ def audit_swapped(
 
 
 def audit(
-    captions: pd.DataFrame | Sequence[str], splits: pd.DataFrame, swapped: pd.DataFrame, heldout: Collection[str],
-    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    reported: Sequence[dict[str, Any]] = (), unused: Collection[str] = (), tolerance: str = "refuse",
+    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame,
+    heldout: Collection[str], adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
+    compounds: Lexicon | None = None, *, facts: pd.DataFrame | None = None, reported: Sequence[dict[str, Any]] = (),
+    unused: Collection[str] = (), tolerance: str = "refuse", where: str = "split",
 ) -> dict[str, Any]:  # fmt: skip
-    """Check a split and its swapped captions by the order of words alone; nothing of the pair extraction is used.
+    """Check a split and its swapped captions by the order of words alone, and compare this with the pair extraction.
 
     Args:
         captions: all, as ``extract_pairs`` takes them.
+        pairs: as in ``tables``: all occurrences, which are compared with the order of words and not used otherwise.
         splits, swapped: as of ``make_splits`` and ``swap_adjectives``.
         heldout: the held-out pairs.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: the held-out ones and their regular
             plurals.
         compounds: None: ``lexicons/compounds/common.yaml``.
+        facts: image_id, part and value of what drawn captions state: each reader is compared with them, if ``nouns`` is
+            given.
         reported: violations that were found in a published split, some of which stand for several (``count``).
         unused: images that may be in no split.
         tolerance: whether ``accept_split`` is to refuse violations, or to count them.
+        where: what is audited, for messages.
 
     Returns:
-        The content of audit.json: violations, counts, and suspicions by pair.
+        The content of audit.json: violations, counts, suspicions by pair, and disagreement (``compare_readings``).
     """
     held = {split_pair(pair) for pair in heldout}
-    reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
+    forms, noun_forms = forms_of(adjectives, nouns)
+    reader = reader_of(heldout, forms, noun_forms, compounds)
     captions = as_captions(captions)
     captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
     captions = captions[["image_id", "caption_id", "split", "text"]]
@@ -162,7 +183,8 @@ def audit(
     lost = [] if reported else sorted(without_split.difference(unused))
     violations += [{"guarantee": "every image has a split", "image_id": image} for image in lost]
     clean = captions[captions["split"].isin(["train", "test_seen"])]
-    caption_violations, suspicions = audit_captions(clean, held, reader)
+    readings = read_heldout_pairs(captions["text"].unique(), held, reader)
+    caption_violations, suspicions = audit_captions(clean, readings)
     swap_violations, swap_counts = audit_swapped(swapped, captions, held, reader)
     violations += caption_violations + swap_violations
     sizes, images = captions["split"].value_counts(), splits["split"].value_counts()
@@ -178,12 +200,24 @@ def audit(
         "swapped": len(swapped),
         **swap_counts,
     }
+    names = {text: list(map("_".join, reading.stated)) for text, reading in readings.items()}
+    by_words = captions.assign(pair=captions["text"].map(names)).explode("pair").dropna(subset="pair")
+    drawn = drawn_pairs(facts, forms, noun_forms) if facts is not None and noun_forms else None
+    disagreement = compare_readings(captions, pairs, by_words, heldout, drawn)
+    for warning in disagreement["warnings"]:
+        log.warning("warning: %s: %s", where, warning)
     for violation in violations[:MAX_LOGGED]:
         log.warning("violation: %s", in_words(violation))
     log.info(
         "%(violations)d violations; %(suspicions)d suspicions, %(suspicions_unexplained)d of them unexplained", counts
     )
-    return {"violations": violations, "counts": counts, "suspicions": suspicions, "tolerance": tolerance}
+    return {
+        "violations": violations,
+        "counts": counts,
+        "suspicions": suspicions,
+        "disagreement": disagreement,
+        "tolerance": tolerance,
+    }
 
 
 def in_words(violation: dict[str, Any]) -> str:

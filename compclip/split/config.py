@@ -18,6 +18,7 @@ class Draw(Section):
     """How the held-out pairs are drawn."""
 
     fraction: float = Field(0.1, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
+    least: int = Field(0, ge=0, description="held-out pairs at least, where the fraction is fewer")
     window: tuple[float, float] = Field((25.0, 75.0), description="percentiles of the ranking to draw between")
     prefer: Literal["any", "swappable"] = Field(
         "any",

@@ -1,29 +1,26 @@
 """Which test images are judged, and which images train the judge."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from compclip.core.seeds import rng
 
 
-def _with_file(splits: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
-    """Return ``splits``, sorted, without images that have no file, unless no image has one."""
+def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Return the images that can be shown, with a column ``learns``: whether they train a judge that trains on half.
+
+    All images of train do, and of each test split those that come first in one random order of all images. As this
+    order is the same for all compositions, an image that two of them test is mostly judged by both or by neither. Of an
+    odd number, the judged half is the larger.
+    """
     with_file = images.loc[images["path"].notna(), "image_id"]
     kept = splits[splits["image_id"].isin(with_file)] if len(with_file) else splits
-    return kept.sort_values("image_id", ignore_index=True)
-
-
-def _learning(splits: pd.DataFrame, seed: int) -> list[str]:
-    """Return the half of each test split's images that trains the judge.
-
-    The split's name is a key of the draw, so that one split's size does not change the other's halves. Of an odd
-    number, the judged half is the larger.
-    """
-    learning = []
-    for split in ("test_seen", "test_unseen"):
-        images = splits.loc[splits["split"] == split, "image_id"]
-        place = rng(seed, "judged_images", split).permutation(len(images))
-        learning += images[place < len(images) // 2].tolist()
-    return learning
+    kept = kept.sort_values("image_id", ignore_index=True)
+    order = pd.Series(rng(seed, "judged_images").permutation(len(images)), index=sorted(images["image_id"]))
+    by_split = kept["image_id"].map(order).groupby(kept["split"])
+    is_first = by_split.rank(method="first") <= kept["split"].map(kept["split"].value_counts()) // 2
+    return kept.assign(learns=is_first | (kept["split"] == "train"))
 
 
 def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, seed: int) -> pd.DataFrame:
@@ -38,17 +35,21 @@ def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, see
     Returns:
         image_id and split, sorted by split and image_id.
     """
-    kept = _with_file(splits, images)
-    tests = kept[kept["split"] != "train"]
-    if train_on == "half":
-        tests = tests[~tests["image_id"].isin(_learning(kept, seed))]
-    return tests[["image_id", "split"]].sort_values(["split", "image_id"], ignore_index=True)
+    rows = _with_learns(splits, images, seed)
+    rows = rows[(rows["split"] != "train") & ~(rows["learns"] & (train_on == "half"))]
+    return rows[["image_id", "split"]].sort_values(["split", "image_id"], ignore_index=True)
 
 
-def judge_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, seed: int) -> list[str]:
-    """Return the images that train the judge, sorted: with ``half``, train and the test images that are not judged."""
-    kept = _with_file(splits, images)
-    if train_on == "all":
-        return kept["image_id"].tolist()
-    learning = _learning(kept, seed) if train_on == "half" else []
-    return sorted([*kept.loc[kept["split"] == "train", "image_id"], *learning])
+def judge_images(splits: Iterable[pd.DataFrame], images: pd.DataFrame, train_on: str, seed: int) -> list[str]:
+    """Return the images that train the judge, sorted: those that may train it in every composition that it judges.
+
+    Args:
+        splits: image_id and split, for each composition.
+        images, train_on, seed: as of ``judged_images``; with ``half``, train and the test images that are not judged.
+    """
+    allowed = []
+    for of_composition in splits:
+        rows = _with_learns(of_composition, images, seed)
+        chosen = {"all": rows, "half": rows[rows["learns"]], "train": rows[rows["split"] == "train"]}[train_on]
+        allowed.append({*chosen["image_id"]})
+    return sorted(set.intersection(*allowed))

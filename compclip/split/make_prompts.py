@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import require
-from compclip.core.heldout import pair_names
+from compclip.core.heldout import matched_pairs, pair_names
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, as_captions
 from compclip.io import empty_table, safe_id
@@ -71,7 +71,8 @@ def make_prompts(
     """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
     Of a caption that was swapped, test_seen prompts for the pair that was changed, so that both prompts test the same
-    noun; else a ranked pair is drawn, from adjectives that several nouns share only if there is no other. test_unseen
+    noun; else a ranked pair is drawn, from adjectives that several nouns share only if there is no other and, unless
+    every caption is a prompt, if possible one as frequent as the held-out pairs (``matched_pairs``). test_unseen
     prompts for the first held-out pair.
 
     Args:
@@ -97,9 +98,10 @@ def make_prompts(
     in_seen = pairs["split"] == "test_seen"
     rows = plain_pairs(pairs[in_seen], pair_names(ranking))
     order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
-    rows = rows.assign(unchanged=~is_changed(rows, swapped), order=order)
+    unmatched = ~rows["pair"].isin(matched_pairs(ranking, heldout)) & (not every_caption)
+    rows = rows.assign(unchanged=~is_changed(rows, swapped), unmatched=unmatched, order=order)
     candidates = {
-        "test_seen": rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "order"]),
+        "test_seen": rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"]),
         "test_unseen": plain_pairs(pairs[~in_seen], heldout),
     }
     prompts = [swapped[[*CAPTION_KEY, "swapped_text", "pair"]].rename(columns={"swapped_text": "text"})]

@@ -1,41 +1,56 @@
-"""Make the variants of each prompt: its copies with every other ranked adjective of the noun in its pair.
+"""Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of the image.
 
-A judge that reads the pair ranks a prompt above its variants, which differ from it in one adjective alone.
+A judge that reads the pair ranks a prompt above its variants, which differ from it in one adjective alone. That one is
+in a group of the lexicon with the pair's, whose words exclude each other, and no caption of the image states it of the
+noun.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from compclip.core.heldout import split_pair
 from compclip.core.log import log
+from compclip.core.rounding import rounded
 from compclip.core.tables import SWAPPED, VARIANTS, as_captions
 from compclip.io import empty_table
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of, of_one_noun
 from compclip.split.wording import Mention, Wording, contradiction, objection
-from compclip.text.lexicon import Lexicon, forms_of
+from compclip.text.grammar import WORDS
+from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
 
 PROMPT = ["split", "image_id", "caption_id"]
+# Why an adjective is dropped that the prompt itself would allow.
+STATED = "stated by another caption"
+
+
+def overlap(noun: str, other: str) -> bool:
+    """Return whether what is said of ``other`` may be true of ``noun``: they are the same, or one is a part."""
+    parts = WORDS.parts_of
+    return noun in (other, *WORDS.wholes, *parts.get(other, ())) or other in parts.get(noun, ())
 
 
 def variants_of(
     text: str, pair: str, mentions: Sequence[Mention], changes: Sequence[Mapping[str, Any]], ranked: Sequence[str],
-    adjectives: Mapping[str, str], nouns: Collection[str], reasons: Counter[str],
+    adjectives: Mapping[str, str], nouns: Collection[str], reasons: Counter[str], of_image: Collection[str] = (),
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:  # fmt: skip
-    """Yield each other adjective that fits a prompt, the prompt with it, and its changes of the original caption.
+    """Yield each adjective that is false of a prompt, the prompt with it, and its changes of the original caption.
 
     Args:
         text: the original caption.
         pair: the target.
         mentions: all pairs of the original caption.
         changes: what a swap changed in it.
-        ranked: adjectives (canonical) ranked with the target's noun.
+        ranked: adjectives (canonical) ranked with the target's noun that exclude the target's.
         adjectives: surface forms of the composition's adjectives to canonical words.
         nouns: surface forms.
-        reasons: counts why prompts have no variants, and why adjectives are skipped.
+        reasons: counts why prompts have no variants, and why adjectives are dropped.
+        of_image: adjectives that captions of the image state of the target's noun, or of one that overlaps with it.
     """
     adjective, noun = split_pair(pair)
     by_swap = {(change["start"], change["noun"]): str(change["new_adj"]) for change in changes}
@@ -46,27 +61,54 @@ def variants_of(
     if not target or not of_one_noun(mentions).issuperset(target):
         reasons["shared or disputed" if target else "no pair"] += 1
         return
-    elsewhere = {new.adjective for m, new in stated.items() if new.noun == noun and m not in target}
+    elsewhere = {new.adjective for m, new in stated.items() if m not in target and overlap(noun, m.noun)}
     caption, as_stated = Wording(text), [replace(m, adjective=adjective) for m in target]
     kept = [Candidate(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
     for other in ranked:
-        if other == adjective:
-            continue
         if other in elsewhere:
             reasons["describes the noun elsewhere"] += 1
         elif contradiction(caption, as_stated, other, [*stated.values()]):
             reasons["contradiction"] += 1
         elif any(other != m.adjective and objection(caption, m, other, adjectives, nouns) for m in target):
             reasons["wording"] += 1
+        elif other in of_image:
+            reasons[STATED] += 1
         else:
             yield other, *apply(text, [Candidate(noun, other, tuple(target)), *kept])
+
+
+def count_variants(prompts: int, made: Sequence[tuple[int, int]], reasons: Mapping[str, int]) -> dict[str, Any]:
+    """Return what variants.json says of a split.
+
+    Args:
+        prompts: all of them.
+        made: for each prompt with a pair, its variants and the adjectives that only another caption made true.
+        reasons: of `shared or disputed` and `no pair` the prompts, of others the adjectives that were dropped.
+
+    Returns:
+        Counts, and ``ceiling``: the expected adjective accuracy of one who picks at random among the prompt and the
+        alternatives that captions of the image state, if these were kept: the mean of 1 / (1 + stated alternatives)
+        over the prompts with alternatives, kept or stated; None without any.
+    """
+    variants, true = np.array(made or [(0, 0)]).T
+    asked = variants + true > 0
+    return {
+        "prompts": prompts,
+        "with_variants": int((variants > 0).sum()),
+        "with_stated": int((true > 0).sum()),
+        "alternatives": int(variants.sum()),
+        "dropped": {reason: count for reason, count in sorted(reasons.items()) if count},
+        "ceiling": rounded(np.mean(1 / (1 + true[asked]))) if asked.any() else None,
+    }
 
 
 def make_variants(
     prompts: pd.DataFrame, captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, swapped: pd.DataFrame | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Make the variants of prompts, and log why prompts or adjectives have none.
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
+    """Make the variants of prompts, and count why prompts or adjectives have none.
+
+    Captions of test_swapped do not describe the image that is asked for, so there only the prompt's own text counts.
 
     Args:
         prompts: as of ``make_prompts``; further draws of a prompt are ignored.
@@ -76,26 +118,37 @@ def make_variants(
         swapped: as of ``swap_adjectives``, for prompts of test_swapped.
 
     Returns:
-        ``tables.VARIANTS``: a row for each prompt and other ranked adjective of its noun that fits.
+        ``tables.VARIANTS``: a row for each prompt and other ranked adjective of its noun that is false of the image;
+        and ``count_variants`` of each split.
     """
     captions, (forms, noun_forms) = as_captions(captions), forms_of(adjectives, nouns)
+    excluded_by = cache(find_lexicon(adjectives, "adjectives").excluded_by)
     known_nouns = nouns_of(captions, pairs).union(noun_forms or ())
     swapped = empty_table(SWAPPED) if swapped is None else swapped
     texts = captions.set_index(["image_id", "caption_id"])["text"]
-    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(prompts["image_id"])])
+    pairs = pairs[pairs["image_id"].isin(prompts["image_id"])]
+    mentions = mentions_by_caption(pairs)
+    sure = pairs.loc[pairs["relation"] != "disputed", ["image_id", "adjective", "noun"]].drop_duplicates()
+    stated = {image: list(zip(of["adjective"], of["noun"], strict=True)) for image, of in sure.groupby("image_id")}
     changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
     ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
-    rows = []
+    rows, counts = [], {}
     for name, of_split in prompts.drop_duplicates(PROMPT).groupby("split", sort=False):
-        reasons, tested = Counter[str](), 0
+        reasons, made = Counter[str](), list[tuple[int, int]]()
         asked = of_split[of_split["pair"].notna()]
         for split, image, caption, pair in asked[[*PROMPT, "pair"]].itertuples(index=False):
-            key = image, int(caption)
-            swap = changes.get(key, []) if split == "test_swapped" else []
-            words = ranked.get(split_pair(pair)[1], []), forms, known_nouns
-            variants = [*variants_of(texts[key], pair, mentions[key], swap, *words, reasons)]
+            key, (adjective, noun), before = (image, int(caption)), split_pair(pair), reasons[STATED]
+            swap, of_image = [], {word for word, other in stated.get(image, ()) if overlap(noun, other)}
+            if split == "test_swapped":
+                swap, of_image = changes.get(key, []), set()
+            others = [other for other in ranked.get(noun, []) if other != adjective]
+            excluded = [other for other in others if other in excluded_by(adjective)]
+            reasons["may both be true"] += len(others) - len(excluded)
+            words = excluded, forms, known_nouns
+            variants = [*variants_of(texts[key], pair, mentions[key], swap, *words, reasons, of_image)]
             rows += [(split, *key, *variant) for variant in variants]
-            tested += bool(variants)
-        why = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items())) or "all"
-        log.info("%s: %d of %d prompts have variants (%s)", name, tested, len(of_split), why)
-    return pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS)
+            made.append((len(variants), reasons[STATED] - before))
+        of = counts[str(name)] = count_variants(len(of_split), made, reasons)
+        why = ", ".join(f"{reason}: {count}" for reason, count in of["dropped"].items()) or "all"
+        log.info("%s: %d of %d prompts have variants (%s)", name, of["with_variants"], len(of_split), why)
+    return (pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS)), counts

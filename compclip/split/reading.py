@@ -2,12 +2,12 @@
 
 Nothing of the pair extraction is imported, so that a fault there is found here.
 
-A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white breast and belly`) or
-its predicate (`the bill is black`, `wings that are brown`). A word list cannot distinguish `a black wing with` from
-`black wing tips`, whose tips are black: a noun before an unlisted word counts only if that word is a function word. Of
-nouns in a row the first bears the adjective (`yellow breast belly sides`), unless the second names a mark or feathers
-on it (`black cheek patch`); without a noun lexicon, they are a compound (`green water slide`), which counts only if it
-is listed as such.
+A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white breast and belly`, also
+among adjectives of other lexicons, `a long black bill`) or its predicate (`the bill is black`, `wings that are brown`).
+A word list cannot distinguish `a black wing with` from `black wing tips`, whose tips are black: a noun before an
+unlisted word counts only if that word is a function word. Of nouns in a row the first bears the adjective (`yellow
+breast belly sides`), unless the second names a mark or feathers on it (`black cheek patch`); without a noun lexicon,
+they are a compound (`green water slide`), which counts only if it is listed as such.
 """
 
 import re
@@ -17,9 +17,10 @@ from typing import Any
 
 from compclip.core.heldout import split_pair
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plural, surface_forms
+from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plural, shared_beside, surface_forms
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
+MODIFYING = ("adjective", "modifier")
 MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
 
 
@@ -27,7 +28,7 @@ MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
 class TextItem:
     """A word, a form of several words or a sign of a text, from character ``start`` to ``end`` (exclusive)."""
 
-    kind: str  # adjective or noun if a lexicon lists it, else other
+    kind: str  # adjective, noun, or modifier (an adjective of another lexicon) if a lexicon lists it, else other
     word: str  # canonical if listed
     start: int
     end: int
@@ -37,13 +38,18 @@ class Reader:
     """Reads texts as items, by the surface forms of adjectives and nouns to their canonical words.
 
     Args:
+        modifiers: forms of adjectives of other lexicons, of which no pair is read.
         has_compounds: of nouns in a row only the last is one; the others modify it (`water slide`).
     """
 
-    def __init__(self, adjectives: Mapping[str, str], nouns: Mapping[str, str], has_compounds: bool = False) -> None:
+    def __init__(
+        self, adjectives: Mapping[str, str], nouns: Mapping[str, str], modifiers: Iterable[str] = (),
+        has_compounds: bool = False,
+    ) -> None:  # fmt: skip
         self.has_compounds = has_compounds
         self.forms: dict[tuple[str, ...], tuple[str, str]] = {}
-        for kind, forms in (("noun", nouns), ("adjective", adjectives)):
+        others = {form: form for form in modifiers}
+        for kind, forms in (("modifier", others), ("noun", nouns), ("adjective", adjectives)):
             for form, canonical in forms.items():
                 self.forms[tuple(m.group() for m in self._tokens(form.lower()))] = (kind, canonical)
         # The length of the longest form by its first token; most tokens of a text begin none.
@@ -108,12 +114,12 @@ def _bearer(text: str, items: list[TextItem], noun: int) -> int | None:
     return noun if _ends_phrase(text, items, noun) else None
 
 
-def _joined(items: list[TextItem], index: int, step: int, kind: str) -> int | None:
-    """Return the item of this kind that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
+def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | None:
+    """Return the item of these kinds that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
     i = index + step
     while 0 <= i < len(items) and items[i].word in WORDS.joins:
         i += step
-    return i if abs(i - index) > 1 and 0 <= i < len(items) and items[i].kind == kind else None
+    return i if abs(i - index) > 1 and 0 <= i < len(items) and items[i].kind in kinds else None
 
 
 def _is_predicate(items: list[TextItem], adjective: int) -> bool:
@@ -132,18 +138,27 @@ def _opens_clause(items: list[TextItem], noun: int) -> bool:
     return noun < len(items) and items[noun].word in WORDS.verbs
 
 
-def _adjectives_before(items: list[TextItem], noun: int) -> list[TextItem]:
-    """Return the adjective before a noun, and those coordinated with it; none if it is a predicate."""
-    if noun == 0 or items[noun - 1].kind != "adjective":
+def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[TextItem]:
+    """Return the adjectives before a noun, coordinated or of different lexicons; none if they are a predicate."""
+    if noun == 0 or items[noun - 1].kind not in MODIFYING:
         return []
     if _is_predicate(items, noun - 1) and _opens_clause(items, noun):
         return []
+    # `a small white bellied bird`: the bird is small.
+    is_stack = not _is_participle(text, items[noun])
     adjectives = [items[noun - 1]]
-    i = _joined(items, noun - 1, -1, "adjective")
+    i = _modifier_before(items, noun - 1, is_stack)
     while i is not None and not _is_predicate(items, i):
         adjectives.append(items[i])
-        i = _joined(items, i, -1, "adjective")
-    return adjectives
+        i = _modifier_before(items, i, is_stack)
+    return [item for item in adjectives if item.kind == "adjective"]
+
+
+def _modifier_before(items: list[TextItem], i: int, is_stack: bool) -> int | None:
+    """Return the adjective joined to the one at ``i``; in a stack, also one of another lexicon (`a long red bill`)."""
+    if is_stack and i and {items[i].kind, items[i - 1].kind} == set(MODIFYING):
+        return i - 1
+    return _joined(items, i, -1, *MODIFYING)
 
 
 def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
@@ -184,7 +199,7 @@ def _before_noun(text: str, items: list[TextItem]) -> Reading:
     """Return the pairs of `black wings`, `black and white wings`, `white breast and belly`."""
     pairs: Reading = []
     for index, item in enumerate(items):
-        adjectives = _adjectives_before(items, index) if item.kind == "noun" else []
+        adjectives = _adjectives_before(text, items, index) if item.kind == "noun" else []
         if item.kind == "noun" and (ground := _of_pattern(items, index)):
             adjectives = [ground]
         if adjectives:
@@ -240,9 +255,10 @@ def _as_predicate(items: list[TextItem]) -> Reading:
     for index, item in enumerate(items):
         i = _predicate_start(items, index) if item.kind == "noun" else None
         others = [] if i is None else _other_subjects(items, index)
-        while i is not None and i < len(items) and items[i].kind == "adjective":
+        while i is not None and i < len(items) and items[i].kind in MODIFYING:
             following = items[i + 1] if i + 1 < len(items) else None
-            if following is None or not following.word[0].isalnum() or following.word in WORDS.function_words:
+            ends = following is None or not following.word[0].isalnum() or following.word in WORDS.function_words
+            if ends and items[i].kind == "adjective":
                 pairs += [(items[i], items[noun]) for noun in (index, *others)]
             i = i + 2 if following and following.word in WORDS.joins else None
     return pairs
@@ -273,11 +289,13 @@ def reader_of(
 ) -> Reader:
     """Return a reader of these adjectives and nouns; without nouns, of the held-out ones and their regular plurals."""
     compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
+    # The lexicons with which the composition's pairs are extracted, so that a change of them reruns what reads.
+    modifiers = [form for lexicon in shared_beside(adjectives) for form in lexicon.forms]
     if nouns is None:
         known = {split_pair(pair)[1] for pair in heldout}
         forms = {form: noun for noun in sorted(known) for form in (noun, plural(noun))}
-        return Reader(adjectives, compounds.forms | forms, has_compounds=True)
-    return Reader(adjectives, surface_forms(nouns, compounds))
+        return Reader(adjectives, compounds.forms | forms, modifiers, has_compounds=True)
+    return Reader(adjectives, surface_forms(nouns, compounds), modifiers)
 
 
 def swap_faults(

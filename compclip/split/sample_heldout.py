@@ -34,14 +34,14 @@ def n_heldout(ranked: int, fraction: float) -> int:
 def draw_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
     """Return pairs drawn without replacement from those inside the window (ends included), sorted."""
     where, (low, high) = f"{dataset}/{composition}", draw.window
-    n = n_heldout(len(ranking), draw.fraction)
+    n = max(n_heldout(len(ranking), draw.fraction), draw.least)
     fault = f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair"
     remedy = "raise split.heldout.fraction, lower pairs.selection.min_count or list pairs in split.heldout.pairs"
     require(n, where, fault, remedy)
     ordered = ranking.sort_values("rank")
     window = ordered[ordered["percentile"].between(low, high)]
     fault = f"{n} pairs must be held out, but only {len(window)} of {len(ranking)} ranked pairs are between the"
-    remedy = "widen split.heldout.window or lower split.heldout.fraction"
+    remedy = "widen split.heldout.window, or lower split.heldout.fraction and least"
     require(len(window) >= n, where, f"{fault} percentiles {low:g} and {high:g}", remedy)
     names = pair_names(window).to_numpy()
     preferred = swappable(window, ranking).to_numpy() if draw.prefer == "swappable" else np.ones(len(names), bool)
@@ -159,6 +159,7 @@ def sample_heldout(
         "source": source,
         "window": list(draw.window),
         "fraction": draw.fraction,
+        "least": draw.least,
         "prefer": draw.prefer,
         "seed": seed,
         "ranked": len(ranking),

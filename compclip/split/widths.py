@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
+from compclip.core.heldout import FEW_PAIRS
 from compclip.core.tables import TESTS
 from compclip.stats.interval import LEVEL
 
@@ -25,7 +26,7 @@ PAIR_SD = 0.24
 # ρ: between the scores of one image's prompts, measured likewise.
 IMAGE_CORRELATION = 0.25
 # Below these a split measures little: 10 pairs allow about ± 17 points, 100 images about ± 10.
-FEW_PAIRS, FEW_IMAGES, FEW_PROMPTS = 10, 100, 100
+FEW_IMAGES, FEW_PROMPTS = 100, 100
 # A pair with more than this part of the prompts dominates, unless all are as frequent: K is below so much of the pairs.
 DOMINANT, UNEVEN = 0.25, 0.75
 
@@ -107,7 +108,7 @@ def width_faults(split: str, estimated: Mapping[str, Any], heldout: Mapping[str,
         is_drawn = heldout["source"] == "drawn" and heldout["prefer"] == "any"
         if split == "test_swapped" and is_drawn and (pairs < chosen or uneven):
             more_pairs = f"{SWAPPABLE}, {more_pairs}"
-        faults.append(f"few pairs ({numbers}), {points(estimated['half_width'])}: {more_pairs}")
+        faults.append(f"few pairs ({numbers}, fewer than {FEW_PAIRS}), {points(estimated['half_width'])}: {more_pairs}")
     if estimated["largest_fraction"] > DOMINANT and uneven:
         faults.append(f"{estimated['largest']} has {estimated['largest_fraction']:.0%} of the prompts: {more_even}")
     return faults

@@ -1,23 +1,28 @@
 """Intervals over everything that was sampled: images, held-out pairs and judges.
 
-Images and pairs are crossed: an image has entries of several pairs, and a pair entries of many images. The pigeonhole
-bootstrap (Owen 2007, Annals of Applied Statistics 1:386) resamples both independently and multiplies their counts. The
-variance of a mean under it has a closed form, with the residual (what neither images nor pairs explain) three times; it
-is counted once here. Pairs are few and unequally frequent: their part is made unbiased, and has degrees of freedom, as
-Bell and McCaffrey (2002, Survey Methodology 28:169) do for clusters. Judges are too few to resample: the variance of
-their mean is s² / J. A sum of variances has the degrees of freedom of Satterthwaite (1946). A fraction has the interval
-of Jeffreys with as many trials as a binomial of that variance would have, as in surveys (Franco et al. 2019, Journal of
-Survey Statistics and Methodology 7:334), and fewer for few degrees of freedom (Korn and Graubard 1998, Survey
-Methodology 24:193). Near 0 it misses low and high truths about equally often; Wilson's misses low ones.
+For *these* pairs and judges, images are resampled within pairs (``within``). For *other* pairs and judges, pairs are
+resampled (``over_pairs``). To the variance that an end of that interval implies (Zou and Donner 2008, Statistics in
+Medicine 27:1693) are added that of images with entries of several pairs (``across``; Cameron, Gelbach and Miller 2011,
+Journal of Business and Economic Statistics 29:238) and s² / J of J judges, who are too few to resample. A sum has the
+degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2:110).
+
+``components`` are the parts of the pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1:386), in closed form
+with the residual once instead of three times. In ``variance``, the part of pairs is unbiased and has degrees of freedom
+as in Bell and McCaffrey (2002, Survey Methodology 28:169). ``fraction`` is the interval of Jeffreys with as many trials
+as a binomial of that variance would have, as in surveys (Franco et al. 2019, Journal of Survey Statistics and
+Methodology 7:334), and fewer for few degrees of freedom (Korn and Graubard 1998, Survey Methodology 24:193).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
 from compclip.stats.interval import LEVEL, Estimate, exact
+
+RESAMPLES, CELLS = 10_000, 10_000_000  # of the bootstrap over pairs; at most so many numbers
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,13 @@ class Components:
     residual: float
 
 
+def student(degrees: float, level: float) -> float:
+    """Return the quantile of Student's t that an interval of this level takes."""
+    from scipy import stats  # slow to import
+
+    return float(stats.t.ppf((1 + level) / 2, degrees))
+
+
 @dataclass(frozen=True)
 class Variance:
     """An estimated variance, and its degrees of freedom."""
@@ -81,12 +93,8 @@ class Variance:
         spread = self.value**2 / self.degrees + other.value**2 / other.degrees
         return Variance(value, value**2 / spread if spread else np.inf)
 
-    @property
-    def t(self) -> float:
-        """Return the quantile of Student's t that an interval takes."""
-        from scipy import stats  # slow to import
-
-        return float(stats.t.ppf((1 + LEVEL) / 2, self.degrees))
+    def half_width(self, level: float = LEVEL) -> float:
+        return student(self.degrees, level) * self.value**0.5
 
 
 @dataclass(frozen=True)
@@ -155,45 +163,152 @@ def variance(of: Cells) -> Variance:
     return Variance(parts.pairs * whole / expected, max(1.0, expected**2 / (a**2).sum())) + others
 
 
-def difference(value: float, variance: Variance, limit: float = 1.0) -> Difference:
-    """Return a difference, which is at most ``limit``, with its interval."""
+def within(of: Cells) -> np.ndarray:
+    """Return what each image adds to the error of the mean of these pairs, (m,), and then what each pair adds, (p,).
+
+    The variance is the sum of squares. Residuals of an image are those from the means of its pairs, times
+    sqrt(n / (n - 1)) in a pair of n images. Each pair counts as one more image with the mean of all pairs: a pair of
+    few images, whose values are equal by chance, is not taken for certain.
+    """
+    pair = np.unique(of.pair, return_inverse=True)[1]
+    weight, value, images = (np.bincount(pair, weights=column) for column in (of.weight, of.value, np.ones(len(pair))))
+    scale = np.sqrt(images / np.maximum(images - 1, 1)) * (images > 1) / of.weight.sum()
+    residuals = (of.value - (value / weight)[pair] * of.weight) * scale[pair]
+    more = (value - of.mean * weight) / (images * of.weight.sum())
+    return np.concatenate([np.bincount(of.image, weights=residuals), more])
+
+
+def across(of: Cells) -> Variance:
+    """Return the variance of the mean by images, less that of images within single pairs."""
+    residuals, m = of.residuals, of.images
+    own = residuals[of.pair >= 0]
+    return Variance(max(0.0, _clustered(residuals, of.image) - float((own**2).sum())) * m / (m - 1), m - 1)
+
+
+@lru_cache(8)
+def _counts(pairs: int) -> np.ndarray:
+    """Return how often each of some pairs, and one more, is drawn in each resample of a Bayesian bootstrap."""
+    counts = np.random.default_rng(0).exponential(size=(min(RESAMPLES, CELLS // pairs), pairs + 1))
+    return counts / counts[:, :-1].mean(axis=1, keepdims=True)
+
+
+def over_pairs(
+    value: np.ndarray, size: np.ndarray, ends: tuple[float, float], level: float = LEVEL,
+    certain: Sequence[float] = (0.0, 0.0),
+) -> tuple[float, float] | None:  # fmt: skip
+    """Return the interval of Σ value / Σ size for other pairs like these; None if Σ size may be 0.
+
+    It joins two. The first is the Bayesian bootstrap of the pairs (Rubin 1981, Annals of Statistics 9:130), wider by
+    Student's t for their effective number (Kish 1965), at least 3. The second adds one more pair, as bad or as good as
+    a pair can be: the bound of Gaffke (2005) on the mean of bounded values of any distribution (Learned-Miller and
+    Thomas 2020, arXiv:1905.06208), which is that of Clopper and Pearson if all pairs are at one end. It allows for
+    pairs that were not sampled. Then the truth can only be beyond one end, so each end has all of the error, 5 %.
+
+    Args:
+        value, size: (K,) sums over the entries of each pair; there are at least two pairs.
+        ends: the ratio of the worst and of the best pair that can be.
+        certain: sums over entries without a pair, which are not resampled.
+    """
     from scipy import stats  # slow to import
 
-    if variance.value == 0:
-        return Difference(value, value, value, float(value == 0))
-    error = variance.value**0.5
-    p = float(2 * stats.t.sf(abs(value) / error, variance.degrees))
-    half = variance.t * error
-    return Difference(value, max(-limit, value - half), min(limit, value + half), p)
+    tail, counts = (1 - level) / 2, _counts(len(size))
+    values, sizes = counts[:, :-1] @ value + certain[0], counts[:, :-1] @ size + certain[1]
+    if np.quantile(sizes, tail) <= 0:
+        return None
+    sizes = np.maximum(sizes, 1e-9 * size.sum())
+    ratio = (value.sum() + certain[0]) / (size.sum() + certain[1])
+    effective = max(3.0, float(np.abs(size).sum() ** 2 / (size**2).sum()))
+    wider = (effective / (effective - 1)) ** 0.5 * student(effective - 1, level) / stats.norm.ppf(1 - tail)
+    low, high = ratio + wider * (np.quantile(values / sizes, [tail, 1 - tail]) - ratio)
+    more = counts[:, -1] * size.mean()
+    worst, best = ((values + end * more) / (sizes + more) for end in ends)
+    low, high = min(low, np.quantile(worst, 2 * tail)), max(high, np.quantile(best, 1 - 2 * tail))
+    return float(low), float(high)
+
+
+def side(value: float, end: float, pairs: int, others: Variance, level: float = LEVEL) -> Variance:
+    """Return the variance that an end of ``over_pairs`` implies, and the others (Zou and Donner 2008)."""
+    return Variance(((end - value) / student(pairs - 1, level)) ** 2, pairs - 1) + others
+
+
+def _sides(of: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
+    """Return the variances of the mean that its interval has below and above, over images and pairs."""
+    has_pair = of.pair >= 0
+    if not has_pair.any():
+        return variance(of), variance(of)
+    value, size = (np.bincount(of.pair[has_pair], weights=column[has_pair]) for column in (of.value, of.weight))
+    certain = of.value[~has_pair].sum(), of.weight[~has_pair].sum()
+    over = over_pairs(value, size, ends, certain=certain)
+    assert over is not None  # weights are above 0
+    below, above = (side(of.mean, end, len(size), across(of)) for end in over)
+    return below, above
+
+
+def difference(value: float, below: Variance, limit: float = 1.0, above: Variance | None = None) -> Difference:
+    """Return a difference, which is at most ``limit``, with its interval.
+
+    Args:
+        below, above: its variance below and above; one for both if ``above`` is None.
+    """
+    from scipy import stats  # slow to import
+
+    above = above or below
+    toward_0 = below if value > 0 else above
+    if toward_0.value == 0:
+        p = float(value == 0)
+    else:
+        p = float(2 * stats.t.sf(abs(value) / toward_0.value**0.5, toward_0.degrees))
+    return Difference(value, max(-limit, value - below.half_width()), min(limit, value + above.half_width()), p)
 
 
 def estimate_difference(
-    value: float, parts: Sequence[Cells], judges: np.ndarray | None = None, limit: float = 1.0
-) -> Difference | None:
+    value: float, parts: Sequence[Cells], judges: np.ndarray | None = None, limit: float = 1.0,
+    ends: tuple[float, float] | None = None,
+) -> Difference | None:  # fmt: skip
     """Return a difference with its interval over images, pairs and judges; None if there are too few pairs.
 
     Args:
         parts: the cells of the differences of the same entries, or those of both sides, which are independent.
         judges: (J,) its value by each judge; None for one judge.
         limit: the greatest possible difference.
+        ends: the worst and the best that a pair can be in each of the parts; None: what ``limit`` allows.
     """
     if min(of.clusters for of in parts) < 2:
         return None
-    total = of_judges(judges)
-    for of in parts:
-        total += variance(of)
-    return difference(value, total, limit)
+    below = above = of_judges(judges)
+    for number, of in enumerate(parts):
+        sides = _sides(of, ends or ((-limit, limit) if len(parts) == 1 else (1 - limit, 1.0)))
+        below, above = below + sides[number % 2], above + sides[1 - number % 2]
+    return difference(value, below, limit, above)
 
 
 def estimate(of: Cells, judges: np.ndarray | None = None) -> Estimate:
     """Return a fraction with its interval over images, pairs and judges; without it, if there are too few pairs.
 
+    The interval of 0 and of 1 is that of Clopper and Pearson, with as many trials as pairs, or as images without pairs.
+
     Args:
         judges: (J,) its value by each judge; None for one judge.
     """
+    value, others = of.mean, of_judges(judges)
     if of.clusters < 2:
-        return Estimate(of.mean, None, None)
-    return fraction(of.mean, variance(of) + of_judges(judges), of.images)
+        return Estimate(value, None, None)
+    if not of.pairs:
+        return fraction(value, variance(of) + others, of.images)
+    if value in (0, 1):
+        return exact(value, of.pairs)
+    below, above = (of_side + others for of_side in _sides(of, (0.0, 1.0)))
+    return Estimate(value, max(0.0, value - below.half_width()), min(1.0, value + above.half_width()))
+
+
+def estimate_within(of: Cells) -> Estimate:
+    """Return a fraction with its interval for these pairs, over images alone."""
+    return fraction(of.mean, variance_within(of), of.images) if of.images > 1 else Estimate(of.mean, None, None)
+
+
+def variance_within(of: Cells) -> Variance:
+    """Return the variance of the mean over images, for these pairs."""
+    return Variance(float((within(of) ** 2).sum()), of.images - 1)
 
 
 def fraction(value: float, variance: Variance, images: int) -> Estimate:
@@ -202,7 +317,9 @@ def fraction(value: float, variance: Variance, images: int) -> Estimate:
         return exact(value, images)
     from scipy import stats  # slow to import
 
-    trials = value * (1 - value) / variance.value * (stats.norm.ppf((1 + LEVEL) / 2) / variance.t) ** 2
+    trials = (
+        value * (1 - value) / variance.value * (stats.norm.ppf((1 + LEVEL) / 2) / student(variance.degrees, LEVEL)) ** 2
+    )
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     low, high = map(float, stats.beta.ppf(tails, value * trials + 0.5, (1 - value) * trials + 0.5))
     return Estimate(value, min(value, low), max(value, high))

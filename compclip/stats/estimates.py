@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compclip.core.seeds import rng
-from compclip.stats import crossed, interval
+from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 
 
@@ -43,26 +42,15 @@ def _cells(values: np.ndarray, images: np.ndarray, pairs: ArrayLike | None) -> c
     return crossed.cells(images, of, values, np.ones(len(images)))
 
 
-def score_stream(seed: int, dataset: str, composition: str) -> np.random.Generator:
-    """Return the generator of a composition's bootstraps: the same for all its scores, to resample the same images."""
-    return rng(seed, "interval", dataset, composition)
-
-
-def estimate_score(
-    values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None, *, resamples: int = 2000,
-    seed: int | np.random.Generator = 0,
-) -> ScoreEstimate:  # fmt: skip
+def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None) -> ScoreEstimate:
     """Estimate a score, the mean over entries of fractions such as hits, and its 95 % intervals.
 
-    The interval over images, pairs and judges is analytic (``stats.crossed``; Owen 2007; Bell and McCaffrey 2002); the
-    one over images alone is a bootstrap, for these pairs and judges.
+    One is for other pairs and judges, the other, over images alone, for these: docs/intervals.md.
 
     Args:
         values: (n,) from 0 to 1; by J judges (n, J). Entries with NaN are skipped.
-        images: (n,) the image of each entry.
+        images: (n,) the image of each entry, or the class of its image, if images have classes.
         pairs: (n,) the pair of each entry, None where it has none; None: no entry has one.
-        resamples: of the bootstrap.
-        seed: of the bootstrap, or its generator.
 
     Raises:
         ValueError: no entry has a value.
@@ -75,14 +63,14 @@ def estimate_score(
     means, judges = by_judge.mean(axis=1), _judges(by_judge)
     cells = _cells(means, shown, None if pairs is None else np.asarray(pairs, object)[known])
     both = crossed.estimate(cells, judges)
-    fixed = interval.share(shown, means, np.ones(len(means)), resamples, np.random.default_rng(seed))
+    fixed = crossed.estimate_within(cells)
     return ScoreEstimate(both.value, both.low, both.high, fixed.low, fixed.high, crossed.components(cells, judges))
 
 
 def compare_scores(
     a: ArrayLike, b: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None, *,
-    b_images: ArrayLike | None = None, b_pairs: ArrayLike | None = None, limit: float = 1.0, resamples: int = 2000,
-    seed: int | np.random.Generator = 0,
+    b_images: ArrayLike | None = None, b_pairs: ArrayLike | None = None, limit: float = 1.0,
+    ends: tuple[float, float] | None = None,
 ) -> ScoreDifference:  # fmt: skip
     """Estimate the difference of two scores, a minus b, with its 95 % intervals and its p-value.
 
@@ -91,21 +79,23 @@ def compare_scores(
         images, pairs: (n,) as of ``estimate_score``.
         b_images, b_pairs: (m,) if ``b`` are values of other entries: the difference is then unpaired.
         limit: the greatest possible difference.
-        resamples, seed: as of ``estimate_score``.
+        ends: the worst and the best difference of a pair that was not sampled. None: all of b is lost, or b has nothing
+            of a; of values that are differences themselves, give what is possible.
     """
-    stream, shown = np.random.default_rng(seed), np.asarray(images, object)
-    by_judge = [_by_judge(a), _by_judge(b)]
+    sides, shown = [_by_judge(a), _by_judge(b)], np.asarray(images, object)
+    value = float(sides[0].mean() - sides[1].mean())
+    judges = sides[0].mean(axis=0) - sides[1].mean(axis=0)
     if b_images is None:
-        differences = by_judge[0] - by_judge[1]
-        means, judges = differences.mean(axis=1), _judges(differences)
-        fixed = interval.mean(shown, means, np.ones(len(means)), resamples, stream)
-        cells = [_cells(means, shown, pairs)]
+        cells = [_cells((sides[0] - sides[1]).mean(axis=1), shown, pairs)]
+        ends = ends or (-float(sides[1].mean()), float(sides[0].mean()))
     else:
-        means_a, means_b = (of.mean(axis=1) for of in by_judge)
-        others = np.asarray(b_images, object)
-        fixed = interval.unpaired_difference(shown, means_a, others, means_b, resamples, stream)
-        cells = [_cells(means_a, shown, pairs), _cells(means_b, others, b_pairs)]
-        judges = by_judge[0].mean(axis=0) - by_judge[1].mean(axis=0)
-    both = crossed.estimate_difference(fixed.value, cells, judges, limit)
+        cells = [_cells(sides[0].mean(axis=1), shown, pairs)]
+        cells.append(_cells(sides[1].mean(axis=1), np.asarray(b_images, object), b_pairs))
+    both = crossed.estimate_difference(value, cells, judges, limit, ends)
     low, high, p = (both.low, both.high, both.p) if both else (None, None, None)
-    return ScoreDifference(fixed.value, low, high, fixed.low, fixed.high, p)
+    if min(of.images for of in cells) < 2:
+        return ScoreDifference(value, low, high, None, None, p)
+    fixed = crossed.difference(
+        value, sum((crossed.variance_within(of) for of in cells), crossed.of_judges(None)), limit
+    )
+    return ScoreDifference(value, low, high, fixed.low, fixed.high, p)

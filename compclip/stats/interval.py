@@ -90,18 +90,3 @@ def share(
     if weighted[0] not in (0, 1) or (weighted != weighted[0]).any():
         return mean(images, hits, weights, resamples, generator)
     return exact(float(weighted[0]), trials)
-
-
-def unpaired_difference(
-    a_images: np.ndarray,
-    a: np.ndarray,
-    b_images: np.ndarray,
-    b: np.ndarray,
-    resamples: int,
-    generator: np.random.Generator,
-) -> Estimate:
-    """Return mean(a) - mean(b) of different entries, at least one each, whose images are resampled separately."""
-    sums = [sums_by_image(a_images, a, np.ones(len(a))), sums_by_image(b_images, b, np.ones(len(b)))]
-    draws = [_ratios(resampled_sums(of_side, resamples, generator))[:, 0] for of_side in sums]
-    value = float(np.mean(a) - np.mean(b))
-    return _estimate(value, draws[0] - draws[1], min(map(len, sums)))

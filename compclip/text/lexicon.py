@@ -20,22 +20,29 @@ class Lexicon:
     """A named list of words: each lower-case surface form, the canonical word included, to the canonical word.
 
     A form may contain spaces (``eye ring``). Inflected forms (``wings``) are listed, so that no lemmatizer is needed.
+    Canonical words of a group exclude each other: one thing is at most one of them. Without groups, all words do.
     """
 
     name: str
     forms: dict[str, str]
+    groups: tuple[tuple[str, ...], ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
         """Return the canonical words, sorted."""
         return tuple(sorted(set(self.forms.values())))
 
+    def excluded_by(self, word: str) -> set[str]:
+        """Return the words that are false of what a word is true of."""
+        return {other for group in self.groups or [self.words] if word in group for other in group} - {word}
+
 
 def load_lexicon(path: str | Path) -> Lexicon:
     """Read a lexicon.
 
     Args:
-        path: a YAML file that maps each canonical word to a list of its other forms.
+        path: a YAML file that maps each canonical word to a list of its other forms and, optionally, ``groups`` to
+            lists of words that exclude each other; a word may be in several.
 
     Raises:
         UserError: there is no such file, it has another content, or it lists a form twice.
@@ -47,6 +54,7 @@ def load_lexicon(path: str | Path) -> Lexicon:
         content = parse_yaml(decode(path))
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML; fix it ({error})") from error
+    groups = content.pop("groups", []) if isinstance(content, dict) else []
     require(isinstance(content, dict) and content, path, "expected a mapping", "map each word to a list of other forms")
     forms: dict[str, str] = {}
     for word, others in content.items():
@@ -58,7 +66,13 @@ def load_lexicon(path: str | Path) -> Lexicon:
             fault = f"duplicate entry {form!r} under {forms.get(form)!r} and {word!r}"
             require(form not in forms, path, fault, "remove one")
             forms[form] = word
-    return Lexicon(path.stem, forms)
+    where, is_list = f"{path}: groups", isinstance(groups, list) and all(isinstance(group, list) for group in groups)
+    require(is_list, where, "expected lists of words", "write [[long, short], …]")
+    for group in groups:
+        for word in group:
+            require(word in [*content], where, f"{word!r} is not a word of the lexicon", "remove it or add it")
+        require(len({*group}) > 1, f"{where}: {group!r}", "expected at least two words", "complete or remove the group")
+    return Lexicon(path.stem, forms, tuple(map(tuple, groups)))
 
 
 def find_lexicon(lexicon: Lexicon | str, kind: str) -> Lexicon:
@@ -80,9 +94,14 @@ def lexicons_of(composition: str, folder: Path) -> list[str]:
     """
     if composition in SHARED:
         return list(SHARED)
-    own = load_lexicon(folder / f"{composition}.yaml").forms.keys()
-    kept = [name for name in SHARED if own.isdisjoint(load_lexicon(folder / f"{name}.yaml").forms)]
-    return [*kept, composition]
+    own = load_lexicon(folder / f"{composition}.yaml")
+    return [*(lexicon.name for lexicon in shared_beside(own.forms, folder)), composition]
+
+
+def shared_beside(forms: Mapping[str, str], folder: Path = LEXICONS / "adjectives") -> list[Lexicon]:
+    """Return the shared lexicons that list none of these forms of adjectives."""
+    shared = [load_lexicon(folder / f"{name}.yaml") for name in SHARED]
+    return [lexicon for lexicon in shared if forms.keys().isdisjoint(lexicon.forms)]
 
 
 def plural(noun: str) -> str:

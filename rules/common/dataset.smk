@@ -7,5 +7,7 @@ SOURCE_SETTINGS = getattr(CONFIG.dataset, CONFIG.dataset.source)
 SOURCE_FILES = [str(file) for file in SOURCE_SETTINGS.reads() if file] if hasattr(SOURCE_SETTINGS, "reads") else []
 # Tables that it makes beside captions and images.
 SOURCE_TABLES = getattr(SOURCE, "TABLES", ())
+# Whether a noun has one value of a kind, so that all adjectives of a composition exclude each other.
+ONE_VALUE = getattr(SOURCE, "ONE_VALUE", False)
 # Nothing is scored: the source has captions but no images, or there are no generators.
 CAPTIONS_ALONE = not CONFIG.scored

@@ -13,6 +13,11 @@ def kind_of(generator):
     return plugins.load(GENERATOR_KINDS, GENERATORS[generator].kind)
 
 
+def is_control(generator):
+    """Whether the generator has a known skill, and is not to be ranked."""
+    return GENERATORS[generator].kind not in ("folder", "diffusers")
+
+
 def gives_scenes(generator):
     """Whether the generator records what it draws."""
     return getattr(kind_of(generator), "SCENES", False)
@@ -30,8 +35,10 @@ def generators(scenes=False, model=False):
 
 def generator_tables(wildcards):
     """The tables that the generator's kind reads."""
-    folders = dict.fromkeys(("splits", "swapped"), f"{DATA}/{wildcards.composition}")
-    return [f"{folders.get(name, DATA)}/{name}.parquet" for name in reads(kind_of(wildcards.generator))]
+    of_composition = dict.fromkeys(("splits", "swapped", "prompts", "variants"), f"{DATA}/{wildcards.composition}")
+    files = {name: f"{folder}/{name}.parquet" for name, folder in of_composition.items()}
+    files["pairs"] = pairs_table(wildcards)
+    return [files.get(name, f"{DATA}/{name}.parquet") for name in reads(kind_of(wildcards.generator))]
 
 
 def kind_settings(wildcards):

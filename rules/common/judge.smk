@@ -3,8 +3,23 @@ from compclip.judge.config import Training as JudgeTraining
 
 
 def judge_of(wildcards):
-    """The settings of a composition's judge: {composition} in the path of its weights is replaced."""
-    return CONFIG.judge.of(wildcards.composition)
+    """The settings of a judge: in the path of its weights, {composition} is replaced."""
+    return CONFIG.judge.of(wildcards.get("composition", ""))
+
+
+def judge_folders(judges):
+    """The folders of these judges, for all compositions."""
+    return list(dict.fromkeys(expand(f"{JUDGED}/judges/{{judge}}", judge=judges, composition=CONFIG.compositions)))
+
+
+def of_judged(*names):
+    """These files of all compositions that a judge judges."""
+
+    def files(wildcards):
+        compositions = CONFIG.compositions if CONFIG.judge.share else [wildcards.composition]
+        return [f"{DATA}/{composition}/{name}" for composition in compositions for name in names]
+
+    return files
 
 
 def training_params(judge):

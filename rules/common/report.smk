@@ -5,22 +5,23 @@ SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 # Sections of the config that a score or a divergence depends on.
 DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
 # The place of the artifacts, all compositions and generators; and what the table and the page show.
-WHOLE_RUN = dict(PLACE, compositions=CONFIG.compositions, generators=[] if CAPTIONS_ALONE else list(GENERATORS))
+WHOLE_RUN = dict(PLACE, compositions=CONFIG.compositions, share=CONFIG.judge.share)
+WHOLE_RUN |= {"generators": [] if CAPTIONS_ALONE else list(GENERATORS)}
 READABLE = dict(WHOLE_RUN, judges=CONFIG.judges, fid=FID_GENERATORS, reference=CONFIG.reference)
-READABLE |= {"health": CONFIG.score.health}
-SCORE_FIGURES = figures("scores", "gaps", "pairs", "loss")
+READABLE |= {"health": CONFIG.score.health, "anchors": CONFIG.anchors}
+SCORE_FIGURES = figures("composed", "scores", "pairs", "loss")
 # All figures of the page, apart from those of stages with a section of their own.
 DRAWN_FIGURES = [*SPLIT_FIGURES.values(), *DIVERGENCE_FIGURES, *([] if CAPTIONS_ALONE else SCORE_FIGURES.values())]
 SHOWN_FIGURES = expand([str(path) for path in DRAWN_FIGURES], composition=CONFIG.compositions)
 
 # What pages read, apart from tables and figures: examples, counts and the stages' sections.
-LAYOUTS = [Layout(Path("<results>"), DATASET, composition) for composition in CONFIG.compositions]
+LAYOUTS = [Layout(Path("<results>"), DATASET, composition, CONFIG.judge.share) for composition in CONFIG.compositions]
 PAIRS_READ = list(dict.fromkeys(str(of.read / "pairs.parquet") for of in LAYOUTS))
 EXAMPLES = [file for of in LAYOUTS for file in of.examples(GENERATORS, CONFIG.judges[0])]
 PAGE_READS = ["<dataset>/dataset.json", *of_compositions("splits.json", "swapped.json", "prompts.json"), *PAIRS_READ]
 PAGE_READS += [*SPLIT_SHOWN, *DIVERGENCE_SHOWN, *SPECS_SHOWN, *COMPUN_SHOWN]
 PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACLE_SCORES]
-ENTRIES_READ = [*of_compositions("splits.parquet", f"judges/{CONFIG.judges[0]}"), *EXAMPLES, *PAIRS_READ]
+ENTRIES_READ = [*of_compositions("splits.parquet"), *judge_folders(CONFIG.judges[:1]), *EXAMPLES, *PAIRS_READ]
 ENTRIES_READ += [path for of in LAYOUTS for path in of.pictures(GENERATORS)]
 
 # What a run makes: the table and the page or, of captions alone, the splits and the page.

@@ -14,7 +14,7 @@ SCORES = of_compositions(*(f"scores/{judge}/{name}" for judge in CONFIG.judges f
 ORACLE_SCORES = of_compositions(*(f"scores/oracle/{name}" for name in ORACLE_GENERATORS))
 HEALTHS = of_compositions(*(f"health/{judge}.json" for judge in CONFIG.judges))
 # What the page's section of the judge reads.
-JUDGES_SHOWN = HEALTHS + of_compositions(*(f"judges/{judge}" for judge in CONFIG.judges))
+JUDGES_SHOWN = HEALTHS + judge_folders(CONFIG.judges)
 
 
 def served_splits(generators):

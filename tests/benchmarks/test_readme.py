@@ -36,16 +36,16 @@ def test_picture_shows_what_the_judges_read_right(
     assert len(ElementTree.parse(step.output).findall("{*}image")) == 3
 
 
-def test_verdicts_are_those_before_the_table(tmp_path: Path) -> None:
-    words = "composes: " + "word " * 20
-    headlines = HEADLINES.format("a\n\n- color: composes: faithful,\n  mine.")
+def test_the_end_of_a_run_is_what_the_screen_shows(results: Path, tmp_path: Path) -> None:
     (tmp_path / "table.md").write_text(
-        f"{headlines}## tiny, color\n\n- faithful: {words}\n- x: y\n\n| a |\n\n- faithful: note\n"
+        HEADLINES.format("tiny, color\n\n- composes: faithful,\n  mine.\n\ntiny, shape\n\n- x.") + "## color\n"
     )
-    lines = scores.verdict_lines(tmp_path).splitlines()
-    assert " ".join(line.strip() for line in lines) == f"faithful: {words}".strip()
-    assert len(lines) == 2 and all(line.startswith("    ") and len(line) < 80 for line in lines)
-    assert scores.ending_lines(tmp_path) == "    - color: composes: faithful,\n      mine."
+    assert scores.ending_lines(tmp_path) == "    tiny, color\n\n    - composes: faithful,\n      mine."
+    (tmp_path / "table.md").write_text("## color\n")
+    with pytest.raises(UserError, match="table.md: no headlines"):
+        scores.ending_lines(tmp_path)
+    table = scores.composed_table(pd.read_parquet(results / "scores.parquet"), COMPOSITION)
+    assert "follows prompts" in table.splitlines()[0]
 
 
 def test_table_has_means_over_judges() -> None:
@@ -53,7 +53,7 @@ def test_table_has_means_over_judges() -> None:
            "judge": "sketch", "distractors": "original", "measure": "r_precision", "value": 0.5, "low": 0.25,
            "high": 0.75}  # fmt: skip
     others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
-    table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")], intervals=True)
+    table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")])
     assert table.splitlines()[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
     text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
     assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")

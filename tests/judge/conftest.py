@@ -42,9 +42,10 @@ def squares_settings(squares: Path, **settings: Any) -> dict[str, Any]:
 
 def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: Any) -> Job:
     """Return the job that trains judge ``name`` in ``place`` on the squares."""
-    files = {file: squares / f"{file}.parquet" for file in ("captions", "images", "splits")}
+    files = {file: squares / f"{file}.parquet" for file in ("captions", "images")}
+    files |= {"splits": [squares / "splits.parquet"], "negatives": settings.pop("negatives", [])}
     made = job(
-        files | {"negatives": settings.pop("negatives", [])}, {"judge": place / name}, cache=place / cache,
+        files, {"judge": place / name}, cache=place / cache,
         settings=squares_settings(squares, **settings), results=str(squares), halves=0, seed=0,
     )  # fmt: skip
     made.params.threads = 1
@@ -57,7 +58,7 @@ def squares_material(squares: Path, settings: Training) -> Any:
 
     schemas = {"captions": tables.CAPTIONS, "images": tables.IMAGES, "splits": tables.SPLIT}
     read = {name: read_table(squares / f"{name}.parquet", schema) for name, schema in schemas.items()}
-    return find_material(**read, settings=settings, folder=squares)
+    return find_material(**read | {"splits": [read["splits"]]}, settings=settings, folder=squares)
 
 
 def assert_alike(start: Path, one: Path, several: Path) -> None:

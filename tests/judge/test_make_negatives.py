@@ -14,12 +14,14 @@ from compclip.core.tables import NEGATIVES
 from compclip.judge import training
 from compclip.judge.make_negatives import make_negatives
 from compclip.judge.training import clip_loss
+from compclip.text.lexicon import Lexicon
 from tests.scripts import job
 from tests.split.stage import inputs, run
 from workflow_scripts.judge.make_negatives import main
 
 FREQUENCY = {"red": 500, "blue": 300, "orange": 200}
 FORMS = {word: word for word in FREQUENCY}
+Groups = tuple[tuple[str, ...], ...]
 
 
 def tables(rows: list[tuple[str, int, str, str]]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -32,9 +34,11 @@ def tables(rows: list[tuple[str, int, str, str]]) -> tuple[pd.DataFrame, pd.Data
     return captions, pairs.assign(noun_end=pairs["noun_start"] + 4)
 
 
-def made(captions: pd.DataFrame, pairs: pd.DataFrame, count: int = 1, seed: int = 0) -> pd.DataFrame:
+def made(
+    captions: pd.DataFrame, pairs: pd.DataFrame, count: int = 1, seed: int = 0, groups: Groups = ()
+) -> pd.DataFrame:
     ranked = [f"{word}_wing" for word in FREQUENCY]
-    return make_negatives(captions, pairs, ranked, FORMS, {"wing"}, count, seed)
+    return make_negatives(captions, pairs, ranked, Lexicon("color", FORMS, groups), {"wing"}, count, seed)
 
 
 def test_no_adjective_is_wrong_more_often_than_right() -> None:
@@ -64,6 +68,8 @@ def test_what_is_true_or_shared_is_no_negative() -> None:
     assert set(negatives.loc[negatives["image_id"] == "a", "text"]) == {"an orange wing", "the wing is orange"}
     assert set(negatives.loc[negatives["image_id"] == "b", "text"]) == {"a red wing", "a blue wing"}
     assert made(captions, pairs.assign(relation="shared"), count=50).empty
+    negatives = made(captions, pairs, count=50, groups=(("red", "orange"),))
+    assert set(negatives["text"]) == {"an orange wing", "a red wing"}, "of the group"
 
 
 def test_the_step_writes_the_table(tmp_path: Path) -> None:
@@ -71,8 +77,9 @@ def test_the_step_writes_the_table(tmp_path: Path) -> None:
     run("sample_heldout", folder)
     run("make_splits", folder)
     files = {name: folder / f"{name}.parquet" for name in ("captions", "images", "pairs", "ranking", "splits")}
+    files["splits"] = [files["splits"]]
     words = {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml"}
-    settings = {"dataset": "d", "hard_negatives": 2, "train_on": "all", "halves": 0, "seed": 3}
+    settings = {"dataset": "d", "hard_negatives": 2, "train_on": "all", "halves": 0, "seed": 3, "one_value": False}
     output = {"negatives": folder / "negatives.parquet"}
     main(job(files | words, output, wildcards={"composition": "color"}, **settings))
     assert len(io.read_table(folder / "negatives.parquet", NEGATIVES)) > 20
@@ -108,5 +115,5 @@ def test_a_training_has_the_negatives_of_its_captions(train: Any, squares: Path,
         return real(*arguments)
 
     monkeypatch.setattr(training, "clip_loss", counted)
-    train("judge", epochs=1, negatives=squares / "negatives.parquet")
+    train("judge", epochs=1, negatives=[squares / "negatives.parquet"])
     assert len(counts) == 4 and all(0 < n < 28 for n in counts)

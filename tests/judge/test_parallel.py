@@ -31,8 +31,9 @@ rule two_processes:
 def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, tmp_path: Path) -> None:
     """As a rule on the CPU, on a model without batch norms; a killed training resumes to the same bytes."""
     settings = {"model": model("vit"), **TOGETHER}
-    one = train("one", negatives=squares / "negatives.parquet", **settings)
-    files = {name: f"{squares}/{name}.parquet" for name in ("captions", "images", "splits", "negatives")}
+    one = train("one", negatives=[squares / "negatives.parquet"], **settings)
+    files = {name: f"{squares}/{name}.parquet" for name in ("captions", "images")}
+    files |= {name: [f"{squares}/{name}.parquet"] for name in ("splits", "negatives")}
     script = Path(__file__).with_name("two_processes.py")
     rule = RULE.format(files=files, settings={**settings, "gpus": 2}, squares=squares, script=script)
     (tmp_path / "Snakefile").write_text(rule)

@@ -46,7 +46,7 @@ def test_it_learns(train: Train) -> None:
 def test_a_killed_training_resumes_to_the_same_bytes(
     train: Train, squares: Path, monkeypatch: pytest.MonkeyPatch, negatives: bool
 ) -> None:
-    more = {"flip": True, "captions": 2} | ({"negatives": squares / "negatives.parquet"} if negatives else {})
+    more = {"flip": True, "captions": 2} | ({"negatives": [squares / "negatives.parquet"]} if negatives else {})
     whole = contents(train("whole", cache="one", epochs=4, **more))
     assert contents(train("again", cache="one", epochs=4, **more)) == whole, "a warm cache"
     assert json.loads(whole["manifest.json"])["hard_negatives"] == (112 if negatives else 0)

@@ -10,8 +10,9 @@ from workflow_scripts.report import make_page
 
 # What rules tell of the small run.
 RUN = {
-    "dataset": DATASET, "compositions": [COMPOSITION], "generators": list(GENERATORS), "judges": ["0"], "fid": [],
-    "reference": "faithful", "health": 0.5,
+    "dataset": DATASET, "compositions": [COMPOSITION], "share": True, "generators": list(GENERATORS),
+    "judges": ["0"], "fid": [], "reference": "faithful", "health": 0.15, "controls": list(GENERATORS),
+    "anchors": dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer")),
 }  # fmt: skip
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 

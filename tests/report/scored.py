@@ -3,7 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from compclip.core.tables import TESTS
+from compclip.core.tables import DIVERGENCE, TESTS
+from compclip.io import empty_table
+from compclip.report.composed import Anchors
+from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 
 # The chance of a right adjective on seen, unseen and swapped.
@@ -21,7 +24,7 @@ def prompts(split: str, images: int, pairs: int) -> pd.DataFrame:
     rng = np.random.default_rng(TESTS.index(split))
     kind = "unseen" if split == "test_unseen" else "seen"
     rows = pd.DataFrame({"image_id": np.repeat([f"{kind}{n:03}" for n in range(images)], 2)})
-    rows["caption_id"], rows["draw"] = np.tile([0, 1], images), 0
+    rows["caption_id"], rows["draw"], rows["cluster"] = np.tile([0, 1], images), 0, rows["image_id"]
     rows["pair"] = [f"{split}_{n}" for n in rng.integers(0, pairs, 2 * images)]
     return rows
 
@@ -45,7 +48,7 @@ def scores(
                 first = (u + noise < chance + 0.01 * judge).astype(float)
                 exact = np.clip(0.25 + chance / 2 + 0.02 * judge, 0, 1)
                 values = {"expected_top1": exact, "adjective_first": first}
-                by_judge.append(rows.assign(**values, hit=first > 0, weight=1.0, adjectives=6))
+                by_judge.append(rows.assign(**values, hit=first > 0, weight=1.0, adjectives=6, adjusted_first=first))
             mean = by_judge[0].assign(**{name: np.mean([t[name] for t in by_judge], axis=0) for name in values})
             about = {
                 "split": split, "prompts": "pairs", "distractors": "original", "blind_control": 0.02,
@@ -57,3 +60,31 @@ def scores(
             }  # fmt: skip
             found.append(Scored(about, summary, mean, tuple(by_judge)))
     return found
+
+
+ANCHORS = dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer"))
+
+
+def mixed(found: list[Scored], name: str, fraction: float, seed: int = 0, whole_pairs: bool = False) -> list[Scored]:
+    """Return the scores of a generator that is faithful with this chance on held-out prompts, or pairs."""
+    of = {(score.generator, score.split): score for score in found}
+    result = []
+    for split in TESTS:
+        faithful, memorizer = (of[which, split] for which in ("faithful", "memorizer"))
+        rng = np.random.default_rng(seed)
+        keys = faithful.entries["pair"] if whole_pairs else pd.Series(range(len(faithful.entries)))
+        kept = keys.map({key: rng.random() < fraction for key in sorted(set(keys))}).to_numpy()
+        kept = kept | (split == "test_seen")
+        tables = [
+            own.where(pd.Series(kept), other) for own, other in zip(faithful.by_judge, memorizer.by_judge, strict=True)
+        ]
+        result.append(Scored(faithful.about, {**faithful.summary, "generator": name}, faithful.entries, tuple(tables)))
+    return result
+
+
+def tables_of(
+    found: list[Scored], reference: str | None = "faithful", anchors: Anchors | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the rows of scores.parquet, comparisons.csv and pairs.csv."""
+    anchors = anchors or Anchors(ANCHORS, list(SKILLS))
+    return make_table([(found, empty_table(DIVERGENCE), {}, {})], reference, anchors, chunks=2)

@@ -11,13 +11,14 @@ import pytest
 
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVERGENCE, MEASUREMENTS, ORACLE, SCORES, TESTS
-from compclip.io import read_json, read_table, write_json, write_table
+from compclip.io import empty_table, read_json, read_table, write_json, write_table
 from compclip.report import readable, verdicts
-from compclip.report.make_table import as_csv, with_decimals
+from compclip.report.make_table import as_csv, measurements, with_decimals
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.readable import Line, TableCell, View
 from compclip.report.rows import main_rows, of_measure, pivot
 from tests.project import COMPOSITION, DATASET, GENERATORS
+from tests.report import scored
 from tests.report.pages import RUN, place_of
 from tests.scripts import job
 from workflow_scripts.report import make_table
@@ -35,8 +36,9 @@ def copied(results: Path, tmp_path: Path) -> Path:
 
 def run(results: Path, **more: Any) -> dict[str, pd.DataFrame]:
     """Make the tables again as the small run did."""
-    params = RUN | {"results": results, "oracle": list(GENERATORS), "chunks": 10, "bootstrap": 200} | more
-    make_table.main(job({}, {name: results / file for name, file in OUTPUTS.items()}, **params))
+    params = RUN | {"results": results, "oracle": list(GENERATORS), "chunks": 10} | more
+    captions = {"captions": results / DATASET / "captions.parquet"}
+    make_table.main(job(captions, {name: results / file for name, file in OUTPUTS.items()}, **params))
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
     return {"scores": scores, "comparisons": pd.read_csv(results / "comparisons.csv")}
 
@@ -51,19 +53,22 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
     one = scores[(scores["generator"] == "faithful") & (scores["measure"] == "r_precision")]
     kinds = one[["split", "prompts", "distractors", "judge"]].agg(" ".join, axis=1)
     assert [kind.removesuffix(" sketch") for kind in kinds if not kind.endswith("oracle")] == [
-        "test_seen pairs original", "test_seen swapped original", "test_unseen pairs original",
-        "test_swapped swapped original", "test_swapped swapped swapped",
+        "test_seen pairs original", "test_seen matched original", "test_seen swapped original",
+        "test_unseen pairs original", "test_swapped swapped original", "test_swapped swapped swapped",
     ]  # fmt: skip
-    assert (kinds.str.endswith("oracle")).sum() == 5
+    assert (kinds.str.endswith("oracle")).sum() == 6
     assert (scores["low"].isna() | (scores["low"] <= scores["value"]) & (scores["value"] <= scores["high"])).all()
     assert set(of_measure(scores, "r_precision_balanced")["split"]) == {"test_swapped"}
+    ceilings = of_measure(scores, "adjective_accuracy_ceiling").set_index("split")["value"]
+    assert ceilings.to_dict() == dict.fromkeys(TESTS, 1.0), "captions of drawn birds agree"
     assert ORACLE not in set(of_measure(scores, "blind_control")["judge"])
     for oracle in (False, True):
         for generator, values in pivot(main_rows(scores, oracle=oracle)).items():
             for split in {split for split, _ in values}:
                 entries = scores_of(results, generator, split, ORACLE if oracle else "0")
                 asked, of = entries[entries["adjectives"] > 1], {m: row for (s, m), row in values.items() if s == split}
-                for name, rows in (("r_precision", entries), ("adjective_accuracy", asked)):
+                by_judge = [] if oracle else [("adjective_accuracy_adjusted", asked)]
+                for name, rows in (("r_precision", entries), ("adjective_accuracy", asked), *by_judge):
                     counts = [len(rows), rows["image_id"].nunique(), rows["pair"].nunique()]
                     assert [of[name][key] for key in ("n", "images", "pairs")] == counts
                     expected = rows[MEASURES[name].entries].mean()
@@ -73,6 +78,22 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
                 if split == "test_swapped":
                     expected = np.average(entries["expected_top1"], weights=entries["weight"])
                     assert of["r_precision_balanced"]["value"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_published_protocol(
+    copied: Path, results: Path
+) -> None:
+    title = "### Adjusted adjective accuracy"
+    assert title in (results / "table.md").read_text() and "adjusted" not in (results / "table.csv").read_text()
+    assert "adjusted" not in (results / "comparisons.csv").read_text()
+    for generator in GENERATORS:
+        file = place_of(copied) / "scores" / "0" / generator / "summary.json"
+        summary = read_json(file)
+        for score in summary["scores"]:
+            score["prompts"] = {"pairs": "all"}.get(score["prompts"], score["prompts"])
+        write_json(summary, file)
+    scores = run(copied)["scores"]
+    assert len(of_measure(scores, "adjective_accuracy_adjusted")) and title not in (copied / "table.md").read_text()
 
 
 def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> None:
@@ -85,6 +106,18 @@ def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> Non
             for end in ("value", "low", "high") if measure in COMPARED else ():
                 column = f"{split.removeprefix('test_')}_{measure}_{end}".removesuffix("_value")
                 assert paper.at[generator, column] == row[end]
+
+
+def test_ceilings_have_rows_without_a_generator_and_a_note() -> None:
+    counts = {"test_seen": {"ceiling": 0.8}, "test_unseen": {"ceiling": 0.75}, "test_swapped": {"ceiling": None}}
+    rows = measurements(scored.scores(), empty_table(DIVERGENCE), {}, counts, None, {}, 10)
+    table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
+    of = of_measure(table, "adjective_accuracy_ceiling")
+    assert dict(zip(of["split"], of["value"], strict=True)) == {"test_seen": 0.8, "test_unseen": 0.75}
+    assert of["generator"].isna().all() and not main_rows(table)["generator"].isna().any()
+    assert "75.0 to 80.0 % (human ceiling)" in readable.ceiling_note(table, "adjective_accuracy")
+    assert not readable.ceiling_note(table, "r_precision")
+    assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), "captions agree"
 
 
 def test_six_decimals() -> None:
@@ -165,7 +198,7 @@ def test_divergences_of_the_prompts_have_neither_generator_nor_judge(results: Pa
         pd.read_parquet(file) for file in (results / "scores.parquet", place_of(results) / "divergence.parquet")
     )
     measured = measured[measured["texts"] == "prompts"].set_index(["definition", "split"])
-    rows = scores[scores["generator"].isna()]
+    rows = scores[scores["generator"].isna() & scores["measure"].str.endswith("divergence")]
     assert len(rows) == 9 and rows["judge"].isna().all()
     for name, place in {
         "atom": ("pairs", "atom"),
@@ -178,6 +211,8 @@ def test_divergences_of_the_prompts_have_neither_generator_nor_judge(results: Pa
 
 
 FIRST, SWAPPED = "scores/0/photographs/summary.json", "scores/0/memorizer/summary.json"
+FIT = {"difference": {"value": -0.05, "fixed_low": -0.14, "fixed_high": 0.04}, "held_out": {"n": 0}}
+UNREAD = {"n": 50, "accuracy": 0.24, "fixed_low": 0.14, "chance": 0.08}
 NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
 
 
@@ -185,7 +220,8 @@ NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
 @pytest.mark.parametrize(
     ("file", "changed", "note"),
     [
-        ("health/0.json", {"ratio": 0.8}, "- Judge health 0.80: "),
+        ("health/0.json", {"images": {"real": FIT}}, "is −5.0 [−14.0, 4.0] points at worst (real images).\n"),
+        ("health/0.json", {"pairs": {"gray_head": UNREAD}}, "not read on real images: gray head (24 %)."),
         ("heldout.json", {"source": "published"}, "held-out pairs are those of a published split."),
         (FIRST, {"judge_epochs": 0}, "which was taken as it was given (judge.epochs: 0)"),
         (FIRST, {"ties": "own_first"}, "ties count as won, as published."),
@@ -235,7 +271,7 @@ def test_markdown_is_printed_and_readable(copied: Path, capsys: pytest.CaptureFi
     text = (copied / "table.md").read_text()
     assert capsys.readouterr().out == text
     lines = text.partition("<!-- /headlines -->\n\n")[2].splitlines()
-    assert lines[0] == f"## {DATASET}, {COMPOSITION}" and "- faithful: reference: loses " in "\n".join(lines[:6])
+    assert lines[0] == f"## {DATASET}, {COMPOSITION}" and "- faithful: reference." in lines[:6]
     for table in (part.splitlines() for part in text.split("\n\n") if part.startswith("| ")):
         assert len({line.count("|") for line in table}) == 1 and len({len(line) for line in table}) == 1
 
@@ -268,20 +304,26 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("generators", [1, 9, 25])
 def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators: int) -> None:
     names = ["g0", *(f"stable-diffusion-xl-{n}" for n in range(1, generators))]
-    scores, nothing = (
-        [Line(name, [cell, None, cell]) for name in names] for cell in (TableCell("50.0", "[1, 2]"), None)
-    )
-    views = {"scores": [View("", "", TESTS, lines) for lines in (scores, nothing)]}
-    given = [verdicts.Verdict(name, "composes", ": x") for name in names]
-    of = {name: readable.Readable(name, v, [], [], views, [], "") for name, v in (("color", given), ("shape", []))}
+    scores = [Line(name, [TableCell("93"), TableCell("50", "[40, 60]"), TableCell("[20, 80]")]) for name in names]
+    given = [verdicts.Verdict(name, "composes", "x") for name in names]
+    of = {
+        name: readable.Readable(
+            name, v, ["none"], [], {"composed": [View("", "", ["follows prompts", "unseen", "other"], shown)]}, [], ""
+        )
+        for name, v, shown in (("color", given, scores), ("shape", [], []))
+    }
     shown = readable.headlines("birds", of)
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
-    start = next(n for n, line in enumerate(lines) if line.split()[:2] == ["color", "color"])
+    start = next(n for n, line in enumerate(lines) if line.split()[:2] == ["generator", "follows"])
     table = lines[start : lines.index("", start)]
-    assert len(table) == 3 + min(generators, 9) <= 12
-    assert table[3].split() == ["g0", *["50.0", "–", "50.0", "–", "–", "–"] * 2]
-    assert all(line.startswith("stable-…n-xl-") for line in table[4:])
+    assert len(table) == 2 + min(generators, 9) <= 12
+    assert table[2].split() == ["g0", "93", "50", "[40,", "60]", "[20,", "80]"]
+    assert all(line.startswith("stable-…n-xl-") for line in table[3:])
     words = " ".join(shown.split())
-    assert f"- color: composes: {', '.join(names)}. - shape: no verdict." in words
+    assert (
+        f"- composes: {', '.join(names)}." in words
+        and "birds, shape: " in words
+        and words.endswith("- none ``` <!-- /headlines -->")
+    )
     assert ("16 more generators" in shown) == (generators == 25)

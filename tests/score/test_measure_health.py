@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.heldout import matched_pairs
 from compclip.io import write_json
-from compclip.score.measure_health import drawn_entries, measure_health, ratio, synonyms, with_synonyms
+from compclip.score.health import Health
+from compclip.score.measure_health import measure_health, synonyms, with_synonyms
 from tests.score.world import COLORS, FakeJudge
 from workflow_scripts.layout import Layout
 from workflow_scripts.score.section import read_health
@@ -29,56 +31,70 @@ class Biased(FakeJudge):
         return super().encode_texts([t.replace(" red ", red).replace(" blue ", blue) for t in texts], batch)
 
 
+NOUNS = ("wing", "bill")
+HELD_OUT = ["red_bill", "red_wing"]
+
+
 def measured(judge: FakeJudge) -> dict:
-    """Return the health of a judge on images of a wing and a bill of two colors; a red wing is held out."""
-    rows = [(f"{wing} {bill}", f"a {wing} wing and a {bill} bill", wing) for wing, bill in product(COLORS, repeat=2)]
-    captions = pd.DataFrame(rows, columns=["image_id", "text", "adjective"]).assign(caption_id=0, noun="wing")
-    held_out, shown = captions["adjective"] == "red", captions.set_index("image_id")["text"]
-    seen = captions[held_out | ~captions["text"].str.contains("red")]
-    prompts = seen.assign(split=np.where(held_out[seen.index], "test_unseen", "test_seen"), draw=0)
-    prompts["pair"] = prompts["adjective"] + "_wing"
+    """Return the health of a judge on images of a wing and a bill of two colors; red is held out, black is frequent."""
+    rows = [
+        (f"{wing} {bill}", place, f"a {wing} wing and a {bill} bill", (wing, bill)[place], NOUNS[place])
+        for wing, bill in product(COLORS, repeat=2)
+        for place in (0, 1)
+    ]
+    captions = pd.DataFrame(rows, columns=["image_id", "caption_id", "text", "adjective", "noun"]).assign(class_id=None)
+    shown, held_out = captions.drop_duplicates("image_id").set_index("image_id")["text"], captions["adjective"] == "red"
+    prompts = captions[held_out | ~captions["image_id"].str.contains("red")].assign(draw=0)
+    prompts["split"] = np.where(prompts["adjective"] == "red", "test_unseen", "test_seen")
+    prompts["pair"] = prompts["adjective"] + "_" + prompts["noun"]
     variants = prompts.merge(pd.Series(COLORS, name="other"), how="cross").query("adjective != other")
-    variants["text"] = [f"a {row.other}{row.text[2 + len(row.adjective) :]}" for row in variants.itertuples()]
-    pairs = captions.drop(columns="text").assign(relation="adjacent", adjective_start=2)
-    pairs["adjective_end"] = 2 + pairs["adjective"].str.len()
+    variants["text"] = [
+        row.text.replace(f"{row.adjective} {row.noun}", f"{row.other} {row.noun}") for row in variants.itertuples()
+    ]
+    ranking = captions.drop_duplicates(["adjective", "noun"])
+    ranking = ranking.assign(percentile=ranking["adjective"].map({"red": 50, "blue": 50, "green": 50, "black": 90}))
+    pairs = captions.assign(relation="adjacent")
+    pairs["adjective_start"] = [row.text.index(f"{row.adjective} {row.noun}") for row in pairs.itertuples()]
+    pairs["adjective_end"] = pairs["adjective_start"] + pairs["adjective"].str.len()
     pairs["noun_start"], pairs["noun_end"] = pairs["adjective_end"] + 1, pairs["adjective_end"] + 5
     return measure_health(
-        lambda texts: judge.encode_texts(texts, 1) if texts else np.zeros((0, 16)),
-        lambda paths: np.array([judge.embed(shown[path]) for path in paths]).reshape(-1, 16),
-        captions=captions[["image_id", "caption_id", "text"]], images=captions.assign(path=captions["image_id"]),
-        pairs=pairs, prompts=prompts, variants=variants, swapped=captions.iloc[:0],
+        lambda texts: judge.encode_texts(texts, 1) if texts else np.zeros((0, 16), np.float32),
+        lambda paths: np.array([judge.embed(shown[path]) for path in paths], np.float32).reshape(-1, 16),
+        captions=captions[["image_id", "caption_id", "class_id", "text"]],
+        images=captions.drop_duplicates("image_id").assign(path=lambda rows: rows["image_id"]),
+        pairs=pairs.drop(columns="text"), ranking=ranking, heldout=HELD_OUT, prompts=prompts, variants=variants,
     )  # fmt: skip
 
 
 def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not() -> None:
-    of = measured(FakeJudge())["images"]["real"]
-    assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == of["ratio"] == of["seen"]["two_way"] == 1
-    assert of["seen"]["chance"] == 0.25 and of["seen"]["n"] > 5 and of["held_out"]["n"] > 2
+    content = measured(FakeJudge())
+    of = content["images"]["real"]
+    assert of["matched"]["accuracy"] == of["held_out"]["accuracy"] == of["seen"]["two_way"] == 1
+    assert of["difference"]["value"] == 0 and of["seen"]["chance"] == 0.25
+    # Black pairs are seen, but more frequent than held-out ones.
+    assert (of["seen"]["n"], of["matched"]["n"], of["held_out"]["n"]) == (18, 12, 8)
+    assert (of["seen"]["pairs"], of["matched"]["pairs"], of["held_out"]["pairs"]) == (6, 4, 2)
+    assert [of["n"] for of in content["pairs"].values()] == [4, 4] and list(content["pairs"]) == HELD_OUT
+    health = Health({"0": content}, 0.15)
+    assert health.healthy and not health.unreadable
 
-    biased = measured(Biased())
-    assert biased["images"]["real"]["held_out"]["accuracy"] < 0.3 and biased["ratio"] == 0
+    content = measured(Biased())
+    of, health = content["images"]["real"], Health({"0": content}, 0.15)
+    expected = of["held_out"]["accuracy"] - of["matched"]["accuracy"]
+    assert of["difference"]["value"] == pytest.approx(expected, abs=2e-6) and expected < 0
+    assert health.healthy is False and set(health.unreadable) == set(HELD_OUT)
 
     of = measured(Blind())["images"]["real"]
     assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == 0.25 and of["seen"]["two_way"] == 0.5
-    assert of["ratio"] == 0, "not above chance on seen pairs either"
+    assert Health({"0": measured(Blind())}, 0.15).healthy is False, "not above chance on held-out pairs"
 
 
-def test_drawn_captions_are_the_same_before_and_after_a_swap() -> None:
-    keys = pd.DataFrame({"image_id": ["a", "a", "b"], "caption_id": [0, 1, 0], "draw": 0, "split": "test_seen"})
-    prompts = keys.assign(text="a red wing", pair="red_wing", file_name=["x", "y", "z"])
-    manifest = keys.assign(path="p.png", status="ok")
-    swapped = pd.DataFrame({"image_id": ["a"], "caption_id": [1]})
-    part = drawn_entries(prompts, manifest, swapped, "test_seen")
-    assert part[["image_id", "caption_id", "path"]].to_numpy().tolist() == [["a", 1, "p.png"]]
-
-
-@pytest.mark.parametrize(
-    ("seen", "low", "held_out", "expected"),
-    [(0.6, 0.5, 0.45, 0.75), (0.5, 0.4, -0.1, 0.0), (0.02, 0.2, 0.5, 0.0), (None, None, 0.5, None)],
-)
-def test_ratio(seen: float | None, low: float | None, held_out: float, expected: float | None) -> None:
-    of_seen = {"n": int(seen is not None), "corrected": seen, "low": low, "chance": 0.25}
-    assert ratio(of_seen, {"n": 1, "corrected": held_out}) == expected
+def test_matched_pairs_are_between_the_held_out_ones() -> None:
+    percentiles = {"red_wing": 30, "blue_wing": 29.9, "gray_wing": 30, "tan_wing": 50, "red_bill": 60, "tan_bill": 61}
+    rows = [(*name.split("_"), percentile) for name, percentile in percentiles.items()]
+    ranking = pd.DataFrame(rows, columns=["adjective", "noun", "percentile"])
+    assert matched_pairs(ranking, ["red_wing", "red_bill"]) == {"gray_wing", "tan_wing"}
+    assert matched_pairs(ranking, ["pink_wing"]) == set(), "not ranked"
 
 
 def test_a_synonym_is_the_most_frequent_other_form() -> None:
@@ -99,19 +115,53 @@ def test_a_synonym_is_the_most_frequent_other_form() -> None:
     assert replaced["text"].tolist() == ["this has a gray wing"]
 
 
+def of_judge(low: float = -0.1, held_out: float = 0.6, pairs: dict | None = None) -> dict:
+    """Return the content of a judge's health.json: lower limits of the difference and of held-out accuracy."""
+    difference = {"value": -0.05, "low": -0.3, "high": 0.2, "fixed_low": low, "fixed_high": 0.01}
+    real = {"difference": difference, "held_out": {"fixed_low": held_out, "chance": 0.25}}
+    unknown = {"difference": None, "held_out": {"n": 0}}
+    return {"images": {"real": real, "drawn": unknown}, "pairs": pairs or {}}
+
+
 @pytest.mark.parametrize(
-    ("ratios", "healthy", "words"),
+    ("judges", "healthy", "words"),
     [
-        ([0.9, 0.7], True, "Judge health 0.80: "),
-        ([0.6, 0.3], False, "0.45, below score.health 0.5: falls on held-out pairs cannot be distinguished"),
-        ([None], None, "not measured"),
+        ([of_judge(low=-0.15)], True, "is −5.0 [−15.0, 1.0] points at worst (real images)."),
+        ([of_judge(low=-0.19), of_judge()], True, "[−14.5, 1.0] points at worst (real images, mean over 2 judges)."),
+        ([of_judge(low=-0.21), of_judge()], False, "they may lose more than 15 points (score.health) on real"),
+        ([of_judge(held_out=0.25)] * 2, False, "choose adjectives of held-out pairs by chance on real images. No word"),
+        ([of_judge(held_out=0.25), of_judge(held_out=0.26)], True, "Judge health: "),
     ],
-)
-def test_health_is_the_mean_over_judges(
-    tmp_path: Path, ratios: list[float | None], healthy: bool | None, words: str
+)  # fmt: skip
+def test_judges_are_unfit_if_they_may_lose_more_or_choose_by_chance(
+    tmp_path: Path, judges: list[dict], healthy: bool, words: str
 ) -> None:
     layout = Layout(tmp_path, "d", "color")
-    for name, of_judge in enumerate(ratios):
-        write_json({"ratio": of_judge}, layout.place / "health" / f"{name}.json")
-    health = read_health(layout, list(map(str, range(len(ratios)))), 0.5)
+    for name, content in enumerate(judges):
+        write_json(content, layout.place / "health" / f"{name}.json")
+    health = read_health(layout, list(map(str, range(len(judges)))), 0.15)
     assert health.healthy is healthy and words in health.line
+
+
+def test_health_without_matched_pairs_is_unknown_unless_held_out_pairs_are_chosen_by_chance() -> None:
+    for held_out, healthy in ((0.26, None), (0.25, False)):
+        content = of_judge(held_out=held_out)
+        content["images"]["real"]["difference"] = None
+        health = Health({"0": content}, 0.15)
+        assert health.healthy is healthy and "are not compared" in health.line
+        assert ("they may choose" in health.line) == (healthy is False)
+
+
+def test_pairs_that_the_judges_do_not_read_are_named() -> None:
+    def content(gray: float) -> dict:
+        read = {"accuracy": 0.7, "fixed_low": 0.5, "chance": 0.1}
+        pairs = {"tan_wing": read, "gray_head": read | {"accuracy": gray, "fixed_low": gray - 0.1}}
+        # Of few images a greater accuracy may be chance; images of one class have no interval.
+        pairs |= {"red_bill": read | {"fixed_low": 0.08}, "red_eye": read | {"fixed_low": None}, "red_leg": {"n": 0}}
+        return of_judge(pairs=pairs)
+
+    health = Health({"0": content(0.34), "1": content(0.62)}, 0.15)
+    assert health.unreadable == pytest.approx({"gray_head": 0.48, "red_bill": 0.7})
+    assert health.unreadable_line.endswith("real images: gray head (48 %), red bill (70 %).")
+    assert Health({"0": content(0.62)}, 0.15).unreadable.keys() == {"red_bill"}
+    assert Health({"0": of_judge()}, 0.15).unreadable_line == ""

@@ -11,7 +11,7 @@ from compclip.clip.model import build, save_judge
 from compclip.core.cli import parse
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
-from compclip.dataset.sketch.draw import draw_pose, paint, png
+from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
 from compclip.score.score_files import ScoreFiles, as_line, main
 
@@ -28,7 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         color, other = COLORS[number % 6], COLORS[(number + 1) % 6]
         dice = Dice(rng(0, str(number)))
         file = f"images/{number}.png"
-        (folder / file).write_bytes(png(paint(draw_wild_scene(dice), draw_pose(dice), 64)))
+        (folder / file).write_bytes(png(paint_scene(draw_wild_scene(dice), draw_pose(dice), 64)))
         rows += [(file, number, caption, f"{color} bill", f"{color}_bill") for caption in range(2)]
         variants += [(number, caption, f"{other} bill") for caption in range(2)]
     pd.DataFrame(rows, columns=["path", "image_id", "caption_id", "text", "pair"]).to_csv(

@@ -7,8 +7,8 @@ import pandas as pd
 from compclip.io import read_json
 from compclip.plot.drawing import style
 from compclip.plot.page import title_and_description
+from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.draw_specs import draw_growing
-from compclip.specs.intrinsic import INTRINSIC_MEASURES
 from compclip.specs.shown import SPECS_COLUMNS, measure_lines
 from tests.plot.overlapping import overlapping
 from tests.report.pages import Page

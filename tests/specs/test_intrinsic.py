@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compclip.io import read_json
-from compclip.specs.intrinsic import INTRINSIC_MEASURES, align, intrinsic, measure_gains, read_steps, score_captions
+from compclip.specs.config import INTRINSIC_MEASURES
+from compclip.specs.intrinsic import align, intrinsic, measure_gains, read_steps, score_captions
 from tests.project import Project
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, opener, refused

@@ -18,7 +18,7 @@ SUMMARIES = {"divide_images": "division", "swap_adjectives": "swapped"}
 DEFAULTS = {
     "divergence": {}, "draw": {}, "listed": (), "published": None, "test_seen": "auto", "prompts": "pairs", "draws": 1,
     "per_image": None, "train_on": "train", "candidates": None, "halves": 0, "violations": "refuse",
-    "is_published": False, "seed": 3, "dataset": "d",
+    "is_published": False, "one_value": False, "seed": 3, "dataset": "d",
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def run(rule: str, folder: Path, /, **given: Any) -> None:
     """Run the script of a rule on the artifacts in ``folder``; ``given`` has further inputs and params."""
     tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
     files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
-    inputs = {name: tables[name] for name in TABLES} | files | {"unused": folder / "splits.json"}
+    inputs = {name: tables[name] for name in TABLES} | files | {"unused": folder / "splits.json", "facts": None}
     inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMMON_COMPOUNDS}
     outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
     summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"

@@ -1,6 +1,7 @@
 """The audit must find what is planted, and nothing else."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -11,15 +12,25 @@ from hypothesis import strategies as st
 from compclip.core.code import reached
 from compclip.core.errors import UserError
 from compclip.core.heldout import pair_names
-from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
-from compclip.io import empty_table, write_json, write_table
-from compclip.split.audit import audit
-from compclip.split.make_splits import drawn_splits, pairs_of_images
+from compclip.core.seeds import rng
+from compclip.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
+from compclip.dataset.sketch.captions import caption_scene
+from compclip.dataset.sketch.world import Dice, draw_scene, make_world
+from compclip.io import empty_table, read_table, write_frame, write_json, write_table
+from compclip.pairs.extract_pairs import extract_pairs
+from compclip.pairs.rank_pairs import rank_pairs
+from compclip.plot.page import render
+from compclip.split.audit import audit, unused_images
+from compclip.split.disagreement import MOST_DISAGREED
+from compclip.split.make_splits import drawn_splits, make_splits, pairs_of_images
 from compclip.split.reading import Reader, reader_of, stated, word_pairs
 from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import Lexicon
-from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, captions_table, world
-from tests.split.stage import run
+from tests.report.pages import Page
+from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, said, world
+from tests.split.stage import inputs, run, run_all
+from workflow_scripts.layout import Layout
+from workflow_scripts.split.section import section
 
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
 
@@ -43,6 +54,15 @@ MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary"
         ("the belly down to the wings are red", {"red belly", "red wing"}),
         ("black with red spotted wings", {"black wing"}),
         ("a red belly and wings that is fluffy", {"red belly", "red wing"}),
+        # Beside adjectives of another lexicon.
+        ("a long red bill", {"red bill"}),
+        ("a red long bill", {"red bill"}),
+        ("short and red wings", {"red wing"}),
+        ("wings that are short and red", {"red wing"}),
+        ("its long wings are red", {"red wing"}),
+        ("red wings long bill", {"red wing"}),
+        ("a small red headed bird", {"red head"}),
+        ("this red long winged bird", set()),
         # What only looks like a pair.
         ("the bill is black with red spotted wings", {"black bill"}),
         ("a red bill and belly and wings that are blue", {"red bill", "red belly", "blue wing"}),
@@ -63,7 +83,7 @@ MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary"
     ],
 )  # fmt: skip
 def test_how_words_are_read(text: str, pairs: set[str]) -> None:
-    found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS).read(text)))
+    found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
     assert set(map(" ".join, found)) == pairs
 
 
@@ -72,7 +92,8 @@ def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFra
     captions = captions_table([(f"i{n}", 0, text) for n, (_, text) in enumerate(rows)])
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": [split for split, _ in rows]})
     swapped = empty_table(SWAPPED) if swapped is None else swapped
-    return audit(captions, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS))
+    pairs = empty_table(PAIRS)
+    return audit(captions, pairs, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS))
 
 
 @pytest.mark.parametrize("split", ["train", "test_seen"])
@@ -156,7 +177,7 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     captions = data.captions[data.captions["image_id"].isin(seen)]
     swapped, _ = make_swaps(captions, data.pairs, heldout, COLORS, NOUNS, other, "d", "c")
-    result = audit(data.captions, splits, swapped, heldout, *LEXICONS)
+    result = audit(data.captions, data.pairs, splits, swapped, heldout, *LEXICONS)
     assert result["violations"] == []
     # One image moved by hand from test_unseen to train is found, if its pair stands at the surface.
     at_surface = data.pairs["relation"].isin(["adjacent", "predicative"])
@@ -164,7 +185,7 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
     if len(surface):
         image = surface["image_id"].iloc[0]
         moved = splits.assign(split=splits["split"].mask(splits["image_id"] == image, "train"))
-        found = audit(data.captions, moved, swapped, heldout, *LEXICONS)["violations"]
+        found = audit(data.captions, data.pairs, moved, swapped, heldout, *LEXICONS)["violations"]
         assert {v["image_id"] for v in found} == {image}
 
 
@@ -179,6 +200,7 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
     splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})
     write_table(splits, tmp_path / "splits.parquet", SPLIT)
     write_table(empty_table(SWAPPED), tmp_path / "swapped.parquet", SWAPPED)
+    write_table(empty_table(PAIRS), tmp_path / "pairs.parquet", PAIRS)
     write_json({"pairs": ["red_wing"]}, tmp_path / "heldout.json")
     write_json({}, tmp_path / "splits.json")
     (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")
@@ -190,6 +212,111 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
     run("audit", tmp_path, nouns=None, violations="count")
     run("accept_split", tmp_path)
     assert json.loads((tmp_path / "audit.json").read_text())["counts"]["violations"] == 1
+
+
+def test_counts_images_on_which_the_readers_disagree() -> None:
+    texts = ["red wings", "red wings", "wings of a red", "wings so red", "blue wings", "red bill"]
+    captions = captions_table([(f"i{n}", 0, text) for n, text in enumerate(texts)])
+    pairs = said("i0 red wing", "i2 red wing shared", "i3 red wing disputed", "i0 red wing disputed", "i5 red bill")
+    splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
+    facts = [("i0", "wing", "red"), ("i1", "wing", "red"), ("i3", "wing", "red"), ("i5", "bill", "red")]
+    facts = pd.DataFrame(facts, columns=["image_id", "part", "value"])
+    heldout = ["red_bill", "red_wing"]
+    result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, *LEXICONS, facts=facts)["disagreement"]
+    wing = result["pairs"]["red_wing"]
+    listed = {reader: [row["image_id"] for row in rows] for reader, rows in wing.pop("captions").items()}
+    assert listed == {"parse": ["i2"], "word_order": ["i1"]}
+    counts = {"images": 3, "only_parse": 1, "only_word_order": 1, "only_disputed": 1, "drawn": 3, "fraction": 0.666667}
+    errors = {"parse_misses": 2, "parse_invents": 1, "word_order_misses": 1, "word_order_invents": 0}
+    assert wing == counts | errors
+    assert result["pairs"]["red_bill"]["images"] == 1 and not result["pairs"]["red_bill"]["only_parse"]
+    assert result["total"] == counts | errors | {"images": 4, "drawn": 4, "fraction": 0.5}
+    (warning,) = result["warnings"]
+    assert "disagree on 50.0% of the 4 images" in warning and "most on red_wing (66.7% of 3); above 2%" in warning
+
+
+@pytest.mark.parametrize(("images", "warned"), [(49, True), (50, False)])
+def test_warns_above_two_percent(images: int, warned: bool, caplog: pytest.LogCaptureFixture) -> None:
+    assert MOST_DISAGREED == 0.02
+    captions = captions_table([(f"i{n}", 0, "red wings") for n in range(images)])
+    pairs = said(*(f"i{n} red wing" for n in range(1, images)))
+    splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
+    audit(captions, pairs, splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS, where="d/color")
+    assert ("warning: d/color: parse and word order disagree" in caplog.text) == warned
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[pd.DataFrame, ...]:
+    """Captions of 150 drawn birds, the facts that they state, and their pairs."""
+    birds, captions, facts = make_world(0, 80), list[tuple](), list[tuple]()
+    for n in range(150):
+        dice = Dice(rng(0, "sketch", "image", n))
+        scene = draw_scene(birds, n % 80, dice)
+        for number in range(10):
+            caption = caption_scene(scene, dice)
+            captions.append((f"{n:03d}", number, caption.text))
+            facts += [(f"{n:03d}", fact.part, fact.value) for fact in caption.facts]
+    table = captions_table(captions)
+    pairs = extract_pairs(table, ["color", "shape"], "birds")
+    return table, pd.DataFrame(facts, columns=["image_id", "part", "value"]), pairs
+
+
+def audit_drawn(drawn: tuple[pd.DataFrame, ...], heldout: list[str], keep: float) -> tuple[dict, int]:
+    """The audit of a split that is made of this fraction of the held-out occurrences; its images in test_unseen."""
+    captions, facts, pairs = drawn
+    ranking = rank_pairs(pairs, "color", "birds")
+    is_held = pair_names(pairs).isin(heldout).to_numpy()
+    pairs = pairs[~is_held | (rng(0, "drop").random(len(pairs)) < keep)]
+    splits, summary = make_splits(captions, pairs, ranking, heldout, "color", "birds")
+    swapped, unused = empty_table(SWAPPED), unused_images(summary)
+    result = audit(captions, pairs, splits, swapped, heldout, "color", "birds", facts=facts, unused=unused)
+    return result, summary["sizes"]["test_unseen"]
+
+
+@pytest.mark.parametrize("composition", ["color", "shape"])
+def test_readers_of_drawn_captions_against_what_was_drawn(drawn: tuple, composition: str) -> None:
+    captions, facts, pairs = drawn
+    heldout = pair_names(rank_pairs(pairs, composition, "birds")).tolist()[::6]
+    splits = pd.DataFrame({"image_id": captions["image_id"].unique(), "split": "test_unseen"})
+    result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, composition, "birds", facts=facts)
+    total = result["disagreement"]["total"]
+    true = facts.loc[(facts["value"] + "_" + facts["part"]).isin(heldout), "image_id"]
+    assert total["drawn"] == true.nunique() > 60
+    errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
+    assert [total[error] for error in errors] == [0, 0, 0, 0]
+
+
+def test_a_parse_that_misses_pairs_is_warned_of_although_no_violation_remains(drawn: tuple) -> None:
+    heldout = pair_names(rank_pairs(drawn[2], "color", "birds")).tolist()[30:90:6]
+    whole, images = audit_drawn(drawn, heldout, keep=1.0)
+    spoiled, left = audit_drawn(drawn, heldout, keep=0.1)
+    assert whole["counts"]["violations"] == spoiled["counts"]["violations"] == 0 and left < images / 2
+    total = spoiled["disagreement"]["total"]
+    assert total["only_word_order"] > total["images"] / 3 > 10
+    assert total["parse_misses"] == total["only_word_order"] and whole["disagreement"]["total"]["parse_misses"] == 0
+    assert whole["disagreement"]["warnings"] == []
+    assert "word order alone of" in spoiled["disagreement"]["warnings"][0]
+
+
+def test_the_page_shows_what_the_readers_disagree_on(tmp_path: Path) -> None:
+    run_all(inputs(tmp_path))
+    pairs = read_table(tmp_path / "pairs.parquet", PAIRS)
+    write_frame(pairs.rename(columns={"adjective": "value", "noun": "part"}), tmp_path / "facts.parquet")
+    run("audit", tmp_path, facts=tmp_path / "facts.parquet")
+    disagreement = json.loads((tmp_path / "audit.json").read_text())["disagreement"]
+    total, (warning,) = disagreement["total"], disagreement["warnings"]
+    shown = section(Layout(tmp_path, ""), 0)
+    page = Page(render(shown.template, shown.context))
+    for text in (
+        warning[1:], f"the parse alone finds a pair in {total['only_parse']}, where",
+        f"word order alone in {total['only_word_order']}, where", f"the captions of {total['drawn']} images state",
+        f"word order misses one in {total['word_order_misses']} and adds one in {total['word_order_invents']}.",
+    ):  # fmt: skip
+        assert text in page.text
+    for pair, of in disagreement["pairs"].items():
+        counts = [f"{of[name]}" for name in ("images", "only_parse", "only_word_order", "only_disputed")]
+        (row,) = [row for row in page.rows if row[0] == pair.replace("_", " ") and row[1:5] == counts]
+        assert row[5] in {caption["text"] for captions in of["captions"].values() for caption in captions} | {""}
 
 
 @pytest.mark.parametrize(("text", "pairs"), [

@@ -144,7 +144,7 @@ SIZES = st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
 def test_half_judges_nothing_that_the_judge_learns_from(sizes: tuple[int, int, int], seed: int, files: bool) -> None:
     splits = splits_of(sizes)
     images = images_table(splits["image_id"].tolist(), ["x"] * len(splits) if files else None)
-    judged, learns = judged_images(splits, images, "half", seed), judge_images(splits, images, "half", seed)
+    judged, learns = judged_images(splits, images, "half", seed), judge_images([splits], images, "half", seed)
     assert not set(judged["image_id"]) & set(learns)
     assert set(judged["image_id"]) | set(learns) == set(splits["image_id"])
     assert set(splits.loc[splits["split"] == "train", "image_id"]) <= set(learns)
@@ -159,12 +159,25 @@ def test_images_without_a_file_are_left_out_where_others_have_one(train_on: str,
     splits = splits_of((10, 10, 10))
     images = images_table(splits["image_id"].tolist())
     assert len(judged_images(splits, images, train_on, 0)) == judged
-    assert len(judge_images(splits, images, train_on, 0)) == learns
+    assert len(judge_images([splits], images, train_on, 0)) == learns
     images["path"] = ["x" if i % 2 else None for i in range(30)]
     there = set(images.loc[images["path"].notna(), "image_id"])
     shown = judged_images(splits, images, train_on, 0)
-    assert set(shown["image_id"]) | set(judge_images(splits, images, train_on, 0)) == there
+    assert set(shown["image_id"]) | set(judge_images([splits], images, train_on, 0)) == there
     assert set(shown["split"]) == {"test_seen", "test_unseen"}
+
+
+@pytest.mark.parametrize("train_on", ["train", "half", "all"])
+def test_a_judge_of_two_compositions_learns_what_it_may_learn_for_each(train_on: str) -> None:
+    one = splits_of((100, 100, 100))
+    other = one.assign(split=one["split"].sample(frac=1, random_state=0).to_numpy())
+    images = images_table(one["image_id"].tolist())
+    learned = set(judge_images([one, other], images, train_on, 0))
+    assert learned == {*judge_images([one], images, train_on, 0)} & {*judge_images([other], images, train_on, 0)}
+    if train_on == "half":
+        # A test image of both is judged by both or by neither: halves drawn apart would leave about a quarter of these.
+        both = {*one.loc[one["split"] != "train", "image_id"]} & {*other.loc[other["split"] != "train", "image_id"]}
+        assert len(both) > 100 and len(both & learned) > 0.4 * len(both)
 
 
 def test_the_seed_decides() -> None:

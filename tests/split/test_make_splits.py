@@ -169,10 +169,10 @@ def test_what_divided_splits_promise(seed: int, other: int, images: int, rare: i
     seen = data.captions[data.captions["image_id"].isin(split.index[split == "test_seen"])]
     swapped, _ = make_swaps(seen, data.pairs, heldout, COLORS, NOUNS, 0, "d", "color")
     unused = unused_images(summary)
-    found = audit(data.captions, splits, swapped, heldout, *LEXICONS, unused=unused)
+    found = audit(data.captions, data.pairs, splits, swapped, heldout, *LEXICONS, unused=unused)
     assert found["counts"]["violations"] == 0
     assert found["counts"]["images_unused"] == len(unused) == images - len(splits)
-    found = audit(data.captions, splits.iloc[1:], swapped, heldout, *LEXICONS, unused=unused)
+    found = audit(data.captions, data.pairs, splits.iloc[1:], swapped, heldout, *LEXICONS, unused=unused)
     assert any(v["guarantee"] == "every image has a split" for v in found["violations"])
 
 

@@ -1,18 +1,32 @@
-"""The copies of a prompt with every other ranked adjective of its noun."""
+"""The copies of a prompt with other adjectives of its noun, which must be false of the image."""
 
 from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compclip.core.heldout import pair_names
 from compclip.core.tables import VARIANTS
-from compclip.io import check_table
+from compclip.io import check_table, read_json, read_table
 from compclip.split.make_variants import make_variants, variants_of
 from compclip.split.swap_adjectives import Candidate, apply, make_swaps
-from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, SHAPES, mentions, world
+from compclip.text.lexicon import Lexicon
+from tests.split.split_worlds import (
+    COLORS,
+    LEXICONS,
+    NOUNS,
+    SHAPES,
+    captions_table,
+    mention,
+    mentions,
+    pairs_table,
+    world,
+)
+from tests.split.stage import inputs, run
 
 
 @pytest.mark.parametrize(
@@ -62,7 +76,8 @@ def test_variants_of_a_prompt(
     found, reasons = mentions(text, *said), Counter()
     changes = apply(text, [Candidate(m.noun, swap[m.noun], (m,)) for m in found if m.noun in swap])[1]
     forms = SHAPES if pair == "small_bill" else COLORS
-    made = variants_of(text, pair, found, changes, sorted(set(forms.values())), forms, NOUNS, reasons)
+    others = sorted(set(forms.values()) - {pair.split("_")[0]})
+    made = variants_of(text, pair, found, changes, others, forms, NOUNS, reasons)
     assert {adjective: variant for adjective, variant, _ in made} == variants and reasons == missing
 
 
@@ -76,7 +91,7 @@ def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> 
     seen = named[named["relation"] == "adjacent"].drop_duplicates(["image_id", "caption_id"]).assign(split="test_seen")
     columns = ["split", "image_id", "caption_id", "pair"]
     prompts = pd.concat([seen[columns], swapped.assign(split="test_swapped")[columns]], ignore_index=True)
-    table = make_variants(prompts, data.captions, data.pairs, data.ranking, *LEXICONS, swapped)
+    table, counts = make_variants(prompts, data.captions, data.pairs, data.ranking, *LEXICONS, swapped)
     check_table(table, VARIANTS, "variants")
     assert len(table)
     key = ["image_id", "caption_id"]
@@ -94,3 +109,93 @@ def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> 
         )
         assert {(a, b) for a, b in zip(before, after, strict=True) if a != b} == {(own, row.adjective)}
     assert table.equals(table.drop_duplicates(["split", *key, "adjective"]))
+    sure = data.pairs[data.pairs["relation"] != "disputed"]
+    said = {(row.image_id, row.adjective, row.noun) for row in sure.itertuples()}
+    for row in table[table["split"] == "test_seen"].itertuples():
+        noun = asked[row.split, row.image_id, row.caption_id].rsplit("_", 1)[1]
+        assert (row.image_id, row.adjective, noun) not in said
+    assert {split: of["alternatives"] for split, of in counts.items()} == table["split"].value_counts().to_dict()
+    assert counts["test_swapped"]["ceiling"] == 1 > counts["test_seen"]["ceiling"]
+
+
+def told(rows: dict[str, list[str]], *said: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The captions of each image, and pairs of the caption that each ``image number adjective noun`` names."""
+    captions = captions_table([(image, n, text) for image, texts in rows.items() for n, text in enumerate(texts)])
+    pairs = []
+    for image, number, adjective, noun in map(str.split, said):
+        found = mention(rows[image][int(number)], adjective, noun, adjective)
+        pairs.append((image, int(number), *vars(found).values()))
+    return captions, pairs_table(pairs)
+
+
+SIZES = Lexicon("size", dict(zip(*[["large", "small", "long", "short", "fat"]] * 2, strict=True)),
+                (("large", "small"), ("long", "short")))  # fmt: skip
+
+
+def ranking_of(*pairs: str) -> pd.DataFrame:
+    adjectives, nouns = zip(*(pair.split("_") for pair in pairs), strict=True)
+    return pd.DataFrame({"adjective": adjectives, "noun": nouns})
+
+
+def test_alternatives_are_of_the_group() -> None:
+    captions, pairs = told({"a": ["a long bill"], "b": ["a fat bill"]}, "a 0 long bill", "b 0 fat bill")
+    ranking = ranking_of("fat_bill", "large_bill", "long_bill", "short_bill", "small_bill")
+    prompts = captions.assign(split="test_seen", pair=["long_bill", "fat_bill"])
+    table, counts = make_variants(prompts, captions, pairs, ranking, SIZES, LEXICONS[1])
+    assert table["text"].tolist() == ["a short bill"]
+    assert counts["test_seen"] == {
+        "prompts": 2, "with_variants": 1, "with_stated": 0, "alternatives": 1, "dropped": {"may both be true": 7},
+        "ceiling": 1.0,
+    }  # fmt: skip
+
+
+def test_what_another_caption_states_is_no_alternative() -> None:
+    texts = {"a": ["a red bill", "a blue bill", "a gray bill", "a black wing"], "b": ["a red bill", "a gray wing"]}
+    said = ["a 0 red bill", "a 1 blue bill", "a 2 gray bill", "a 3 black wing", "b 0 red bill", "b 1 gray wing"]
+    captions, pairs = told(texts, *said)
+    ranking = ranking_of("black_bill", "blue_bill", "gray_bill", "red_bill")
+    prompts = captions[captions["text"] == "a red bill"].assign(split="test_unseen", pair="red_bill")
+    table, counts = make_variants(prompts, captions, pairs, ranking, *LEXICONS)
+    others = table.groupby("image_id")["adjective"].agg(list)
+    assert others.to_dict() == {"a": ["black"], "b": ["black", "blue", "gray"]}
+    assert counts["test_unseen"] == {
+        "prompts": 2, "with_variants": 2, "with_stated": 1, "alternatives": 4,
+        "dropped": {"stated by another caption": 2}, "ceiling": pytest.approx((1 / 3 + 1) / 2, abs=1e-6),
+    }  # fmt: skip
+    table, counts = make_variants(prompts.assign(split="test_swapped"), captions, pairs, ranking, *LEXICONS)
+    assert len(table) == 6 and counts["test_swapped"]["ceiling"] == 1, "the captions are of another image"
+    relations = ["disputed" if adjective == "gray" else "adjacent" for adjective in pairs["adjective"]]
+    table, _ = make_variants(prompts, captions, pairs.assign(relation=relations), ranking, *LEXICONS)
+    assert table.groupby("image_id")["adjective"].agg(list)["a"] == ["black", "gray"], "what is disputed does not count"
+
+
+@pytest.mark.parametrize(
+    ("noun", "part", "related"),
+    [("feather", "wing", True), ("wing", "secondary", True), ("secondary", "wing", True), ("bill", "wing", False)],
+)
+def test_what_is_said_of_a_part_is_no_alternative(noun: str, part: str, related: bool) -> None:
+    captions, pairs = told({"a": [f"a red {noun}, a blue {part}", f"a gray {part}"]},
+                           f"a 0 red {noun}", f"a 0 blue {part}", f"a 1 gray {part}")  # fmt: skip
+    ranking = ranking_of(*(f"{color}_{noun}" for color in ("black", "blue", "gray", "red")))
+    prompts = captions[:1].assign(split="test_seen", pair=f"red_{noun}")
+    table, counts = make_variants(prompts, captions, pairs, ranking, *LEXICONS)
+    assert table["adjective"].tolist() == ["black"] if related else ["black", "blue", "gray"]
+    dropped = {"describes the noun elsewhere": 1, "stated by another caption": 1} if related else {}
+    assert counts["test_seen"]["dropped"] == dropped
+
+
+def test_the_step_of_a_source_with_one_value_ignores_groups(tmp_path: Path) -> None:
+    folder = inputs(tmp_path)
+    for rule in ("sample_heldout", "make_splits", "swap_adjectives", "make_prompts"):
+        run(rule, folder)
+    grouped = {"groups": [["red", "blue"]], **yaml.safe_load((folder / "color.yaml").read_text())}
+    (folder / "grouped.yaml").write_text(yaml.safe_dump(grouped))
+    variants = {}
+    for one_value, lexicon in ((False, "color"), (True, "grouped"), (False, "grouped")):
+        run("make_variants", folder, one_value=one_value, adjectives=folder / f"{lexicon}.yaml")
+        variants[one_value, lexicon] = read_table(folder / "variants.parquet", VARIANTS)
+    assert variants[True, "grouped"].equals(variants[False, "color"])
+    others = {key: set(table["adjective"]) for key, table in variants.items()}
+    assert others[False, "grouped"] <= {"red", "blue"} < others[False, "color"]
+    counts = read_json(folder / "variants.json")["splits"]
+    assert sum(of["alternatives"] for of in counts.values()) == len(variants[False, "grouped"])

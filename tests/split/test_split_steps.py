@@ -15,12 +15,12 @@ from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.reading import reader_of
 from compclip.split.swap_adjectives import make_swaps
-from compclip.text.lexicon import COMPOUNDS, load_lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.everyday import captions
 from tests.split.split_worlds import captions_table, images_table, pairs_table
 from tests.split.stage import inputs, run, run_all
 
-LEXICONS = COMPOUNDS.parents[1]
+LEXICONS = COMMON_COMPOUNDS.parents[1]
 COLOR = LEXICONS / "adjectives" / "color.yaml"
 
 
@@ -78,7 +78,7 @@ def test_a_swap_that_states_another_pair_by_the_order_of_words_is_not_made(check
     pairs = pairs_table([("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent")])
     colors = {"red": "red", "green": "green"}
     nouns = {"bench": "bench", "slide": "slide"}
-    reader = reader_of(["green_bench"], colors, nouns, load_lexicon(COMPOUNDS)) if checked else None
+    reader = reader_of(["green_bench"], colors, nouns, load_lexicon(COMMON_COMPOUNDS)) if checked else None
     swapped, summary = make_swaps(
         captions_table([("a", 0, text)]), pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c", reader
     )

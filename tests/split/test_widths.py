@@ -10,7 +10,15 @@ from scipy import stats
 
 from compclip.core.code import ROOT
 from compclip.core.tables import PROMPTS, TESTS
-from compclip.split.widths import ADVICE, IMAGE_CORRELATION, PAIR_SD, effective_pairs, estimate_widths, half_width
+from compclip.split.widths import (
+    ADVICE,
+    FEW_PAIRS,
+    IMAGE_CORRELATION,
+    PAIR_SD,
+    effective_pairs,
+    estimate_widths,
+    half_width,
+)
 
 
 def prompts(images: dict[str, int], each: int = 2, split: str = "test_unseen") -> pd.DataFrame:
@@ -64,11 +72,13 @@ EVEN = {f"a{i}_n": 10 for i in range(12)}
     ("table", "heldout", "source", "warnings"),
     [
         (prompts(EVEN), 12, "drawn", []),
-        (prompts(dict(list(EVEN.items())[:5]), each=20), 5, "drawn", ["few images (50): move", "few pairs (5), ± 29"]),
+        (prompts(dict(list(EVEN.items())[:5]), each=20), 5, "drawn",
+         ["few images (50): move", f"few pairs (5, fewer than {FEW_PAIRS}), ± 29"]),
         (prompts(EVEN, split="test_swapped"), 29, "drawn", []),
-        (prompts({"a_n": 60, "b_n": 60}, split="test_swapped"), 9, "drawn", ["few pairs (2 of 9 held out), ± "]),
+        (prompts({"a_n": 60, "b_n": 60}, split="test_swapped"), 9, "drawn", ["few pairs (2 of 9 held out, fewer"]),
         (prompts({"a_n": 90} | EVEN), 13, "drawn", ["few pairs (13, worth 4.7 equally", "a_n has 43% of the"]),
-        (prompts({"a_n": 9}), 1, "config", ["few prompts (18): list", "few pairs (1), interval unknown: list more"]),
+        (prompts({"a_n": 9}), 1, "config",
+         ["few prompts (18): list", f"few pairs (1, fewer than {FEW_PAIRS}), interval unknown: list more"]),
         (prompts({}), 3, "divergence", ["few prompts (0): raise split.divergence.test"]),
     ],
 )  # fmt: skip

@@ -1,7 +1,8 @@
-"""Bootstrap intervals against naive loops, and exact ones by hand."""
+"""Bootstrap intervals against scipy's and against naive loops."""
 
 import numpy as np
 import pytest
+from scipy.stats import bootstrap
 
 from compclip.stats import interval
 
@@ -17,6 +18,16 @@ def clustered(images: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray, 
     index = np.repeat(np.arange(images), sizes)
     values = np.clip(generator.random(images)[index] + 0.1 * generator.standard_normal(len(index)), 0, 1)
     return np.array([f"i{k:03d}" for k in index]), values, generator.choice([0.3, 1.0], len(index))
+
+
+def test_against_scipy() -> None:
+    values = rng(1).random(60)
+    names = np.array([f"i{k}" for k in range(60)])
+    ours = interval.mean(names, values, np.ones(60), 20_000, rng())
+    theirs = bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=rng(2)).confidence_interval
+    assert ours.value == pytest.approx(values.mean())
+    assert ours.low == pytest.approx(theirs.low, abs=0.003)
+    assert ours.high == pytest.approx(theirs.high, abs=0.003)
 
 
 def test_images_are_resampled_whole_against_a_loop() -> None:
@@ -35,21 +46,7 @@ def test_images_are_resampled_whole_against_a_loop() -> None:
     assert ours.high - ours.low > 1.5 * (by_entry.high - by_entry.low)
 
 
-def test_unpaired_against_a_loop() -> None:
-    a_names, a, _ = clustered(30, 4)
-    b_names, b, _ = clustered(25, 5)
-    ours = interval.unpaired_difference(a_names, a, b_names, b, 4000, rng())
-    generator = rng(3)
-
-    def resample(names: np.ndarray, values: np.ndarray) -> float:
-        unique = np.unique(names)
-        return float(np.concatenate([values[names == n] for n in generator.choice(unique, len(unique))]).mean())
-
-    draws = [resample(a_names, a) - resample(b_names, b) for _ in range(4000)]
-    assert (ours.low, ours.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.015)
-
-
-def test_blocks_do_not_change_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     names, values, weights = clustered()
     whole = interval.mean(names, values, weights, 300, rng())
     monkeypatch.setattr(interval, "INDICES", 333)
@@ -68,10 +65,19 @@ def test_all_or_none_is_not_certain() -> None:
     end = 0.025 ** (1 / 20)
     assert interval.share(images, ones, ones, 100, rng()) == interval.Estimate(1, pytest.approx(end), 1)
     assert interval.share(images, 0 * ones, ones, 100, rng()) == interval.Estimate(0, 0, pytest.approx(1 - end))
-    # An image of weight 0 is not a trial, and its misses do not count.
+    # An image of weight 0 is no trial, and its misses do not count.
     weights = np.where(images == "i0", 0.0, 0.4)
     hits = np.where(images == "i0", 0.0, 1.0)
     assert interval.share(images, hits, weights, 100, rng()).low == pytest.approx(0.025 ** (1 / 19))
-    # Probabilities between 0 and 1 are resampled.
+    # Chances that are no certainties are resampled as ever.
     for values in (0.5 * ones, np.where(images == "i0", 0.9, 1.0)):
         assert interval.share(images, values, ones, 100, rng()) == interval.mean(images, values, ones, 100, rng())
+
+
+def test_all_or_none_covers_the_truth() -> None:
+    inside = 0
+    for seed in range(400):
+        hits = rng(seed).random(20) < 0.97
+        found = interval.share(np.arange(20), hits, np.ones(20), 200, rng(seed))
+        inside += found.low <= 0.97 <= found.high
+    assert inside >= 0.9 * 400

@@ -28,9 +28,25 @@ def test_forms(tmp_path: Path) -> None:
     assert load_lexicon(write(tmp_path / "b.yaml", "red:\nblue: []\n")).words == ("blue", "red")
 
 
+def test_groups(tmp_path: Path) -> None:
+    sizes = "long: [tall]\nshort:\nlarge:\nflat:\n"
+    grouped = load_lexicon(write(tmp_path / "shape.yaml", f"groups: [[long, short], [large, short]]\n{sizes}"))
+    assert grouped.words == ("flat", "large", "long", "short") and "tall" in grouped.forms
+    excluded = {word: grouped.excluded_by(word) for word in grouped.words}
+    assert excluded == {"flat": set(), "large": {"short"}, "long": {"short"}, "short": {"large", "long"}}
+    one_group = load_lexicon(write(tmp_path / "size.yaml", sizes))
+    assert one_group.excluded_by("flat") == {"large", "long", "short"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("groups: [[red, rose]]\nred: [rose]\n", "groups: 'rose' is not a word of the lexicon; remove it"),
+        ("groups: [[red]]\nred:\n", r"groups: \['red'\]: expected at least two words"),
+        ("groups: [[red, red]]\nred:\n", r"groups: \['red', 'red'\]: expected at least two words"),
+        ("groups: [red, pink]\nred:\npink:\n", "groups: expected lists of words"),
+        ("groups: red\nred:\n", "groups: expected lists of words"),
+        ("groups: [[red, pink]]\n", "map each word to a list"),
         ("red: [rose]\npink: [rose]\n", "duplicate entry 'rose' under 'red' and 'pink'"),
         ("red: [blue]\nblue: []\n", "duplicate entry 'blue' under"),
         ("red: [Rose]\n", "expected a lower-case word"),
@@ -78,3 +94,12 @@ def test_lexicons_of_the_project_have_the_papers_words_and_no_form_twice(nouns: 
     )
     assert len(merge([color, shape, parts]).forms) == sum(len(lexicon.forms) for lexicon in (color, shape, parts))
     assert set(COLORS) <= set(color.words) and set(words) <= set(parts.words)
+
+
+def test_near_synonyms_of_shape_do_not_exclude_each_other() -> None:
+    shape = load_lexicon(LEXICONS / "adjectives" / "shape.yaml")
+    synonyms = ["pointed sharp", "large fat", "round oval", "short small", "long large", "thick wide", "curved wavy"]
+    for a, b in map(str.split, synonyms):
+        assert b not in shape.excluded_by(a) and a not in shape.excluded_by(b)
+    for a, b in map(str.split, ["long short", "large small", "thick thin", "curved straight", "round pointed"]):
+        assert b in shape.excluded_by(a)

@@ -33,7 +33,7 @@ def test_parses_are_those_of_spacy(texts: list[str], monkeypatch: pytest.MonkeyP
     assert nlp.get_pipe("tok2vec").model.name == "windows"
     expected = parses(plain, texts, 256)
     for batch, limit in ((256, windows.MOST_WINDOWS), (7, 500)):  # beyond its limit, the memory starts anew
-        monkeypatch.setattr(windows, "LIMIT", limit)
+        monkeypatch.setattr(windows, "MOST_WINDOWS", limit)
         assert parses(nlp, texts, batch) == expected
     assert parses(pickle.loads(pickle.dumps(nlp)), texts[:20], 20) == expected[:20]
 

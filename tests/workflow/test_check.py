@@ -31,7 +31,8 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"dataset": {"source": "cub", "cub": {"root": "nowhere"}}}, ["dataset.cub.images", "correct root"]),
     ({"split": {"published": {"split": "s_{composition}.pkl"}}}, ["split.published.split: s_color.pkl"]),
     ({"split": {"published": {"split": "no/split.pkl"}}, "compositions": ["color"]}, ["no/split.pkl", f"{DRIVE}/1jO"]),
-    ({"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt"}}, ["no/C_CUB_shape.pt", f"{DRIVE}/1A2"]),
+    ({"judge": {"model": "sketch", "pretrained": "no/C_CUB_{composition}.pt", "share": False}},
+     ["no/C_CUB_shape.pt", f"{DRIVE}/1A2"]),
     ({"specs": {"data": {"examples": "a", "increments": "b"}, "base": BASE}}, ["specs.data.examples: a"]),
     ({"compun": {"captions": "no.json"}}, ["compun.captions: no.json"]),
     ({"compun": {"compounds": {"images": "absent"}, "models": MODELS}}, ["compun.compounds.images: absent"]),
@@ -55,7 +56,10 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
 
 def test_a_judge_of_each_composition_is_checked_once(tmp_path: Path) -> None:
     for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
-        config = {"results": str(tmp_path / "results"), "judge": {"model": "sketch", "pretrained": name}}
+        config = {
+            "results": str(tmp_path / "results"),
+            "judge": {"model": "sketch", "pretrained": name, "share": False},
+        }
         assert len(check_config(load_config(config)).errors) == count
 
 

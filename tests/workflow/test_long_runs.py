@@ -58,5 +58,5 @@ def test_preset_protocol_balances_and_ties(tmp_path: Path) -> None:
         (file,) = (file for file in files if "oracle" not in str(file.parent))
         scores = pd.read_parquet(file)
         assert (scores["weight"] < 1).any() == (split == "test_swapped")
-        assert (scores["p_tied"] > 0).mean() > 0.01 or split == "test_swapped"
+        assert (scores["p_tied"] > 0).any() or split == "test_swapped"
     assert len(scores.loc[scores["weight"] < 1, "pair"].unique()) == preset["score"]["balance"]["dominant"]

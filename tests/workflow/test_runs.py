@@ -60,7 +60,7 @@ def test_four_data_sets_of_fifty_generators_are_planned_in_seconds(copy: Project
         assert {n for rule, n in own.items() if n not in (1, 100)} == {2}
     assert planned["join_tables"] == 1
     # A data set's five of its own; a composition's sixteen; one a generator and composition.
-    assert sum(planned.values()) == 4 * (5 + 2 * 16 + 2 * 50) + 1
+    assert sum(planned.values()) == 4 * (6 + 2 * 15 + 2 * 50) + 1
 
 
 def test_the_oracle_scores_every_generator_whose_scenes_are_known(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_each_composition_takes_its_own_judge(tmp_path: Path) -> None:
     weights = {name: tmp_path / f"C_CUB_{name}.pt" for name in ("color", "shape")}
     for file in weights.values():
         file.touch()
-    judge = {"model": "sketch", "pretrained": str(tmp_path / "C_CUB_{composition}.pt"), "epochs": 0}
+    judge = {"model": "sketch", "pretrained": str(tmp_path / "C_CUB_{composition}.pt"), "epochs": 0, "share": False}
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump({"results": str(tmp_path / "results"), "judge": judge}))
     training = [job for job in jobs(config) if job.rule == "train_judge"]
@@ -188,7 +188,7 @@ cache: {cache}
 compositions: [{names}]
 dataset: {{source: sketch, sketch: {{images: 120, species: 12}}}}
 pairs: {{nouns: birds, selection: {{min_count: 1}}}}
-judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1}}
+judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1, share: false}}
 """
 
 

@@ -1,5 +1,7 @@
 """Make hard negatives of the captions that the judges learn from."""
 
+from dataclasses import replace
+
 from compclip.core.heldout import pair_names
 from compclip.core.log import log
 from compclip.core.tables import CAPTIONS, IMAGES, NEGATIVES, PAIRS, RANKING, SPLIT
@@ -15,11 +17,13 @@ def main(job: Job) -> None:
     read, given = job.input, job.params
     captions, pairs = read_table(read.captions, CAPTIONS), read_table(read.pairs, PAIRS)
     nouns = nouns_of(captions, pairs).union(load_lexicon(read.nouns).forms if read.nouns else ())
-    splits, images = read_table(read.splits, SPLIT), read_table(read.images, IMAGES)
+    splits, images = [read_table(file, SPLIT) for file in read.splits], read_table(read.images, IMAGES)
     learned = judge_images(splits, images, given.train_on, given.halves)
     captions, pairs = (table[table["image_id"].isin(learned)] for table in (captions, pairs))
     ranked = pair_names(read_table(read.ranking, RANKING)).tolist()
-    adjectives = load_lexicon(read.adjectives).forms
+    adjectives = load_lexicon(read.adjectives)
+    if given.one_value:
+        adjectives = replace(adjectives, groups=())
     negatives = make_negatives(captions, pairs, ranked, adjectives, nouns, given.hard_negatives, given.seed)
     write_table(negatives, job.output.negatives, NEGATIVES)
     log.info("%s: %d hard negatives of %d captions", job.where, len(negatives), len(captions))

@@ -21,10 +21,10 @@ def main(job: Job) -> None:
     device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
     with joined(settings.gpus, device, GPUS_SETTING) as group:
         material = find_material(
-            read_table(read.captions, CAPTIONS), read_table(read.images, IMAGES), read_table(read.splits, SPLIT),
-            settings, Path(given.results), halves=given.halves,
+            read_table(read.captions, CAPTIONS), read_table(read.images, IMAGES),
+            [read_table(file, SPLIT) for file in read.splits], settings, Path(given.results), halves=given.halves,
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
-            negatives=read_table(read.negatives, NEGATIVES) if read.negatives else None,
+            negatives=pd.concat([read_table(file, NEGATIVES) for file in read.negatives]) if read.negatives else None,
         )  # fmt: skip
         options = {"seed": given.seed, "threads": given.threads, "cache": given.cache}
         built, rows = train_judge(material, settings, **options, device=device, group=group)

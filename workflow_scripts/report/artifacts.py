@@ -19,7 +19,8 @@ from workflow_scripts.tables import SCHEMAS
 
 def layouts(job: Job) -> list[Layout]:
     """Return where the artifacts of each composition are."""
-    return [Layout(Path(job.params.results), job.params.dataset, name) for name in job.params.compositions]
+    place = Path(job.params.results), job.params.dataset
+    return [Layout(*place, name, job.params.share) for name in job.params.compositions]
 
 
 def read_composition(layout: Layout, *names: str) -> dict[str, pd.DataFrame]:
@@ -57,7 +58,7 @@ def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
 def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
     """Return a composition to read. rows: its rows of scores.parquet and comparisons.csv."""
     return to_read(
-        f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.reference,
+        f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.anchors,
         summaries=read_summaries(layout, params),
         divergence=read_divergences(layout.place),
         fids=read_fids(layout, params),

@@ -17,9 +17,7 @@ from compclip.plot.examples import choose_examples
 from compclip.plot.labels import WORD_KINDS, swatch
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
-from compclip.report.measures import MEASURES
 from compclip.report.rows import of_composition
-from compclip.report.verdicts import deciding_measure
 from workflow_scripts.divergence.section import section as divergence_section
 from workflow_scripts.job import Job, run
 from workflow_scripts.layout import Layout
@@ -27,7 +25,7 @@ from workflow_scripts.report import artifacts
 from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
-SCORE_FIGURES = ("scores", "gaps", "pairs")
+SCORE_FIGURES = ("composed", "scores", "pairs")
 # Swapped examples on the first screen, and in a part that opens.
 STRIP, TOGETHER = 3, 6
 
@@ -88,7 +86,6 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
         "trained": judges[0].get("epochs") != 0,
         "of": artifacts.read_readable(layout, (scores, comparisons), params),
         "candidates": int(scores["candidates"].iloc[0]),
-        "deciding": MEASURES[deciding_measure(comparisons)].title,
         "sections": [divergence, judge_section(layout, params.generators, params.judges, params.health), splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
         "of_section": context["of_section"] | {"the-judge": show_figures([layout.figure("loss")])},

@@ -3,36 +3,51 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
+
 from compclip.core.cli import show
-from compclip.core.tables import MEASUREMENTS, ORACLE
+from compclip.core.heldout import matched_pairs, read_heldout
+from compclip.core.tables import CAPTIONS, MEASUREMENTS, ORACLE, RANKING
 from compclip.divergence.results import read_divergences
-from compclip.io import read_frame, write_json, write_table, write_text
+from compclip.io import read_frame, read_json, read_table, write_json, write_table, write_text
+from compclip.report.composed import Anchors
 from compclip.report.make_table import as_csv, make_table, metrics, paper_table
 from compclip.report.readable import latex, table_markdown
 from compclip.report.rows import of_composition
 from compclip.report.table import Scored, all_scores, scores_of
+from compclip.split.pools import class_names
 from workflow_scripts.job import Job, run
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts, read_fids, read_readable, read_score_folder
 
 
-def read_all_scores(layout: Layout, params: Any) -> Iterator[Scored]:
-    """Yield the scores of a composition by generator."""
+def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator[Scored]:
+    """Yield the scores of a composition by generator; classes: of each image."""
     swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
+    ranking = read_table(layout.place / "ranking.parquet", RANKING)
+    matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))
     for name in params.generators:
         judges = [*params.judges, *([ORACLE] if name in params.oracle else [])]
-        scores = {judge: scores_of(*read_score_folder(layout.scores(name, judge)), swapped) for judge in judges}
+        read = {judge: read_score_folder(layout.scores(name, judge)) for judge in judges}
+        scores = {judge: scores_of(*folder, swapped, classes, matched) for judge, folder in read.items()}
         oracle = scores.pop(ORACLE, [])
         yield from all_scores(scores, oracle)
 
 
 def main(job: Job) -> None:
     params, output, places = job.params, job.output, layouts(job)
+    classes = class_names(read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"]))
     compositions = (
-        ([*read_all_scores(place, params)], read_divergences(place.place), read_fids(place, params)) for place in places
+        (
+            [*read_all_scores(place, params, classes)],
+            read_divergences(place.place),
+            read_fids(place, params),
+            read_json(place.place / "variants.json")["splits"],
+        )
+        for place in places
     )
-    counts = {"chunks": params.chunks, "bootstrap": params.bootstrap}
-    scores, differences, pairs = make_table(compositions, params.reference, **counts)
+    anchors = Anchors(params.anchors, params.controls)
+    scores, differences, pairs = make_table(compositions, params.reference, anchors, chunks=params.chunks)
     write_table(scores, output.scores, MEASUREMENTS)
     versioned = scores.assign(schema_version=MEASUREMENTS.version)
     tables = {output.csv: versioned, output.comparisons: differences, output.pairs: pairs}

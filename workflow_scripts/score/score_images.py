@@ -8,7 +8,9 @@ import numpy as np
 
 from compclip.clip.embed import items_of, open_embedder
 from compclip.clip.tokens import cut_texts, say_cut
+from compclip.core.log import log
 from compclip.io import read_json
+from compclip.score.adjust import choose_adjustment
 from compclip.score.entries import EntrySet
 from compclip.score.score_images import embed_once, score_images
 from workflow_scripts.job import Job, run
@@ -28,8 +30,15 @@ def main(job: Job) -> None:
         def images(paths: Sequence[str]) -> np.ndarray:
             return embedder.images(items_of(paths, inputs.images, Path(params.results)))
 
+        adjustment = choose_adjustment(
+            inputs.tables["prompts"], inputs.images, inputs.variants, texts, images, params.seed
+        )
+        multiple = adjustment and adjustment.multiple
+        log.info("adjusted adjective accuracy: similarity minus %s times that with reference images", multiple)
+        judge["adjustment"] = multiple
+
         def score(name: str, sets: list[EntrySet]) -> Scored:
-            scored = score_images(sets, inputs.rules, inputs.variants, texts, images)
+            scored = score_images(sets, inputs.rules, inputs.variants, texts, images, adjustment)
             used = {text for part in sets for table in (part.entries, part.pool) for text in table["text"].tolist()}
             about: dict[str, Any] = {"captions": len(used), "truncated_captions": len(truncated & used)}
             return scored, judge | about

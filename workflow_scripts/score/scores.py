@@ -30,7 +30,7 @@ class Inputs:
     tables: dict[str, pd.DataFrame]  # those of ``entry_sets``, apart from a generator's manifest
     images: pd.DataFrame
     variants: pd.DataFrame
-    served: set[str]  # the splits that a generator serves
+    served: set[str]  # the splits that a generator serves, and seen
     rules: Rules
 
     @property
@@ -53,7 +53,8 @@ def read_inputs(job: Job) -> Inputs:
     candidates = bounded(scoring.candidates, least_distractors(**tables), job.where)
     scoring, classes = scoring.model_copy(update={"candidates": candidates}), class_names(read["captions"])
     rules = Rules(scoring, classes, params.seed, job.wildcards.composition, params.prompts, read["swapped"])
-    served = {split for splits in params.serves.values() for split in splits}
+    # The adjustment of similarities is chosen on seen prompts.
+    served = {"test_seen"}.union(*params.serves.values())
     return Inputs(tables, read["images"], read["variants"][read["variants"]["split"].isin(served)], served, rules)
 
 

@@ -9,7 +9,7 @@ from compclip.core.tables import TESTS
 from compclip.io import read_json
 from compclip.plot.labels import interval, percent
 from compclip.plot.page import PageSection
-from compclip.score.health import Health
+from compclip.score.health import IMAGE_KINDS, Health
 from workflow_scripts.layout import Layout
 
 # By ``judge.train_on``.
@@ -18,7 +18,6 @@ TRAINED_ON = {
     "half": "the train split and half of the images of each test split, which are not judged",
     "all": "all images, including the judged ones",
 }
-IMAGE_KINDS = {"real": "real images", "drawn": "images drawn as asked"}
 PageCell = dict[str, Any] | None
 
 
@@ -26,30 +25,28 @@ def _page_cell(value: str, beside: str = "") -> PageCell:
     return {"value": value, "interval": beside, "bold": False}
 
 
-def _accuracy(of: Mapping[str, Any]) -> PageCell:
-    return _page_cell(percent(of["accuracy"]), interval(of["low"], of["high"])) if of["n"] else None
+def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> PageCell:
+    if not of or not of.get("n", 1):
+        return None
+    ends = interval(of["fixed_low"], of["fixed_high"]) if name in ("accuracy", "value") else ""
+    return _page_cell(percent(of[name]), ends)
 
 
 def health_lines(health: Health) -> list[dict[str, Any]]:
-    """Return a line for each judge and kind of images: accuracies of seen and held-out pairs, chance, ratio."""
-    return [
-        {
-            "name": f"{judge}, {IMAGE_KINDS[kind]}",
-            "cells": [
-                _accuracy(of["seen"]),
-                _accuracy(of["held_out"]),
-                _page_cell(percent(of["held_out"]["chance"])) if of["held_out"]["n"] else None,
-                None if of["ratio"] is None else _page_cell(f"{of['ratio']:.2f}"),
-                _page_cell(percent(of["held_out"]["two_way"])) if of["held_out"]["n"] else None,
-            ],
-        }
-        for judge, content in health.judges.items()
-        for kind, of in content["images"].items()
-    ]
+    """Return a line for each judge and kind of images: accuracies of seen and held-out pairs, and their difference."""
+    lines = []
+    for judge, content in health.judges.items():
+        for kind, of in content["images"].items():
+            cells = [_accuracy(of[side]) for side in ("seen", "matched", "held_out")]
+            cells.append(_accuracy(of["difference"], "value"))
+            shown = ("held_out", "chance"), ("held_out", "two_way"), ("matched", "adjusted"), ("held_out", "adjusted")
+            cells += [_accuracy(of[side], name) for side, name in shown]
+            lines.append({"name": f"{judge}, {IMAGE_KINDS[kind]}", "cells": cells})
+    return lines
 
 
-def read_health(layout: Layout, judges: Sequence[str], least: float) -> Health:
-    return Health({name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, least)
+def read_health(layout: Layout, judges: Sequence[str], loss: float) -> Health:
+    return Health({name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, loss)
 
 
 def hub_lines(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> list[dict[str, Any]]:
@@ -67,10 +64,10 @@ def hub_lines(layout: Layout, generators: Sequence[str], judges: Sequence[str]) 
     return lines
 
 
-def section(layout: Layout, generators: Sequence[str], judges: Sequence[str], least: float) -> PageSection:
-    """Return the section of one composition; least: ``score.health``."""
+def section(layout: Layout, generators: Sequence[str], judges: Sequence[str], loss: float) -> PageSection:
+    """Return the section of one composition; loss: ``score.health``."""
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in judges]
-    health = read_health(layout, judges, least)
+    health = read_health(layout, judges, loss)
     context = {
         "judges": list(zip(judges, manifests, strict=True)),
         "judge": manifests[0],

@@ -4,7 +4,7 @@ import pandas as pd
 
 from compclip.io import read_json
 from compclip.plot.page import PageSection, show_figures
-from compclip.specs.intrinsic import INTRINSIC_MEASURES
+from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.shown import SPECS_FIGURES, measure_lines
 from workflow_scripts.layout import Layout
 

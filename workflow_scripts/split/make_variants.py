@@ -1,20 +1,26 @@
-"""Make the variants of each prompt: its copies with every other ranked adjective of the noun in its pair."""
+"""Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of the image."""
+
+from dataclasses import replace
 
 from compclip.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
-from compclip.io import read_table, write_table
+from compclip.io import read_table, write_json, write_table
 from compclip.split.make_variants import PROMPT, make_variants
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job, run
 
 
 def main(job: Job) -> None:
-    variants = make_variants(
+    adjectives = load_lexicon(job.input.adjectives)
+    if job.params.one_value:
+        adjectives = replace(adjectives, groups=())
+    variants, counts = make_variants(
         read_table(job.input.prompts, PROMPTS, [*PROMPT, "pair"]), read_table(job.input.captions, CAPTIONS),
         read_table(job.input.pairs, PAIRS), read_table(job.input.ranking, RANKING),
-        load_lexicon(job.input.adjectives), load_lexicon(job.input.nouns) if job.input.nouns else None,
+        adjectives, load_lexicon(job.input.nouns) if job.input.nouns else None,
         read_table(job.input.swapped, SWAPPED),
     )  # fmt: skip
     write_table(variants, job.output.variants, VARIANTS)
+    write_json({"splits": counts}, job.output.summary)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
         "ranking": ranked(ranking, heldout),
         "pairs": len(ranking),
         "audit": audit["counts"],
+        "disagreement": audit["disagreement"],
+        "pair_words": pair_words,
         "suspicions": [
             {**suspicion, "pair": pair_words(pair), "text": next((e["text"] for e in suspicion["examples"]), "")}
             for pair, suspicion in audit["suspicions"].items()

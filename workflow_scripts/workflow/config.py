@@ -33,7 +33,7 @@ from compclip.dataset.config import DatasetConfig
 from compclip.dataset.source import SOURCES
 from compclip.divergence.config import DivergenceConfig
 from compclip.generate.config import GENERATOR_KINDS, GenerateConfig
-from compclip.generate.generator import reads
+from compclip.generate.generator import reads, serves
 from compclip.human.config import HumanConfig
 from compclip.judge.config import JudgeConfig
 from compclip.pairs.config import PairsConfig
@@ -96,12 +96,23 @@ class Config(Section):
         """The names of the judges: their seeds."""
         return [str(seed) for seed in self.judge.seeds or [self.seed]]
 
+    def _of_kind(self, kind: str) -> str | None:
+        """The first generator of a kind; None if there is none."""
+        return next((generator.name for generator in self.generate.generators if generator.kind == kind), None)
+
     @property
     def reference(self) -> str | None:
-        """The generator against which falls are read; None if there is none."""
-        names = [generator.name for generator in self.generate.generators]
-        name = self.score.reference or ("faithful" if self.dataset.source == "sketch" else "photographs")
-        return name if name in names else None
+        """The generator that shows what is asked; None if there is none."""
+        return self.score.reference or self._of_kind("faithful" if self.dataset.source == "sketch" else "photographs")
+
+    @property
+    def anchors(self) -> dict[str, tuple[str | None, str | None]]:
+        """The reference and habit of each held-out split, between which the fraction composed is measured."""
+        habit, swapped = self._of_kind("memorizer" if self.dataset.source == "sketch" else "habit"), self.reference
+        kinds = {generator.name: generator.kind for generator in self.generate.generators}
+        if swapped and "test_swapped" not in serves(plugins.load(GENERATOR_KINDS, kinds[swapped])):
+            swapped = self._of_kind("stand_ins")
+        return {"test_unseen": (self.reference, habit), "test_swapped": (swapped, habit)}
 
     @property
     def scored(self) -> bool:
@@ -156,6 +167,10 @@ class Config(Section):
         for path in (published.split, published.data) if published and len(self.compositions) > 1 else ():
             if path and COMPOSITION_FIELD not in path:
                 raise ValueError(f"split.published: {path}: several compositions; add {COMPOSITION_FIELD} to the path")
+        if self.judge.share and COMPOSITION_FIELD in (self.judge.pretrained or ""):
+            raise ValueError(
+                f"judge.pretrained: {COMPOSITION_FIELD} names a judge for each composition; set share: false"
+            )
         generators = [generator.name for generator in self.generate.generators]
         named = [("human.generators", name) for name in (self.human and self.human.generators) or []]
         for key, name in [("score.reference", self.score.reference), *named]:

@@ -21,6 +21,8 @@ from compclip.dataset.source import Loaded
 
 TABLES = ("scenes", "facts", "pretraining")
 PARALLEL = True
+# A part has one color, and one shape or none: a long bill is not pointed.
+ONE_VALUE = True
 # Birds that a process draws at a time.
 BIRDS_PER_TASK = 64
 

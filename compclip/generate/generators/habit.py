@@ -1,0 +1,66 @@
+"""Photographs like those of a model that memorizes: the prompt's noun with a usual adjective instead of the prompt's.
+
+A swapped prompt gets the photograph of the caption before the swap. A prompt of test_unseen gets a judged photograph of
+test_seen whose captions state the noun with one of the prompt's alternatives; a frequent one is drawn more often. None
+of these states the prompt's own pair, because it is held out.
+"""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from compclip.core import seeds
+from compclip.core.heldout import split_pair
+from compclip.generate.generator import Context, Generated, Settings, manifest
+
+ABOUT = "photographs of the noun with a usual adjective"
+SPLITS = ("test_unseen", "test_swapped")
+TABLES = ("images", "pairs", "prompts", "variants")
+
+
+def stating_images(context: Context, split: str) -> dict[tuple[str, str], list[str]]:
+    """Return, for each pair (adjective, noun), the judged images of a split whose captions state it."""
+    images, prompts = context.tables["images"], context.tables["prompts"]
+    judged = {*prompts.loc[prompts["split"] == split, "image_id"]}.intersection(
+        images.dropna(subset="path")["image_id"]
+    )
+    pairs = context.tables["pairs"]
+    pairs = pairs[(pairs["relation"] != "disputed") & pairs["image_id"].isin(judged)]
+    pairs = pairs[["adjective", "noun", "image_id"]].drop_duplicates().sort_values("image_id")
+    return pairs.groupby(["adjective", "noun"])["image_id"].agg(list).to_dict()
+
+
+def draw_images(
+    prompts: pd.DataFrame, accepted: Iterable[list[tuple[str, str]]], context: Context, split: str, name: str
+) -> pd.Series:
+    """Draw for each prompt a judged image of ``split`` that states an accepted pair; None where there is none.
+
+    Args:
+        accepted: pairs (adjective, noun) for each prompt.
+        name: of the random stream.
+    """
+    of_pair, drawn = stating_images(context, split), []
+    for row, pairs in zip(prompts.itertuples(), accepted, strict=True):
+        images = [image for pair in pairs for image in of_pair.get(pair, ())]
+        stream = seeds.rng(context.seed, "generate", name, row.split, row.image_id, row.caption_id, row.draw)
+        drawn.append(images[int(stream.integers(len(images)))] if images else None)
+    return pd.Series(drawn, index=prompts.index, dtype="object")
+
+
+def with_images(prompts: pd.DataFrame, shown: pd.Series, context: Context) -> Generated:
+    """Give each prompt the photograph of an image; the summary counts how often photographs are used."""
+    paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
+    uses = shown.value_counts()
+    reuse = {"photographs": len(uses), "uses_at_most": int(uses.max()) if len(uses) else 0}
+    return Generated(manifest(prompts, shown.map(paths)), summary={"reuse": reuse})
+
+
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+    """Give each prompt a photograph that shows its noun, not its pair; nothing is copied."""
+    key = ["split", "image_id", "caption_id"]
+    alternatives = context.tables["variants"].groupby(key)["adjective"].agg(list).rename("alternatives")
+    unseen = prompts[prompts["split"] == "test_unseen"].join(alternatives, on=key).dropna(subset="alternatives")
+    accepted = [[(a, split_pair(row.pair)[1]) for a in row.alternatives] for row in unseen.itertuples()]
+    shown = draw_images(unseen, accepted, context, "test_seen", "habit")
+    before = prompts.loc[prompts["split"] == "test_swapped", "image_id"]
+    return with_images(prompts, pd.concat([shown, before]).reindex(prompts.index), context)

@@ -1,0 +1,21 @@
+"""Photographs that stand in for swapped captions: judged images of test_unseen whose captions state the prompt's pair.
+
+There is no photograph of what a swapped caption describes. A stand-in shows its pair but not the rest of the caption,
+so only its adjective accuracy is a reference.
+"""
+
+import pandas as pd
+
+from compclip.core.heldout import split_pair
+from compclip.generate.generator import Context, Generated, Settings
+from compclip.generate.generators.habit import draw_images, with_images
+
+ABOUT = "other photographs that show the pair of a swapped caption"
+SPLITS = ("test_swapped",)
+TABLES = ("images", "pairs", "prompts")
+
+
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+    """Give each prompt a photograph of its pair; nothing is copied."""
+    accepted = [[split_pair(pair)] for pair in prompts["pair"]]
+    return with_images(prompts, draw_images(prompts, accepted, context, "test_unseen", "stand_ins"), context)

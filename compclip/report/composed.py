@@ -1,0 +1,103 @@
+"""The fraction of each held-out split that each generator composes, between habit and the reference.
+
+It is measured by adjective accuracy, on the prompts of which both anchors have an image. An image that a generator
+lacks counts as wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from compclip.report.comparisons import HELDOUT_SPLITS
+from compclip.report.rows import Row
+from compclip.report.table import ENTRY, Scored
+from compclip.report.values import Values, values_of
+from compclip.stats.composed import Composed, fraction_composed, fractions_composed
+
+MEASURE = "adjective_accuracy"
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """The generators of known skill between which others are placed.
+
+    Args:
+        by_split: reference and habit of each held-out split; None for one that is not configured.
+        controls: the generators that are not to be ranked: simultaneous intervals are over all others.
+    """
+
+    by_split: Mapping[str, tuple[str | None, str | None]]
+    controls: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Fractions:
+    """What generators compose of one split: pointwise, with equal weights of pairs, and simultaneous."""
+
+    pointwise: Mapping[str, Composed]
+    equal: Mapping[str, Composed]
+    together: Mapping[str, Composed]
+    entries: pd.DataFrame
+
+
+def _filled(values: Values, entries: pd.DataFrame) -> np.ndarray:
+    """Return the values (J, n) of these entries, 0 for those that have none."""
+    rows = entries[ENTRY].merge(values.entries[ENTRY].reset_index(names="row"), on=ENTRY, how="left")["row"]
+    known = rows.notna().to_numpy()
+    filled = np.zeros((len(entries), values.by_judge.shape[1]))
+    filled[known] = values.by_judge[rows[known].astype(int)]
+    return filled.T
+
+
+def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Fractions | None:
+    """Return what the generators of one composition compose of a split; None without its anchors."""
+    main = {score.generator: values_of(score, MEASURE) for score in scores if score.main and score.split == split}
+    reference, habit = (main.get(name or "") for name in anchors.by_split[split])
+    if reference is None or habit is None or not len(both := reference - habit):
+        return None
+    entries = both.entries
+    by_generator = {name: _filled(values, entries) for name, values in main.items()}
+    known = by_generator[str(anchors.by_split[split][1])], by_generator[str(anchors.by_split[split][0])]
+    pairs, clusters = entries["pair"].to_numpy(), entries["cluster"].to_numpy()
+
+    def each(equal: bool = False) -> dict[str, Composed]:
+        return {
+            name: fraction_composed(of, *known, pairs, clusters=clusters, equal_pairs=equal)
+            for name, of in by_generator.items()
+        }
+
+    ranked = [name for name in by_generator if name not in anchors.controls]
+    together = fractions_composed([by_generator[name] for name in ranked], *known, pairs, clusters=clusters)
+    return Fractions(each(), each(equal=True), dict(zip(ranked, together, strict=True)), entries)
+
+
+def columns_of(of: Composed) -> Row:
+    """Return a fraction as columns of ``scores.parquet``."""
+    note = of.why if of.decides is None else f"{of.decides} decides alone"
+    ends = {"low": of.other_low, "high": of.other_high, "fixed_low": of.low, "fixed_high": of.high}
+    return {"value": of.value, "note": note, **ends}
+
+
+def measurements_of(fractions: Fractions, generator: str) -> dict[str, Row]:
+    """Return the columns of a generator's rows of ``scores.parquet``, by measure."""
+    kinds = {"fraction_composed": fractions.pointwise, "fraction_composed_equal": fractions.equal}
+    if len(fractions.together) > 1:
+        kinds["fraction_composed_together"] = fractions.together
+    return {measure: columns_of(of[generator]) for measure, of in kinds.items() if generator in of}
+
+
+def evidence_of(fractions: Mapping[str, Fractions | None]) -> dict[tuple[str, str], float]:
+    """Return the fraction of the evidence that each pair of each split has."""
+    of_split = ((split, next(iter(of.pointwise.values()))) for split, of in fractions.items() if of)
+    return {
+        (split, str(pair)): float(value)
+        for split, of in of_split
+        for pair, value in zip(of.pairs, of.evidence, strict=True)
+    }
+
+
+def all_fractions(scores: Sequence[Scored], anchors: Anchors) -> dict[str, Fractions | None]:
+    """Return the fractions of each held-out split."""
+    return {split: fractions_of(scores, split, anchors) for split in HELDOUT_SPLITS}

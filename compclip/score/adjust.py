@@ -1,0 +1,66 @@
+"""Choose by which multiple of what a text alone gets its similarities are adjusted.
+
+A contrastive judge learns how frequent an adjective is with a noun, so that it prefers the frequent ones whatever an
+image shows. What a text gets from images in general is its mean similarity over the reference images, real images that
+are judged. The multiple of it that is subtracted is that with the greatest accuracy on seen pairs of real images, as
+the mean over adjectives: a rare adjective counts as much as a frequent one. For a seen pair it is chosen without this
+pair, so that seen pairs have no advantage over held-out ones, of which no label is read.
+"""
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.heldout import split_pair
+from compclip.core.rounding import DECIMALS
+from compclip.core.seeds import rng
+from compclip.score.choices import Adjustment, Embed, similarities_of
+from compclip.score.entries import real_entries
+
+MULTIPLES = (0.0, 0.25, 0.5, 0.75, 1.0)
+REFERENCE_IMAGES = 512
+
+
+def reference_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -> list[str]:
+    """Return the paths of at most 512 real images of seen and unseen prompts, drawn by seed."""
+    entries = pd.concat([real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")])
+    paths = np.array(sorted(set(entries["path"])), dtype=object)
+    return sorted(rng(seed, "reference_images").permutation(paths)[:REFERENCE_IMAGES].tolist())
+
+
+def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
+    """Return the multiple with the greatest mean accuracy over adjectives, of equal ones the least; 0 without entries.
+
+    Args:
+        accuracy: (p pairs, multiples) sums of accuracies, and a column ``n`` of how many.
+        adjectives: (p,) that of each pair.
+    """
+    sums = accuracy.groupby(adjectives).sum()
+    means = sums[[*MULTIPLES]].div(sums["n"], axis=0).mean()
+    # Rounded, so that no last bit decides.
+    return float(means.round(DECIMALS).idxmax()) if len(sums) else MULTIPLES[0]
+
+
+def choose_adjustment(
+    prompts: pd.DataFrame, images: pd.DataFrame, variants: pd.DataFrame, texts: Embed, pictures: Embed, seed: int = 0
+) -> Adjustment | None:
+    """Choose how a judge's similarities are adjusted; None if no seen prompt of a real image has variants.
+
+    Args:
+        prompts, images, variants: columns of ``PROMPTS``, ``IMAGES`` and ``VARIANTS`` in ``tables``.
+        texts: from n texts to their embeddings by the judge, (n, d), of unit length.
+        pictures: the same from paths in ``images``.
+        seed: draws the reference images.
+    """
+    seen = real_entries(prompts, images, "test_seen")
+    seen = seen.merge(variants.loc[variants["split"] == "test_seen", ["image_id", "caption_id"]].drop_duplicates())
+    if seen.empty:
+        return None
+    mean = pictures(reference_images(prompts, images, seed)).mean(axis=0, dtype=np.float64).astype(np.float32)
+    shown = pictures(seen["path"].tolist())
+    own, of_texts = similarities_of(seen, "test_seen", variants, texts, shown, mean)
+    first = {multiple: own.minus(of_texts, np.full(len(seen), multiple)).choices().first for multiple in MULTIPLES}
+    by_pair = pd.DataFrame(first).assign(n=1).groupby(seen["pair"]).sum()
+    adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
+    others = {str(pair): by_pair.index != pair for pair in by_pair.index}
+    without = {pair: best_multiple(by_pair[rows], adjectives[rows]) for pair, rows in others.items()}
+    return Adjustment(mean, best_multiple(by_pair, adjectives), without)

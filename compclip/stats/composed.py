@@ -1,0 +1,185 @@
+"""The fraction composed: how much of what was held out a generator composes, between two generators that are known.
+
+*Habit* (H) shows the noun with a usual adjective, the *reference* (R) what is asked. With the scores of a generator (G)
+on the same prompts, θ = Σ w (G - H) / Σ w (R - H): 0 like habit, 1 like the reference. A pair that the judges cannot
+read has similar scores of R and H, and so counts little.
+
+For *these pairs and judges*, images are resampled, or clusters of images: the set of Fieller (1954, Journal of the
+Royal Statistical Society B 16:175), with the variance of clusters within pairs. For *other pairs and judges*, the
+interval over pairs of ``crossed.over_pairs``, where a pair that was not sampled may have 0 or 1, with the variance of
+judges.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from compclip.stats import crossed
+from compclip.stats.interval import LEVEL
+
+REGIONS = (0.1, 0.4, 0.6, 0.9)
+WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
+# One pair decides if it has more than this fraction of the evidence, or if without it the value moves by more than this
+# fraction of the width of the interval for other pairs.
+DECIDES = 0.5
+NORMAL_DRAWS = 100_000
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A fraction composed; what is not known is None.
+
+    Args:
+        value: None if it is not measurable.
+        low, high: the interval for these pairs and judges.
+        other_low, other_high: the interval for other pairs and judges; None for one judge or one pair.
+        why: why the value, or the interval for other pairs and judges, is None.
+        pairs: (K,) names, sorted.
+        evidence: (K,) what fraction of Σ w (R - H) each pair has; below 0 if H is better than R.
+        decides: the pair that decides alone.
+        judges: number of judges.
+        of_clusters, of_pairs: (c,), (K,) what each cluster and each pair adds to the error, for ``shared_level``.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    other_low: float | None = None
+    other_high: float | None = None
+    why: str | None = None
+    pairs: Sequence[str] = ()
+    evidence: np.ndarray = field(default_factory=lambda: np.empty(0))
+    decides: str | None = None
+    judges: int = 0
+    of_clusters: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+    of_pairs: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+
+    @property
+    def word(self) -> str | None:
+        """Return the word for these pairs and judges; None for one judge."""
+        return None if self.low is None or self.high is None or self.judges < 2 else word(self.low, self.high)
+
+
+def word(low: float, high: float) -> str:
+    """Return the word of the region that an interval lies in, or the lowest to the highest, as "hardly to half"."""
+    first = int(np.searchsorted(REGIONS, low, side="right"))
+    last = max(first, int(np.searchsorted(REGIONS, high, side="left")))
+    if first == last:
+        return WORDS[first]
+    return " to ".join(WORDS[region].removesuffix(" composes") for region in (first, last))
+
+
+def fraction_composed(
+    g: ArrayLike, h: ArrayLike, r: ArrayLike, pairs: ArrayLike, *, clusters: ArrayLike | None = None,
+    weights: ArrayLike | None = None, equal_pairs: bool = False, level: float = LEVEL,
+) -> Composed:  # fmt: skip
+    """Estimate the fraction composed of generator ``g``, with both intervals.
+
+    Args:
+        g, h, r: (J, n) scores of the generator, habit and the reference on the same entries by J judges.
+        pairs: (n,) the pair of each entry.
+        clusters: (n,) the image of each entry, or the class of its image, if images have classes; None: one an entry.
+        weights: (n,) weights of entries; None: equal.
+        equal_pairs: give all pairs the same weight.
+        level: of each interval; that of ``shared_level`` if several generators are shown.
+
+    Raises:
+        ValueError: if the shapes differ or a score is NaN.
+    """
+    scores = np.stack([np.atleast_2d(np.asarray(of, float)) for of in (g, h, r)])
+    judges, entries = scores.shape[1:]
+    weight = np.ones(entries) if weights is None else np.asarray(weights, float)
+    images = np.arange(entries) if clusters is None else np.asarray(clusters, object)
+    if not np.isfinite(scores).all() or not len(weight) == len(images) == len(np.asarray(pairs)) == entries:
+        raise ValueError("scores must be finite, with a pair, a cluster and a weight for each entry")
+    kept = weight > 0
+    scores, weight, images = scores[:, :, kept], weight[kept], images[kept]
+    names, pair = np.unique(np.asarray(pairs)[kept].astype(str), return_inverse=True)
+    if equal_pairs:
+        weight = weight / np.bincount(pair, weights=weight)[pair]
+    above, whole = scores[0] - scores[1], scores[2] - scores[1]
+    n, d = (np.bincount(pair, weights=weight * of.mean(axis=0)) for of in (above, whole))
+
+    def cells(theta: float, sign: float = 1.0) -> crossed.Cells:
+        return crossed.cells(images, pair, (sign * above - theta * whole).mean(axis=0), weight)
+
+    if cells(0).images < 2:
+        return Composed(None, why="fewer than two images or classes")
+    # The variance of Σ w [(G - H) - θ (R - H)] is quadratic in θ.
+    unit, t = weight.sum() ** 2, crossed.student(cells(0).images - 1, level)
+    nn, dd, both = ((crossed.within(cells(*of)) ** 2).sum() * unit for of in ((0, 1), (1, 0), (1, 1)))
+    nd = (nn + dd - both) / 2
+    a, b, c = d.sum() ** 2 - t**2 * dd, n.sum() * d.sum() - t**2 * nd, n.sum() ** 2 - t**2 * nn
+    if d.sum() <= 0 or a <= 0:
+        gap, error = d.sum() / weight.sum(), t * dd**0.5 / weight.sum()
+        why = f"reference minus habit is {gap:.3f} [{gap - error:.3f}, {gap + error:.3f}], which may be 0"
+        return Composed(None, why=why)
+    theta = float(n.sum() / d.sum())
+    root = max(0.0, b**2 - a * c) ** 0.5
+    low, high = min(theta, float((b - root) / a)), max(theta, float((b + root) / a))
+    errors, scale = cells(theta), weight.sum() / d.sum()
+    by_judge = ((above - theta * whole) * weight).sum(axis=1) / d.sum()
+    across = crossed.across(errors)
+    others = crossed.Variance(across.value * scale**2, across.degrees) + crossed.of_judges(by_judge)
+    other = crossed.over_pairs(n, d, (0.0, 1.0), level) if judges > 1 and len(d) > 1 else None
+    if other:
+        below, beyond = (crossed.side(theta, end, len(d), others, level).half_width(level) for end in other)
+        # Pairs at 0 and at 1 are extremes, so that other pairs as a whole are not beyond them, if these are not.
+        other = max(theta - below, min(0.0, low)), min(theta + beyond, max(1.0, high))
+    missing = "one judge" if judges < 2 else "one pair" if len(d) < 2 else "reference minus habit may be 0"
+    other_low, other_high = other or (None, None)
+    return Composed(
+        value=theta, low=low, high=high, other_low=other_low, other_high=other_high,
+        why=None if other else f"not known for other pairs and judges: {missing}",
+        pairs=tuple(map(str, names)), evidence=d / d.sum(), decides=_deciding(n, d, names, other), judges=judges,
+        of_clusters=crossed.within(errors) * scale, of_pairs=(n - theta * d) / d.sum(),
+    )  # fmt: skip
+
+
+def _deciding(n: np.ndarray, d: np.ndarray, names: np.ndarray, other: tuple[float, float] | None) -> str | None:
+    """Return the pair that decides alone, None if there is none."""
+    without = d.sum() - d
+    moves = np.abs((n.sum() - n) / np.where(without > 0, without, np.nan) - n.sum() / d.sum())
+    far = DECIDES * (other[1] - other[0]) if other else np.inf
+    decides = (d > DECIDES * d.sum()) | ~(moves <= far)
+    return str(names[np.argmax(np.where(decides, d, -np.inf))]) if decides.any() else None
+
+
+def shared_level(errors: Sequence[np.ndarray], level: float = LEVEL) -> float:
+    """Return the level of each of several intervals that cover together with ``level``: max-|t|.
+
+    The critical value is that of the greatest of correlated normal errors (Hothorn, Bretz and Westfall 2008,
+    Biometrical Journal 50:346), which each interval takes at its own degrees of freedom.
+
+    Args:
+        errors: for each interval (c,) what the same clusters, or pairs, add to its error.
+    """
+    from scipy import stats  # slow to import
+
+    table = np.stack(list(errors))
+    table = table[(table**2).sum(axis=1) > 0]
+    if len(table) < 2:
+        return level
+    table /= np.sqrt((table**2).sum(axis=1, keepdims=True))
+    values, vectors = np.linalg.eigh(table @ table.T)
+    normal = np.random.default_rng(0).standard_normal((NORMAL_DRAWS, len(table)))
+    greatest = np.abs(normal @ (vectors * np.sqrt(np.maximum(values, 0))).T).max(axis=1)
+    return max(level, float(2 * stats.norm.cdf(np.quantile(greatest, level)) - 1))
+
+
+def fractions_composed(
+    generators: Sequence[ArrayLike], h: ArrayLike, r: ArrayLike, pairs: ArrayLike, **settings: Any
+) -> list[Composed]:
+    """Estimate the fractions composed of several generators on the same entries, with simultaneous intervals.
+
+    Args: as of ``fraction_composed``.
+    """
+    alone = [fraction_composed(g, h, r, pairs, **settings) for g in generators]
+    known = [of for of in alone if of.value is not None]
+    if len(known) < 2:
+        return alone
+    level = max(shared_level([getattr(of, errors) for of in known]) for errors in ("of_clusters", "of_pairs"))
+    return [fraction_composed(g, h, r, pairs, **settings, level=level) for g in generators]

@@ -1,0 +1,111 @@
+"""Adjusted similarities and the choice of their multiple, against a count by hand and a judge with a known prior."""
+
+import numpy as np
+import pandas as pd
+
+from compclip.score.adjust import MULTIPLES, best_multiple, choose_adjustment, reference_images
+from compclip.score.choices import Adjustment, adjective_choices
+from tests.score.world import COLORS
+
+D = 32
+VECTORS = {color: np.random.default_rng(row).standard_normal(D) for row, color in enumerate(COLORS)}
+# What all images have in common, and how much of it is in the text of a frequent color.
+COMMON = np.random.default_rng(9).standard_normal(D)
+PRIOR = {"black": 0.5, "blue": 0.2}
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def texts(captions: list[str]) -> np.ndarray:
+    """Embed captions such as ``a red wing`` by their colors."""
+    colors = [caption.split()[1] for caption in captions]
+    return np.array([unit(VECTORS[color] + PRIOR.get(color, 0) * COMMON) for color in colors]).reshape(-1, D)
+
+
+def pictures(paths: list[str]) -> np.ndarray:
+    """Embed paths such as ``red 3``: the color, some noise, and mostly what images have in common."""
+    noise = [np.random.default_rng(int(path.split()[1])).standard_normal(D) for path in paths]
+    shown = [VECTORS[path.split()[0]] for path in paths]
+    return np.array([unit(5 * COMMON + a + 0.3 * b) for a, b in zip(shown, noise, strict=True)]).reshape(-1, D)
+
+
+def world() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return prompts, images and variants: black is frequent; a red wing is held out."""
+    counts = {"black": 60, "blue": 20, "green": 12, "red": 20}
+    colors = [color for color, n in counts.items() for _ in range(n)]
+    images = pd.DataFrame({"image_id": [f"{n:03}" for n in range(len(colors))]})
+    images["path"] = [f"{color} {n}" for n, color in enumerate(colors)]
+    prompts = images[["image_id"]].assign(caption_id=0, draw=0, adjective=colors)
+    prompts["text"], prompts["pair"] = "a " + prompts["adjective"] + " wing", prompts["adjective"] + "_wing"
+    prompts["split"] = np.where(prompts["adjective"] == "red", "test_unseen", "test_seen")
+    variants = prompts.merge(pd.Series(COLORS, name="other"), how="cross").query("adjective != other")
+    return prompts, images, variants.assign(text="a " + variants["other"] + " wing")
+
+
+def shown_in(entries: pd.DataFrame, images: pd.DataFrame) -> np.ndarray:
+    return pictures(images.set_index("image_id").loc[entries["image_id"], "path"].tolist())
+
+
+def test_an_adjusted_similarity_is_less_by_a_multiple_of_what_the_text_gets_from_reference_images() -> None:
+    prompts, images, variants = world()
+    reference = pictures(reference_images(prompts, images, 0))
+    adjustment = Adjustment(reference.mean(axis=0), 0.75, {"blue_wing": 0.25})
+    candidates = texts([f"a {color} wing" for color in COLORS])
+    for split in ("test_seen", "test_unseen"):
+        entries = prompts[prompts["split"] == split].reset_index(drop=True)
+        shown = shown_in(entries, images)
+        choices = adjective_choices(entries, split, variants, texts, shown, adjustment)
+        for row, color in enumerate(entries["adjective"]):
+            multiple = 0.25 if color == "blue" else 0.75
+            values = candidates @ shown[row] - multiple * (candidates @ reference.T).mean(axis=1)
+            assert choices.adjusted[row] == (COLORS[values.argmax()] == color)
+        plain = adjective_choices(entries, split, variants, texts, shown)
+        assert plain.adjusted is None
+        np.testing.assert_array_equal(plain.first, choices.first)
+
+
+def test_the_prior_of_frequent_adjectives_is_removed() -> None:
+    prompts, images, variants = world()
+    adjustment = choose_adjustment(prompts, images, variants, texts, pictures)
+    assert adjustment.multiple > 0 and adjustment.of_seen.keys() == {"black_wing", "blue_wing", "green_wing"}
+    held_out = prompts[prompts["split"] == "test_unseen"].reset_index(drop=True)
+    shown = shown_in(held_out, images)
+    choices = adjective_choices(held_out, "test_unseen", variants, texts, shown, adjustment)
+    assert choices.first.mean() < 0.2 and choices.adjusted.mean() > 0.8
+    # No label of a held-out pair is read.
+    again = choose_adjustment(prompts, images, variants[variants["split"] == "test_seen"], texts, pictures)
+    assert (again.multiple, again.of_seen) == (adjustment.multiple, adjustment.of_seen)
+    assert choose_adjustment(prompts, images, variants[variants["split"] == "test_unseen"], texts, pictures) is None
+
+
+def test_a_seen_pair_does_not_choose_its_own_multiple() -> None:
+    prompts, images, variants = world()
+    whole = choose_adjustment(prompts, images, variants, texts, pictures)
+    for pair, multiple in whole.of_seen.items():
+        others = variants[variants["pair"] != pair]
+        assert choose_adjustment(prompts, images, others, texts, pictures).multiple == multiple
+    assert len({whole.multiple, *whole.of_seen.values()}) > 1
+
+
+def test_the_multiple_has_the_greatest_mean_accuracy_over_adjectives() -> None:
+    n = np.array([900, 9])
+    means = np.array([[0.9, 0.9, 0.8, 0.7, 0.6], [0.0, 0.0, 0.2, 0.1, 0.1]])
+    both = pd.DataFrame(means * n[:, None], columns=[*MULTIPLES]).assign(n=n)
+    assert best_multiple(both, np.array(["black", "pink"])) == 0.5, "a rare adjective counts as much"
+    assert best_multiple(both, np.array(["black", "black"])) == 0.0, "of equal ones the least"
+    assert best_multiple(both[:0], np.array([])) == 0.0
+
+
+def test_reference_images_are_drawn_from_real_ones() -> None:
+    ids = [f"{n:04}" for n in range(1200)]
+    splits = np.resize(["test_seen", "test_unseen", "test_swapped"], 1200)
+    prompts = pd.DataFrame({"image_id": ids, "caption_id": 0, "draw": 0, "split": splits})
+    images = pd.DataFrame({"image_id": ids, "path": [f"{name}.png" if int(name) % 7 else None for name in ids]})
+    drawn = reference_images(prompts, images, 0)
+    assert len(set(drawn)) == 512 and drawn == reference_images(prompts.sample(frac=1, random_state=0), images, 0)
+    swapped = {f"{name}.png" for name, split in zip(ids, splits, strict=True) if split == "test_swapped"}
+    assert not swapped & set(drawn) and drawn != reference_images(prompts, images, 1)
+    few = [f"{n:04}.png" for n in range(30) if n % 3 < 2 and n % 7]
+    assert reference_images(prompts[:30], images, 0) == few
