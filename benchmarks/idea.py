@@ -19,12 +19,11 @@ from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.core.tables import IMAGES, MANIFEST, SCORES, SWAPPED
+from compclip.core.tables import CAPTION_KEY, IMAGES, MANIFEST, SCORES, SWAPPED
 from compclip.io import read_table, write_text
 from workflow_scripts.layout import Layout
 
 PICTURE = ROOT / "docs" / "pictures" / "idea.svg"
-KEY = ["image_id", "caption_id"]
 # Characters of a caption that the picture shows in full, and of a line over one image and over two.
 SHORT, LINE, LONG_LINE = 60, 14, 28
 # So that the words can be read on a phone, which shows the picture at half its size.
@@ -59,11 +58,11 @@ def choose_entry(command: Idea, layout: Layout) -> pd.Series:
     for name, generator, right in (("composed", command.composing, 1), ("memorized", command.memorizing, 0)):
         made = read_table(layout.place / "generated" / generator / "manifest.parquet", MANIFEST)
         made = made[made["split"].eq("test_swapped") & made["status"].eq("ok") & made["draw"].eq(0)]
-        entries = entries.merge(made[[*KEY, "path"]].rename(columns={"path": name}), on=KEY)
+        entries = entries.merge(made[[*CAPTION_KEY, "path"]].rename(columns={"path": name}), on=CAPTION_KEY)
         for scored in sorted(layout.place.glob(f"scores/[0-9]*/{generator}/test_swapped.parquet")):
             scores = read_table(scored, SCORES)
             read = scores[scores["draw"].eq(0) & scores["adjective_first"].eq(right)]
-            entries = entries.merge(read[KEY], on=KEY)
+            entries = entries.merge(read[CAPTION_KEY], on=CAPTION_KEY)
     images = read_table(command.results / command.dataset / "images.parquet", IMAGES)
     entries = entries.merge(images[["image_id", "path"]].rename(columns={"path": "seen"}).dropna(), on="image_id")
     if entries.empty:

@@ -3,14 +3,15 @@
 Fixture ``first_run`` is such a copy with one small finished run of the whole chain: the world that tests read.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from benchmarks.digests import artifact_digests
 from compclip.core.code import ROOT
 
 DATASET, COMPOSITION, GENERATORS = "sketch", "color", ("photographs", "faithful", "memorizer")
@@ -36,6 +37,14 @@ specs:
 compun: {{drawn: {{tested: 24, things: 240}}, bootstrap: 200}}
 human: {{}}
 """
+
+
+def artifact_digests(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield each artifact's path below ``folder`` and the sha256 of its content; logs contain times."""
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        if file.is_file() and parts[0] != "logs" and not any(part.startswith(".") for part in parts):
+            yield "/".join(parts), hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 class Project:

@@ -71,6 +71,11 @@ def read_records(
     return pd.DataFrame(cells, columns=["where", *names], dtype=object), bad
 
 
+def is_count(values: pd.Series) -> pd.Series:
+    """Return which texts are whole numbers, none of them too long."""
+    return values.fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
+
+
 def tidy_id(value: str) -> str:
     """Return an id without white space around it, in Unicode's composed form, which macOS decomposes in file names."""
     return unicodedata.normalize("NFC", value).strip()

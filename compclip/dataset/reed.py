@@ -67,7 +67,7 @@ class ReedFiles(Section):
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArchiveLayout:
     """The names of a data set's files in its archives, which may be packed with any folders above."""
 
     captions: str  # a pattern with a group ``image_id``; its other groups become columns

@@ -27,6 +27,7 @@ from compclip.core.code import code_hash
 from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
+from compclip.core.tables import CAPTION_KEY
 from compclip.judge.config import Training
 from compclip.judge.feed import Captions, Feed, Images
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
@@ -113,9 +114,8 @@ def find_material(
 
 def with_negatives(material: Material, captions: pd.DataFrame, negatives: pd.DataFrame) -> Material:
     """Return the material with hard negatives of ``captions``, which are the first of its texts."""
-    key = ["image_id", "caption_id"]
-    row = captions[key].assign(row=np.arange(len(captions)))
-    wrong = negatives.merge(row, on=key).sort_values("row", kind="stable")
+    row = captions[CAPTION_KEY].assign(row=np.arange(len(captions)))
+    wrong = negatives.merge(row, on=CAPTION_KEY).sort_values("row", kind="stable")
     place = wrong.groupby("row").cumcount().to_numpy()
     rows = np.full((len(material.texts), int(place.max(initial=-1)) + 1), -1)
     rows[wrong["row"], place] = len(material.texts) + np.arange(len(wrong))

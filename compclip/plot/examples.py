@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.tables import TESTS
+from compclip.core.tables import CAPTION_KEY, TESTS
 from compclip.plot.labels import pair_words, percent
 
 # Swapped examples for each unseen example.
@@ -17,8 +17,7 @@ SWAPPED_TO_UNSEEN = 2
 Segment = tuple[str, str]
 Span = tuple[int, int, str]
 # What identifies a caption, and a prompt, whatever its draw.
-CAPTION_ID = ["image_id", "caption_id"]
-PROMPT_KEY = ["split", *CAPTION_ID]
+PROMPT_KEY = ["split", *CAPTION_KEY]
 # A generator's pictures by prompt.
 Made = Mapping[tuple[str, str, int], "ShownPicture"]
 
@@ -161,7 +160,7 @@ def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, in
     """Return where prompts of test_unseen name their held-out pair, by image and caption."""
     named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
     spans: dict[tuple[str, int], list[Span]] = {}
-    for row in named.merge(prompts[[*CAPTION_ID, "pair"]].drop_duplicates(), on=[*CAPTION_ID, "pair"]).itertuples():
+    for row in named.merge(prompts[[*CAPTION_KEY, "pair"]].drop_duplicates(), on=[*CAPTION_KEY, "pair"]).itertuples():
         words = (row.adjective_start, row.adjective_end, "unseen"), (row.noun_start, row.noun_end, "unseen")
         spans.setdefault((row.image_id, row.caption_id), []).extend(words)
     return spans
@@ -175,7 +174,7 @@ def choose_examples(
     classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
     prompts = prompts.drop_duplicates(PROMPT_KEY)
     drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
-    chosen = choose_rows(swapped.merge(drawn["test_swapped"][CAPTION_ID], on=CAPTION_ID), classes, n, stream)
+    chosen = choose_rows(swapped.merge(drawn["test_swapped"][CAPTION_KEY], on=CAPTION_KEY), classes, n, stream)
     unseen = drawn["test_unseen"].dropna(subset="pair")
     others = choose_rows(unseen, classes, n // SWAPPED_TO_UNSEEN, stream)
     shown = {row.image_id for row in [*chosen, *others]}

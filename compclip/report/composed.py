@@ -1,6 +1,6 @@
 """The fraction of each held-out split that each generator composes, between habit and the reference.
 
-It is measured by adjective accuracy, on the prompts of which both anchors have an image. An image that a generator
+It is measured by adjective accuracy, on the prompts for which both anchors have an image. An image that a generator
 lacks counts as wrong.
 """
 
@@ -17,6 +17,8 @@ from compclip.report.values import Values, values_of
 from compclip.stats.composed import Composed, fraction_composed, fractions_composed
 
 MEASURE = "adjective_accuracy"
+# Reference and habit of each held-out split; None for one that is not configured.
+AnchorsBySplit = Mapping[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,11 @@ class Anchors:
     """The generators of known skill between which others are placed.
 
     Args:
-        by_split: reference and habit of each held-out split; None for one that is not configured.
+        by_split: reference and habit of each held-out split.
         controls: the generators that are not to be ranked: simultaneous intervals are over all others.
     """
 
-    by_split: Mapping[str, tuple[str | None, str | None]]
+    by_split: AnchorsBySplit
     controls: Sequence[str]
 
 
@@ -59,7 +61,7 @@ def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Frac
         return None
     entries = both.entries
     by_generator = {name: _filled(values, entries) for name, values in main.items()}
-    known = by_generator[str(anchors.by_split[split][1])], by_generator[str(anchors.by_split[split][0])]
+    known = _filled(habit, entries), _filled(reference, entries)
     pairs, clusters = entries["pair"].to_numpy(), entries["cluster"].to_numpy()
 
     def each(equal: bool = False) -> dict[str, Composed]:

@@ -105,6 +105,7 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
     if score.split == "test_swapped" and len(entries):
         yield row("r_precision_balanced", entries, vars(balanced_r_precision(score)))
     chance, accuracy = about.get("adjective_chance"), about.get("adjective")
+    corrected = None if accuracy is None or chance is None else (accuracy - chance) / (1 - chance)
     by_judge = [
         sampled(table["hit"], chunks, summary["seed"], summary.get("chunking", "even")) for table in score.by_judge
     ]
@@ -116,9 +117,7 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
         "r_precision_sampled": float(np.mean([mean for mean, _ in known])) if known else None,
         "r_precision_sampled_sd": float(np.mean([deviation for _, deviation in known])) if known else None,
         "adjective_accuracy_chance": chance,
-        "adjective_accuracy_corrected": None
-        if accuracy is None or chance is None
-        else (accuracy - chance) / (1 - chance),
+        "adjective_accuracy_corrected": corrected,
     }.items():
         if value is not None:
             of = values["adjective_accuracy" if name.startswith("adjective") else "r_precision"].entries

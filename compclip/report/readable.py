@@ -15,6 +15,7 @@ from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, per
 from compclip.plot.page import render
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
+from compclip.report.composed import AnchorsBySplit
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Place, Row, against_seen, main_rows, matched_rows, of_kind, of_measure, pivot
 from compclip.report.values import ERROR_SOURCES
@@ -292,9 +293,6 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
     return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
 
 
-Anchored = Mapping[str, tuple[str | None, str | None]]
-
-
 @dataclass(frozen=True)
 class Readable:
     """One composition to read."""
@@ -309,7 +307,7 @@ class Readable:
 
 
 def to_read(
-    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, anchors: Anchored, *, fids: Mapping[str, Any],
+    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, anchors: AnchorsBySplit, *, fids: Mapping[str, Any],
     summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
 ) -> Readable:  # fmt: skip
     """Return one composition to read.

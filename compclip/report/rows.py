@@ -8,11 +8,13 @@ from compclip.core.tables import ORACLE
 
 Row = dict[str, Any]
 Place = tuple[str, str]  # split and measure
+# Prompts of test_seen that have rows of their own beside those of the whole split.
+PARTS_OF_SEEN = ("swapped", "matched")
 
 
 def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = "original") -> pd.DataFrame:
     """Return the rows of scores.parquet that represent a split: all trained judges or the oracle, all prompts."""
-    subset = (scores["split"] == "test_seen") & scores["prompts"].isin(["swapped", "matched"])
+    subset = (scores["split"] == "test_seen") & scores["prompts"].isin(PARTS_OF_SEEN)
     by_oracle = scores["judge"] == ORACLE
     whole = by_oracle if oracle else ~by_oracle & (scores["judges"] == scores["judges"].max())
     return scores[~subset & whole & (scores["distractors"] == distractors)]

@@ -20,7 +20,7 @@ class SkippedLine:
     count: int
     of: int | None = None
     names: Sequence[str] = ()
-    total: int | None = None  # all names, of which ``names`` may be the first; None: ``count``
+    total: int | None = None  # number of all names; ``names`` may be the first of them; None: ``count``
 
     @property
     def shown(self) -> str:

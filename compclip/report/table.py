@@ -9,6 +9,7 @@ import pandas as pd
 
 from compclip.core.errors import UserError
 from compclip.core.tables import ORACLE, TESTS
+from compclip.report.rows import PARTS_OF_SEEN
 from compclip.score.entries import ENTRY
 
 
@@ -37,7 +38,7 @@ class Scored:
     @property
     def main(self) -> bool:
         """Return whether it is compared with others: all trained judges, all prompts, original distractors."""
-        all_prompts = self.split == "test_swapped" or self.about["prompts"] not in ("swapped", "matched")
+        all_prompts = self.split == "test_swapped" or self.about["prompts"] not in PARTS_OF_SEEN
         whole = self.summary["judge"] != ORACLE and not self.part
         return whole and all_prompts and self.about["distractors"] == "original"
 
@@ -70,14 +71,14 @@ def scores_of(
             raise UserError(f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
         entries = entries.assign(cluster=classes.loc[entries["image_id"]].to_numpy()).reset_index(drop=True)
         scores.append(Scored(about, summary, entries, (entries,)))
-        if (about["split"], about["prompts"]) == ("test_seen", "pairs"):
-            of_pairs = entries[entries["pair"].isin(list(matched))].reset_index(drop=True)
-            asked = of_pairs[of_pairs["adjectives"] > 1]
-            known = {"adjective": asked["adjective_first"].mean(), "adjective_chance": (1 / asked["adjectives"]).mean()}
-            head = {name: about[name] for name in ("set", "split", "distractors")} | {"prompts": "matched"}
-            scores += [Scored(head | (known if len(asked) else {}), summary, of_pairs, (of_pairs,))] * (
-                len(of_pairs) > 0
-            )
+        of_pairs = entries[entries["pair"].isin(list(matched))].reset_index(drop=True)
+        if (about["split"], about["prompts"]) == ("test_seen", "pairs") and len(of_pairs):
+            asked, head = of_pairs[of_pairs["adjectives"] > 1], {"prompts": "matched"}
+            head |= {name: about[name] for name in ("set", "split", "distractors")}
+            if len(asked):
+                head["adjective"] = asked["adjective_first"].mean()
+                head["adjective_chance"] = (1 / asked["adjectives"]).mean()
+            scores.append(Scored(head, summary, of_pairs, (of_pairs,)))
     return scores
 
 
@@ -98,7 +99,7 @@ def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] 
     """Return a generator's scores by split: of all judges, of each, of the oracle. judges: scores by each, by name."""
 
     def place(score: Scored) -> tuple[int, bool, str]:
-        return TESTS.index(score.split), score.about["prompts"] in ("swapped", "matched"), score.about["distractors"]
+        return TESTS.index(score.split), score.about["prompts"] in PARTS_OF_SEEN, score.about["distractors"]
 
     by_judge = [[replace(score, judge_seed=judge) for score in scores] for judge, scores in judges.items()]
     scores = by_judge[0]

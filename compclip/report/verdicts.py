@@ -12,6 +12,7 @@ import pandas as pd
 from compclip.core.heldout import FEW_PAIRS
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT_SPLITS
+from compclip.report.composed import AnchorsBySplit
 from compclip.report.rows import Place, Row, main_rows, of_measure, pivot
 from compclip.stats.composed import word
 
@@ -27,7 +28,7 @@ HALF_WIDTHS = {5: 27, 10: 17, 16: 13}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a generator: a word, as "composes", or "" for none, and why."""
+    """What is said of a generator: a word, as "composes", and why."""
 
     generator: str
     word: str
@@ -85,9 +86,7 @@ def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None) ->
     return Verdict(generator, given, "; ".join(filter(None, texts)))
 
 
-def verdicts(
-    scores: pd.DataFrame, anchors: Mapping[str, tuple[str | None, str | None]], healthy: bool | None
-) -> list[Verdict]:
+def verdicts(scores: pd.DataFrame, anchors: AnchorsBySplit, healthy: bool | None) -> list[Verdict]:
     """Return a verdict for each generator of one composition of which something is estimated.
 
     Args:
@@ -104,7 +103,7 @@ def verdicts(
     ]
 
 
-def none_line(anchors: Mapping[str, tuple[str | None, str | None]]) -> str:
+def none_line(anchors: AnchorsBySplit) -> str:
     """Return why nothing is estimated."""
     lacking = [part for part, of in zip(ANCHOR_NAMES, zip(*anchors.values(), strict=True), strict=True) if None in of]
     what = " and ".join(lacking) or "reference and habit"

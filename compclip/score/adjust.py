@@ -4,7 +4,7 @@ A contrastive judge learns how frequent an adjective is with a noun, so that it 
 image shows. What a text gets from images in general is its mean similarity over the reference images, real images that
 are judged. The multiple of it that is subtracted is that with the greatest accuracy on seen pairs of real images, as
 the mean over adjectives: a rare adjective counts as much as a frequent one. For a seen pair it is chosen without this
-pair, so that seen pairs have no advantage over held-out ones, of which no label is read.
+pair, so that seen pairs have no advantage over held-out ones, whose labels are not read.
 """
 
 import numpy as np

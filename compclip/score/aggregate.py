@@ -14,8 +14,8 @@ from compclip.core.published import read_data, read_predictions
 from compclip.core.rounding import rounded
 from compclip.core.section import Seed
 from compclip.core.seeds import rng
+from compclip.core.tables import CAPTION_KEY
 from compclip.dataset.source import named
-from compclip.score.choices import CAPTION_KEY
 from compclip.stats import balance, interval
 from compclip.stats.config import Resampling
 from compclip.stats.r_precision import sampled

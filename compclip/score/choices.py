@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from compclip.core.tables import CAPTION_KEY
+
 # From n texts, or paths in the manifest, to their embeddings, (n, d).
 Embed = Callable[[Sequence[str]], np.ndarray]
-CAPTION_KEY = ["image_id", "caption_id"]
 # Entries whose variants are compared at once.
 COMPARED_AT_ONCE = 1024
 

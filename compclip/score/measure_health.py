@@ -16,8 +16,9 @@ import pandas as pd
 
 from compclip.core.heldout import matched_pairs
 from compclip.core.rounding import json_values
+from compclip.core.tables import CAPTION_KEY
 from compclip.score.adjust import choose_adjustment
-from compclip.score.choices import CAPTION_KEY, Choices, Embed, adjective_choices
+from compclip.score.choices import Choices, Embed, adjective_choices
 from compclip.score.entries import judged_entries, real_entries
 from compclip.split.pools import class_names
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption

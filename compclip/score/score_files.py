@@ -8,7 +8,7 @@ from pydantic import Field
 
 from compclip.core.cli import Command
 from compclip.core.errors import require
-from compclip.core.records import read_records
+from compclip.core.records import is_count, read_records
 from compclip.core.section import Seed, Threads
 from compclip.io import atomic
 from compclip.score.config import Scoring
@@ -48,10 +48,9 @@ def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFr
     Raises:
         UserError: a row cannot be read, or there is none.
     """
-    rows, bad = read_records(file, required, optional, only=False)
+    rows, bad = read_records(file, required, optional)
     for name in [name for name in NUMBERS if name in rows]:
-        is_number = rows[name].fillna("").str.fullmatch(r"\d{1,18}")
-        bad += list(rows["where"][~is_number] + f": {name} is not a whole number")
+        bad += list(rows["where"][~is_count(rows[name])] + f": {name} is not a whole number")
     for name in required:
         bad += list(rows["where"][rows[name].fillna("") == ""] + f": no {name}")
     require(not bad, file, bad[0] if bad else "", "correct it")

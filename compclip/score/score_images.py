@@ -13,9 +13,9 @@ import pandas as pd
 from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
 from compclip.core.cache import Cache
 from compclip.core.rounding import rounded
-from compclip.core.tables import as_captions
+from compclip.core.tables import CAPTION_KEY, as_captions
 from compclip.score import scores
-from compclip.score.choices import CAPTION_KEY, Adjustment, Choices, Embed, adjective_choices
+from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
 from compclip.score.scores import Rules, SetScores

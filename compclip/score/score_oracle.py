@@ -14,8 +14,9 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.rounding import rounded
+from compclip.core.tables import CAPTION_KEY
 from compclip.score import scores
-from compclip.score.choices import CAPTION_KEY, Choices, adjective_accuracy, gathered, variants_of_entries
+from compclip.score.choices import Choices, adjective_accuracy, gathered, variants_of_entries
 from compclip.score.entries import ENTRY, EntrySet, number_set
 from compclip.score.scores import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh

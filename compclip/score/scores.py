@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.rounding import DECIMALS, rounded
-from compclip.score.choices import CAPTION_KEY, Choices
+from compclip.core.tables import CAPTION_KEY
+from compclip.score.choices import Choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
 from compclip.stats import balance

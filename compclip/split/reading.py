@@ -38,7 +38,7 @@ class Reader:
     """Reads texts as items, by the surface forms of adjectives and nouns to their canonical words.
 
     Args:
-        modifiers: forms of adjectives of other lexicons, of which no pair is read.
+        modifiers: forms of adjectives of other lexicons; their pairs are not read.
         has_compounds: of nouns in a row only the last is one; the others modify it (`water slide`).
     """
 

@@ -89,7 +89,7 @@ def test_choices_are_the_definitions(tmp_path: Path, fake: FakeJudge) -> None:
     one = choices[choices["model"] == "a"]
     counts = {"template": 4, "reversed": 3, "descriptions": 1, "examples_1": 3, "examples_2": 3, "examples_3": 2}
     assert one["prompt"].value_counts(sort=False).to_dict() == counts
-    # All twelve images, of which two have the same bytes.
+    # All twelve images; two have the same bytes.
     everything = dict.fromkeys(text for texts in SHOWN.values() for text in texts)
     assert [model["images"] for model in summary["models"]] == [len(everything)] * 2 == [11, 11]
     for row in one.itertuples():

@@ -19,7 +19,7 @@ from compclip.io import read_json, read_table
 from tests.generate.conftest import Place, picture
 from tests.project import Project
 
-# Captions that the layout could break: of the first image of train, of which another has no file.
+# Captions of the first image of train, which the layout could break; another image of train has no file.
 HOSTILE = ["a Yellow bird,\nwith wings", "the café bird’s belly", "red\ufffd\ufffdwing\rand feet", "!?", "é"]
 
 

@@ -1,4 +1,4 @@
-"""A study of the small run, of which an image was not made, another not scored, a caption not swapped; its people.
+"""A study of the small run, and its people. One image was not made, another not scored, one caption not swapped.
 
 Simulated people answer by planted probabilities that the analysis must recover.
 """

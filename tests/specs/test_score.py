@@ -218,7 +218,7 @@ def test_undefined_values_are_none() -> None:
 
 
 def test_scores_are_correlated_with_ratings(tmp_path: Path) -> None:
-    """On a table as ``specs.score`` writes it, of which two rows lack a score or a rating."""
+    """On a table as ``specs.score`` writes it; two of its rows lack a score or a rating."""
     images, scores, ratings = rated(150, 4)
     table = pd.DataFrame({"image": images, "text": "a", "rating": ratings, "specs": scores, "status": "ok"})
     lacking = pd.DataFrame({"image": ["x", "y"], "rating": ["good", 3], "specs": [0.5, None]})

@@ -133,7 +133,7 @@ def test_a_split_of_other_images() -> None:
     ("text", "swapped_text", "bearers", "expected"),
     [
         ("a black wing", "an orange wing", {2: ["wing"]}, [("wing", "black", "orange", "black", "orange")]),
-        # Two changes, of which the file tells one.
+        # Two changes; the file tells one of them.
         (
             "Black bill, red wings", "Orange bill, blue wings", {0: ["bill"], 12: ["wing"]},
             [("bill", "black", "orange", "Black", "Orange"), ("wing", "red", "blue", "red", "blue")],

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmarks.digests import artifact_digests
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTIONS, DIVISION, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
 from compclip.io import empty_table, read_json, read_table, write_json, write_table
@@ -17,6 +16,7 @@ from compclip.split.reading import reader_of
 from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.everyday import captions
+from tests.project import artifact_digests
 from tests.split.split_worlds import captions_table, images_table, pairs_table
 from tests.split.stage import inputs, run, run_all
 

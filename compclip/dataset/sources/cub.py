@@ -19,7 +19,7 @@ from pydantic import Field
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
 from compclip.dataset.download import PublishedFile, google_drive
-from compclip.dataset.reed import WHERE, Layout, Names, NamesOrNone, Photographs, ReedFiles, take_images
+from compclip.dataset.reed import WHERE, ArchiveLayout, Names, NamesOrNone, Photographs, ReedFiles, take_images
 from compclip.dataset.source import Loaded, named
 
 IMAGES_FILE = "CUB_200_2011.tgz"
@@ -36,7 +36,7 @@ PUBLISHED_FILES = {
     CAPTIONS_FILE: PublishedFile((google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ"),)),
 }
 # A Mac adds files `._name`.
-CUB_LAYOUT = Layout(
+CUB_LAYOUT = ArchiveLayout(
     r"(?:^|.*/)text(?:_c10)?/(?P<image_id>(?P<class_id>[^/.]*)[^/]*/(?!\._)[^/]+)\.txt",
     "text/<class>/<name>.txt",
     r"(?:^|.*/)images/([^/]+/(?!\._)[^/]+)\.jpg",

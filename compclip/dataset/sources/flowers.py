@@ -15,7 +15,7 @@ from scipy.io import loadmat
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
 from compclip.dataset.download import PublishedFile, google_drive
-from compclip.dataset.reed import SHA256, WHERE, Layout, Names, NamesOrNone, ReedFiles, take_images
+from compclip.dataset.reed import SHA256, WHERE, ArchiveLayout, Names, NamesOrNone, ReedFiles, take_images
 from compclip.dataset.source import Loaded, named
 
 IMAGES_FILE = "102flowers.tgz"
@@ -35,7 +35,7 @@ PUBLISHED_FILES = {
     CAPTIONS_FILE: PublishedFile((google_drive("0B0ywwgffWnLLcms2WWJQRFNSWXM", "0-Av8zFbeDDvNcF1sSjDR32w"),)),
 }
 
-FLOWERS_LAYOUT = Layout(
+FLOWERS_LAYOUT = ArchiveLayout(
     r"(?:^|.*/)text(?:_c10)?/class_0*(?P<folder>\d+)/(?P<image_id>image_\d+)\.txt",
     "text_c10/class_<number>/image_<number>.txt",
     r"(?:^|.*/)jpg/(image_\d+)\.jpg",

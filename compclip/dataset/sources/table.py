@@ -13,13 +13,12 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from compclip.core import limits
 from compclip.core.disk import check_space
 from compclip.core.documents import no_such
 from compclip.core.errors import UserError, require
 from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import track
-from compclip.core.records import read_records, tidy_id
+from compclip.core.records import is_count, read_records, tidy_id
 from compclip.core.section import Section
 from compclip.dataset.source import Loaded, named, spread_over_classes
 from compclip.io import safe_id
@@ -81,7 +80,7 @@ def caption_rows(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, An
     keep = rows["image_id"] != ""
     bad = [*bad, *(rows["where"][~keep] + ": no image_id")]
     if rows["caption_id"].notna().any():
-        is_number = rows["caption_id"].fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
+        is_number = is_count(rows["caption_id"])
         bad += list(rows["where"][keep & ~is_number] + ": caption_id is not a whole number")
         keep &= is_number
     rows = rows[keep].reset_index(drop=True)
