@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster explore mutate lint bench seeds intervals scale faults reference \
+.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults reference \
   picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
@@ -62,7 +62,7 @@ specs: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/specs.yaml --cores $(CORES) \
 	  -- results/presets/specs/specs.html
 
-# Compound nouns (Compun): drawn ones, and two small CLIPs, one of which learns them.
+# Compound nouns (Compun): drawn ones, and two small CLIPs; one learns them.
 compun: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
@@ -70,6 +70,7 @@ compun: .venv/more
 # The documentation as a site, in site/. Broken links are errors.
 docs: .venv/maintainer
 	mkdocs build --strict
+	@echo 'The documentation is in site/index.html.'
 
 # Linters, types and the quick tests, in minutes. One process runs the workflow's tests, the other the rest.
 test: lint .venv/test .venv/more .venv/cluster
@@ -106,9 +107,9 @@ lint: .venv/maintainer
 bench: .venv/test
 	python -m benchmarks.speed
 
-# Five draws of held-out pairs, crossed with three judges: docs/seeds.md. Takes hours.
-seeds: .venv/run
-	python -m benchmarks.seeds
+# Mixtures whose fraction composed is known: docs/measurement.md.
+mixtures: .venv/run
+	python -m benchmarks.mixtures
 
 # Coverage of the intervals of scores, in simulation: docs/intervals.md.
 intervals: .venv/run
@@ -144,7 +145,7 @@ report: $(NEEDED)
 
 # Remove the lock that a killed run left behind.
 unlock: $(NEEDED)
-	@python -m workflow_scripts.workflow.run --unlock --config '$(CONFIG)'
+	@snakemake --unlock --configfile '$(CONFIG)'
 
 # Check a finished run's artifacts by their recorded digests.
 verify: $(NEEDED)

@@ -82,7 +82,7 @@ def disturbed(project: Project, name: str, kills: list[tuple[float, str]], draw:
         if run.returncode == 0:
             return rows
         if "make unlock" in " ".join(error):
-            project.call(*run_command(project, name, "--unlock"))
+            project.snakemake(f"{name}.yaml", "--unlock")
         time.sleep(1)
         attempts = 0 if killed else attempts + 1
     raise UserError(f"{name}: does not resume: {' '.join(error)}")

@@ -33,6 +33,7 @@ _MODULES = {
     "specs_loss": "specs.loss",
     "specs_score": "specs.measure",
     "swap_adjectives": "split.swap_adjectives",
+    "write_manifest": "io",
 }
 __all__ = list(_MODULES)
 

@@ -17,9 +17,7 @@ COMMANDS = {
     "specs": ("specs.score", "score pairs of an image and a text by SPECS"),
     "specs-retrieval": ("specs.retrieval", "measure how often a judge retrieves captions and images"),
     "specs-zero-shot": ("specs.zero_shot", "classify images by a judge without training"),
-    "specs-correlate": ("specs.correlate", "compare SPECS scores with people's ratings"),
     "specs-released": ("specs.released", "make a judge of released weights of SPECS or Long-CLIP"),
-    "compun-texts": ("compun.ask_captions", "let a language model write captions of compounds"),
 }
 
 

@@ -5,7 +5,6 @@ import glob
 import json
 import os
 import platform
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,9 +21,8 @@ from compclip.core.tables import Schema
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
-# What a spreadsheet executes, also in full-width characters, after apostrophes that it may drop.
-_FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"
 ROWS_PER_GROUP = 1 << 15
+MANIFEST_NAME = "manifest.jsonl"  # in a folder of images: the texts from which they were made
 
 
 @contextmanager
@@ -94,7 +92,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Do the same as ``atomic`` for a folder; an existing one is replaced."""
+    """Do the same as ``atomic`` for a folder; an existing one is replaced. One process at a time writes a folder."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path, "tmp")
@@ -105,17 +103,9 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     try:
         with room_for(path):
             yield temporary
-        while True:
-            with suppress(FileNotFoundError):
-                os.rename(path, replaced)
-            try:
-                os.rename(temporary, path)
-                break
-            except OSError as error:
-                # Another run has written the folder in between.
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-                shutil.rmtree(replaced, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            os.rename(path, replaced)
+        os.rename(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(replaced, ignore_errors=True)
@@ -142,26 +132,6 @@ def read_json(path: str | Path) -> Any:
         return parse_json(Path(path).read_bytes().decode("utf-8-sig"))
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error}); correct it, or delete it and run again") from error
-
-
-def spreadsheet_safe(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table for CSV whose texts a spreadsheet does not execute.
-
-    An apostrophe is put before each text that begins like a formula (OWASP's advice on CSV injection);
-    ``spreadsheet_texts`` removes it.
-    """
-    return _replace_starts(table, rf"(?={_FORMULA})", "'")
-
-
-def spreadsheet_texts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what ``spreadsheet_safe`` was given."""
-    return _replace_starts(table, rf"'(?={_FORMULA})", "")
-
-
-def _replace_starts(table: pd.DataFrame, pattern: str, replacement: str) -> pd.DataFrame:
-    start = re.compile(rf"\A{pattern}")
-    texts = table[[name for name in table if not pd.api.types.is_numeric_dtype(table[name])]]
-    return table.assign(**texts.map(lambda value: start.sub(replacement, value) if isinstance(value, str) else value))
 
 
 def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.DataFrame:
@@ -216,3 +186,17 @@ def safe_id(image_id: str) -> str:
     if bad or any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) < 0xE000 for c in image_id):
         raise UserError(f"image_id {image_id!r}: not usable as a path inside a folder; rename it")
     return image_id
+
+
+def write_manifest(folder: str | Path, prompts: pd.DataFrame) -> None:
+    """Write ``manifest.jsonl`` into a folder of images: the texts from which whoever draws has made them.
+
+    Args:
+        prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok`` or why there is no
+            image). Lines of an earlier call for other images are kept.
+    """
+    file = Path(folder) / MANIFEST_NAME
+    earlier = [pd.read_json(file, lines=True, dtype=False)] if file.is_file() else []
+    columns = [name for name in ("file_name", "text", "seed", "status") if name in prompts]
+    lines = pd.concat([*earlier, prompts[columns]]).drop_duplicates("file_name", keep="last")
+    write_text("".join(json_lines(lines)), file)

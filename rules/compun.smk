@@ -33,7 +33,6 @@ if DRAWN:
             folder=f"{COMPUN}/drawn/training/images",
             splits=[f"{COMPUN}/drawn/training/{{training}}.parquet"],
             pretraining=[],
-            negatives=[],
         output:
             judge=directory(f"{COMPUN}/judges/{{training}}"),
         log:
@@ -89,7 +88,7 @@ rule classify:
     benchmark:
         "<logs>/compun/compun/classify.benchmark.tsv"
     conda:
-        "../envs/compun.yaml"
+        "../envs/torch.yaml"
     threads: CONFIG.threads
     resources:
         **model_resources(CONFIG.compun.device, 8000, minutes=120),
@@ -116,7 +115,6 @@ rule analyze_choices:
         "../envs/base.yaml"
     params:
         code=code("compun.analyze_choices"),
-        bootstrap=CONFIG.compun.bootstrap,
         seed=CONFIG.seed,
     script:
         "../workflow_scripts/compun/analyze_choices.py"
@@ -165,7 +163,6 @@ if ANSWERS:
         params:
             code=code("compun.analyze_people"),
             keep=CONFIG.compun.human.keep,
-            bootstrap=CONFIG.compun.bootstrap,
             seed=CONFIG.seed,
         script:
             "../workflow_scripts/compun/analyze_people.py"

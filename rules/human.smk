@@ -37,7 +37,6 @@ rule analyze:
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=CONFIG.human.answers,
-        other=[*CONFIG.human.scores.values()],
         scores=[of_generators(f"scores/{judge}/{{generator}}", SHOWN_GENERATORS) for judge in CONFIG.judges],
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
@@ -48,9 +47,7 @@ rule analyze:
         "../envs/base.yaml"
     params:
         code=code("human.analyze"),
-        other=[*CONFIG.human.scores],
         keep=CONFIG.human.keep,
-        bootstrap=CONFIG.human.bootstrap,
         seed=CONFIG.seed,
     script:
         "../workflow_scripts/human/analyze.py"

@@ -2,31 +2,6 @@
 # Needs captions, images and splits. Gives a folder with the judge's weights, its model config and its training's log.
 
 
-if CONFIG.judge.hard_negatives:
-
-    rule make_negatives:
-        """Make hard negatives of the captions that the judges learn from."""
-        input:
-            **inputs("captions", "images", "pairs", "ranking", "adjectives", "nouns"),
-            splits=of_judged("splits.parquet"),
-        output:
-            negatives="<dataset>/{composition}/negatives.parquet",
-        log:
-            "<logs>/judge/{composition}/make_negatives.log",
-        benchmark:
-            "<logs>/judge/{composition}/make_negatives.benchmark.tsv"
-        conda:
-            "../envs/base.yaml"
-        params:
-            **SPLITTING,
-            **SEEN,
-            code=code("judge.make_negatives"),
-            one_value=ONE_VALUE,
-            hard_negatives=CONFIG.judge.hard_negatives,
-        script:
-            "../workflow_scripts/judge/make_negatives.py"
-
-
 rule train_judge:
     """Train the judge on the images that it may see, or take a pretrained one as it is."""
     input:
@@ -34,7 +9,6 @@ rule train_judge:
         splits=of_judged("splits.parquet"),
         folder="<dataset>/images",
         pretraining=branch("pretraining" in SOURCE_TABLES, then="<dataset>/pretraining.parquet"),
-        negatives=branch(CONFIG.judge.hard_negatives, then=of_judged("negatives.parquet")),
         files=lambda wildcards: judge_of(wildcards).files(),
         # Training waits for the audit, and until it is printed what the splits can measure.
         after=ancient(of_judged("accepted.json", "widths.json")),

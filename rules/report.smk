@@ -45,7 +45,7 @@ rule make_table:
 
 
 rule draw_scores:
-    """Draw what generators compose, the scores, the falls from seen by pair, and the judges' training."""
+    """Draw what generators compose, the scores, held-out pairs, and the judges' training."""
     input:
         judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
         scores="<results>/scores.parquet",
@@ -119,5 +119,6 @@ rule list_entries:
         **ENCODING,
         code=code("report.list_entries"),
         judge=CONFIG.judges[0],
+        judges=CONFIG.judges,
     script:
         "../workflow_scripts/report/list_entries.py"

@@ -44,7 +44,6 @@ if CONFIG.specs.base.epochs:
             folder="<dataset>/images",
             splits=[f"{SPECS}/splits.parquet"],
             pretraining=[],
-            negatives=[],
             files=CONFIG.specs.base.files(),
         output:
             judge=directory(f"{SPECS}/base"),
@@ -160,7 +159,6 @@ rule intrinsic:
     params:
         **model_params(CONFIG.specs.base.device),
         code=code("specs.intrinsic"),
-        bootstrap=CONFIG.specs.bootstrap,
         contents=users_files(GROWING_CAPTIONS, GROWING_IMAGES),
     script:
         "../workflow_scripts/specs/intrinsic.py"
@@ -171,7 +169,6 @@ rule draw_specs:
     input:
         [f"{FIRST}/specs", f"{FIRST}/stretched"],
         intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),
-        similarities=f"{FIRST}/similarities.parquet",
         templates=page_templates("specs"),
     output:
         **{name: of_section("specs", file, figure=name) for name, file in SPECS_FIGURES.items()},

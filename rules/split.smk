@@ -221,24 +221,3 @@ rule export:
         code=code("split.export"),
     script:
         "../workflow_scripts/split/export.py"
-
-
-rule draw_splits:
-    """Draw what the splits hold: the adjectives and nouns of each, and the swapped pairs."""
-    input:
-        **inputs("pairs", "ranking", "splits", "swapped", "prompts"),
-    output:
-        **SPLIT_FIGURES,
-    log:
-        "<logs>/split/{composition}/draw_splits.log",
-    benchmark:
-        "<logs>/split/{composition}/draw_splits.benchmark.tsv"
-    conda:
-        "../envs/base.yaml"
-    params:
-        **SPLITTING,
-        code=code("split.draw_splits"),
-        dominant=lambda wildcards: CONFIG.score.balance.dominant_of(wildcards.composition),
-        ratio=CONFIG.score.balance.ratio,
-    script:
-        "../workflow_scripts/split/draw_splits.py"

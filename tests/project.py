@@ -25,16 +25,16 @@ pairs: {{nouns: birds, selection: {{min_count: 1}}}}
 split: {{per_image: 2}}
 divergence: {{shuffles: 2, subgraphs: {{nodes: 3, keep: 2000}}}}
 judge:
-  {{model: sketch, pretrained: null, trainable: ["*"], epochs: 2, captions: 2, batch: 64, lr: 0.005, train_on: half}}
+  {{seeds: [0], model: sketch, pretrained: null, trainable: ["*"],
+    epochs: 2, captions: 2, batch: 64, lr: 0.005, train_on: half}}
 generate: {{generators: [photographs, faithful, memorizer]}}
 score: {{candidates: 10}}
 report: {{examples: 3}}
 specs:
   test: 40
-  bootstrap: 200
   base: {{model: sketch_text, epochs: 1, batch: 50, train_on: train}}
   training: {{epochs: 1, batch: 20, accumulation: 2, lr: 0.001, warmup: 0.2, precision: fp32}}
-compun: {{drawn: {{tested: 24, things: 240}}, bootstrap: 200}}
+compun: {{drawn: {{tested: 24, things: 240}}}}
 human: {{}}
 """
 

@@ -114,7 +114,7 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
         count = np.array([len(some) for some in texts])
         first = count.cumsum() - count
 
-        def decoded(rows: np.ndarray, mirrored: None) -> torch.Tensor:
+        def decoded(rows: np.ndarray) -> torch.Tensor:
             pixels = next(judge.read_ahead([items[row] for row in rows], len(rows)))
             return judge.model.encode_image(judge.preprocess.floats(pixels, device))
 

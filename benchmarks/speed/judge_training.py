@@ -85,7 +85,7 @@ def ours(data: Data, epochs: int) -> tuple[list[float], list[float]]:
     config, judge, ids = start_judge(data)
     ends = [time.process_time()]
 
-    def images(rows: np.ndarray, mirrored: None) -> torch.Tensor:
+    def images(rows: np.ndarray) -> torch.Tensor:
         return judge.model.encode_image(judge.preprocess.floats(data.pixels[rows], judge.device))
 
     def ended() -> dict[str, float]:

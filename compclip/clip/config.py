@@ -16,16 +16,11 @@ from compclip.core.section import COMPOSITION_FIELD, Section
 MODELS = ROOT / "compclip" / "clip" / "models"
 # Models with their own weights, as open_clip names them.
 HUB, FOLDER = "hf-hub:", "local-dir:"
-# In open_clip's folders: the settings, the weights in order of preference, and a tokenizer's files.
+# The files of a model in open_clip's format: settings, weights in order of preference, and a tokenizer's.
 SETTINGS = "open_clip_config.json"
-FOLDER_WEIGHTS = (
-    "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin",
-    "open_clip_pytorch_model.pth", "model.safetensors", "pytorch_model.bin",
-)  # fmt: skip
-HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
+CLIP_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
-# What decides how a weights file is used, if it lies beside it: a judge's files, and open_clip's.
-BESIDE = ("model.json", "vocabulary.json", SETTINGS)
+JUDGE_MODEL, VOCABULARY = "model.json", "vocabulary.json"  # of a judge, beside its weights
 
 CFG_KEYS = ("vision_cfg", "text_cfg")
 
@@ -59,15 +54,9 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
 
 def folder_weights(folder: Path) -> Path:
     """Return the weights in an open_clip folder; UserError if there are none."""
-    weights = [folder / name for name in FOLDER_WEIGHTS if (folder / name).is_file()]
-    require(weights, folder, "no weights in this folder", f"expected {' or '.join(HUB_WEIGHTS)}")
+    weights = [folder / name for name in CLIP_WEIGHTS if (folder / name).is_file()]
+    require(weights, folder, "no weights in this folder", f"expected {' or '.join(CLIP_WEIGHTS)}")
     return weights[0]
-
-
-def folder_files(folder: Path) -> list[Path]:
-    """Return the files of an open_clip folder that decide an embedding: settings, weights, tokenizer."""
-    weights = [folder / name for name in FOLDER_WEIGHTS if (folder / name).is_file()][:1]
-    return [*weights, *sorted(path for pattern in TOKENIZER_FILES for path in folder.glob(pattern))]
 
 
 class Tower(Section):
@@ -76,8 +65,6 @@ class Tower(Section):
     model: str = Field(description="timm model of the image tower")
     weights: str = Field(description="a weights file, or package:file inside an installed package")
     rename: str | None = Field(None, description="YAML table of patterns from the file's names to the tower's")
-    mean: tuple[float, float, float] = Field((0.485, 0.456, 0.406), description="mean of the pixels it was trained on")
-    std: tuple[float, float, float] = Field((0.229, 0.224, 0.225), description="their standard deviation")
 
 
 class Preprocessing(Section):
@@ -153,8 +140,9 @@ class ModelConfig(Section):
         tower = [self.tower.weights, self.tower.rename] if self.tower else []
         paths = [model_file(self.model), *(Path(name) for name in (self.pretrained, *tower) if name)]
         if self.pretrained and os.path.isfile(self.pretrained):
-            paths += [Path(self.pretrained).with_name(name) for name in BESIDE]
+            paths += [Path(self.pretrained).with_name(name) for name in (JUDGE_MODEL, VOCABULARY)]
         if self.model.startswith(FOLDER):
-            paths += folder_files(Path(self.model.removeprefix(FOLDER)))
+            folder = Path(self.model.removeprefix(FOLDER))
+            paths += sorted(path for pattern in (*CLIP_WEIGHTS, *TOKENIZER_FILES) for path in folder.glob(pattern))
         files = [path for path in paths if path is not None and os.path.isfile(path)]
         return list(dict.fromkeys(str(p.relative_to(ROOT) if p.is_relative_to(ROOT) else p) for p in files))

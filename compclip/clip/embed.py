@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from compclip.core.cache import Cache, key, keys
+from compclip.core.cache import Cache, key
 from compclip.core.code import code_hash
-from compclip.core.digests import checked_digest, sha256
+from compclip.core.digests import sha256
 from compclip.core.errors import UserError
 from compclip.core.log import log
 
@@ -23,7 +23,11 @@ BoxedFile = tuple[Path, tuple[float, float, float, float] | None]  # an image's 
 BATCHES_HELD = 16  # encoded between two writes to the cache: what a killed run may lose
 LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
 CAPTION_SHOWN = 80  # characters of a caption in an error
-ENCODING_CODE = "compclip.clip.model:load_judge"  # what decides an embedding, apart from the judge
+
+
+def encoding_code() -> str:
+    """Return the identity of the code that decides an embedding, apart from the judge."""
+    return code_hash("compclip.clip.model", within=("compclip.clip",))
 
 
 class InvalidEmbedding(UserError):
@@ -73,7 +77,7 @@ class Embedder:
 
     def images(self, items: Sequence[BoxedFile]) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
-        digests = {path: checked_digest(path) or sha256(path) for path in dict.fromkeys(path for path, _ in items)}
+        digests = {path: sha256(path) for path in dict.fromkeys(path for path, _ in items)}
         # An item of a step's inputs has a digest from the check of the inputs.
         names = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
 
@@ -88,7 +92,7 @@ class Embedder:
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         return self._rows(
-            "captions", keys(["caption", self.made, self.judge.hash], texts),
+            "captions", [key("caption", self.made, self.judge.hash, text) for text in texts],
             lambda rows: self.judge.encode_texts([texts[i] for i in rows], self.batch),
             lambda row: f"caption {texts[row][:CAPTION_SHOWN]!r}",
         )  # fmt: skip
@@ -103,6 +107,9 @@ class Embedder:
         for row, name in enumerate(keys):
             first.setdefault(name, row)
         vectors = {name: np.frombuffer(value, np.float32) for name, value in self.cache.get(list(first)).items()}
+        if len(widths := {vector.size for vector in vectors.values()}) > 1:
+            fault = f"embeddings of {' and '.join(map(str, sorted(widths)))} numbers by one judge"
+            raise InvalidEmbedding(f"{self.cache.path}: {fault}; delete this file")
         if vectors:
             check(np.stack(list(vectors.values())), [first[name] for name in vectors])
         missing = [name for name in first if name not in vectors]
@@ -124,7 +131,7 @@ def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Pa
     from compclip.clip.model import load_judge
 
     judge = load_judge(folder, threads, device)
-    made = f"{batch} {threads} {judge.device} {torch.__version__} {code_hash(ENCODING_CODE)}"
+    made = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
     with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
         yield Embedder(judge, opened, batch, made)
 

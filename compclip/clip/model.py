@@ -26,7 +26,7 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from compclip.clip import text_tower
-from compclip.clip.config import MODELS, ModelConfig
+from compclip.clip.config import JUDGE_MODEL, VOCABULARY, ModelConfig
 from compclip.clip.device import find_device, settle
 from compclip.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
 from compclip.clip.pixels import Item, Preprocess
@@ -34,14 +34,16 @@ from compclip.clip.sources import find_source
 from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from compclip.clip.vision import open_clip
 from compclip.clip.weights import load_pretrained, load_tensors, read_weights, start_tower
-from compclip.core import digests
 from compclip.core.errors import UserError, require
 from compclip.core.hub import hub, hub_folder
 from compclip.core.progress import Progress
 from compclip.io import atomic, atomic_folder, read_json, write_json
 
-WEIGHTS, MODEL, VOCABULARY, MANIFEST = "weights.safetensors", "model.json", "vocabulary.json", "manifest.json"
+JUDGE_WEIGHTS, JUDGE_MANIFEST = "weights.safetensors", "manifest.json"
 TOKENIZER = "tokenizer"
+
+# Of the pixels that a tower from other weights was trained on.
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class TwoTowers(nn.Module):
@@ -117,8 +119,6 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     """Build the model of a config before training on ``captions``, which give a word tower its vocabulary."""
     source = find_source(config)
     model_cfg, weights, preprocess_cfg = source.model_cfg, source.weights, source.preprocess_cfg
-    if weights and weights.name == WEIGHTS and all(weights.with_name(name).is_file() for name in (MODEL, MANIFEST)):
-        check_judge(weights.parent)
     vocabulary = None
     if model_cfg["text_cfg"].get("tower") == "words":
         beside = weights.with_name(VOCABULARY) if weights else None
@@ -133,7 +133,7 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     unused: list[str] = []
     if config.tower:
         unused = start_tower(model, config.model, config.tower)
-        preprocess_cfg |= {"mean": config.tower.mean, "std": config.tower.std}
+        preprocess_cfg |= {"mean": IMAGENET_MEAN, "std": IMAGENET_STD}
     preprocess_cfg["size"] = model.visual.image_size
     return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused, source.tokenizer)
 
@@ -157,10 +157,10 @@ def assemble(
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
     """Write the judge's files and return its hash. Equal weights give equal bytes."""
     state = {key: value.detach().cpu().contiguous().clone() for key, value in built.model.state_dict().items()}
-    with atomic(folder / WEIGHTS) as temporary:
+    with atomic(folder / JUDGE_WEIGHTS) as temporary:
         safetensors.torch.save_file(state, temporary)
     settings = {"name": name, "model_cfg": built.model_cfg, "preprocess_cfg": built.preprocess_cfg, "crop": crop}
-    write_json(settings, folder / MODEL)
+    write_json(settings, folder / JUDGE_MODEL)
     write_json(built.vocabulary, folder / VOCABULARY)
     if built.model_cfg["text_cfg"].get("hf_tokenizer_name"):
         # A new one, because calling a tokenizer changes its files.
@@ -173,25 +173,10 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
 def judge_hash(folder: str | Path) -> str:
     """Return 16 hex digits over everything that decides an embedding."""
     digest = hashlib.blake2b(digest_size=8)
-    names = [WEIGHTS, MODEL, VOCABULARY]
+    names = [JUDGE_WEIGHTS, JUDGE_MODEL, VOCABULARY]
     for path in [*(Path(folder) / name for name in names), *sorted((Path(folder) / TOKENIZER).glob("*"))]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def check_judge(folder: str | Path) -> str:
-    """Return the hash of a judge's folder; UserError unless it is the one in the folder's manifest, if there is one."""
-    folder = Path(folder)
-    remedy = "make one with stage judge, stage specs or compclip.specs.released"
-    require((folder / MODEL).is_file(), folder, "not a judge's folder", remedy)
-    actual, manifest = judge_hash(folder), folder / MANIFEST
-    if manifest.is_file() and (expected := read_json(manifest).get("judge_hash")) != actual:
-        digests.check([folder])  # names the file, if the step that made the judge recorded its digest
-        raise UserError(
-            f"{folder}: {WEIGHTS}, {MODEL} or {VOCABULARY} is damaged or of another judge: their hash is {actual},"
-            f" expected {expected} ({MANIFEST}); train it again, or copy the whole folder"
-        )
-    return actual
 
 
 class Judge:
@@ -274,12 +259,14 @@ def fold_norms(model: nn.Module) -> None:
 
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
-    """Read a judge as it was saved: its model, name and crop; UserError as ``check_judge``."""
+    """Read a judge as it was saved: its model, name and crop; UserError if the folder is not a judge's."""
     folder = Path(folder)
-    check_judge(folder)
-    settings, vocabulary, weights = read_json(folder / MODEL), read_json(folder / VOCABULARY), str(folder / WEIGHTS)
+    remedy = "make one with stage judge, stage specs or compclip.specs.released"
+    require((folder / JUDGE_MODEL).is_file(), folder, "not a judge's folder", remedy)
+    settings, weights = read_json(folder / JUDGE_MODEL), str(folder / JUDGE_WEIGHTS)
     tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None  # of transformers
     state, preprocess_cfg = read_weights(weights), settings["preprocess_cfg"]
+    vocabulary = read_json(folder / VOCABULARY)
     built = assemble(settings["model_cfg"], state, preprocess_cfg, vocabulary, weights, tokenizer)
     return built, settings["name"], settings["crop"]
 
@@ -293,7 +280,7 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
         device: cpu, cuda or auto.
 
     Raises:
-        UserError: as ``check_judge``.
+        UserError: the folder is not a judge's, or its weights do not fit its model.
     """
     settle(threads)
     built, name, crop = read_judge(folder)
@@ -301,7 +288,3 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
     judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), find_device(device), threads)
     judge.name, judge.hash = name, judge_hash(folder)
     return judge
-
-
-if __name__ == "__main__":
-    print("\n".join([*sorted(p.stem for p in MODELS.glob("*.json")), *open_clip().list_models()]))

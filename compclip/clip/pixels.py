@@ -1,10 +1,9 @@
 """Image files to the pixels that a judge sees."""
 
-import io
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -18,16 +17,10 @@ from compclip.core.pictures import BrokenImage, read_rgb
 Box = tuple[float, float, float, float]
 
 
-class Content(NamedTuple):
-    """The bytes of an image file, for example from a tar, and its name in messages."""
-
-    raw: bytes
-    name: str
-
-
-Item = tuple[Path | Content, Box | None]  # an image, and the bounding box of its object
+Item = tuple[Path | IO[bytes], Box | None]  # an image, and the bounding box of its object
 
 FITTED_AT_ONCE = 16  # decoded images in memory; those of one size are resized together
+BYTES_AT_ONCE = 1 << 26  # of decoded images, from which fewer are held
 
 PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
@@ -52,10 +45,6 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
     reach = int(max(width, height) * half)
     column, row = int(x + width / 2), int(y + height / 2)
     return max(0, column - reach), max(0, row - reach), min(size[0], column + reach), min(size[1], row + reach)
-
-
-def _name(image: Path | Content) -> str:
-    return image.name if isinstance(image, Content) else str(image)
 
 
 def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tensor:
@@ -93,24 +82,31 @@ class Preprocess:
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not an image."""
         result = np.empty((len(items), *self.size, 3), np.uint8)
-        for start in range(0, len(items), FITTED_AT_ONCE):
-            chosen, batch = items[start : start + FITTED_AT_ONCE], result[start : start + FITTED_AT_ONCE]
-            images = [self._decode(*item) for item in chosen]
-            for shape in {image.shape for image in images}:
-                rows = [row for row, image in enumerate(images) if image.shape == shape]
-                try:
-                    batch[rows] = self._fit(np.stack([images[row] for row in rows]))
-                except ValueError as error:  # one side would have no pixels left
-                    fault = f"{shape[1]} x {shape[0]} pixels cannot be resized ({error}); replace or remove it"
-                    raise UserError(f"{_name(chosen[rows[0]][0])}: {fault}") from error
+        held = dict[int, np.ndarray]()
+        for row, item in enumerate(items):
+            held[row] = self._decode(*item)
+            full = len(held) == FITTED_AT_ONCE or sum(image.size for image in held.values()) > BYTES_AT_ONCE
+            if full or row == len(items) - 1:
+                self._fit_all(held, items, result)
+                held.clear()
         return result
 
-    def _decode(self, image: Path | Content, box: Box | None) -> np.ndarray:
+    def _fit_all(self, images: dict[int, np.ndarray], items: Sequence[Item], result: np.ndarray) -> None:
+        """Write images by their rows into ``result``, those of one size together."""
+        for shape in {image.shape for image in images.values()}:
+            rows = [row for row, image in images.items() if image.shape == shape]
+            try:
+                result[rows] = self._fit(np.stack([images[row] for row in rows]))
+            except ValueError as error:  # one side would have no pixels left
+                fault = f"{shape[1]} x {shape[0]} pixels cannot be resized ({error}); replace or remove it"
+                raise UserError(f"{items[rows[0]][0]}: {fault}") from error
+
+    def _decode(self, image: Path | IO[bytes], box: Box | None) -> np.ndarray:
         """Return the pixels of an image, (height, width, 3) bytes, cropped around its box."""
         try:
-            pixels = np.array(read_rgb(io.BytesIO(image.raw) if isinstance(image, Content) else image))
+            pixels = np.array(read_rgb(image))
         except BrokenImage as error:
-            raise UserError(f"{_name(image)}: not a readable image ({error}); replace or remove it") from error
+            raise UserError(f"{image}: not a readable image ({error}); replace or remove it") from error
         if box is not None and self.crop is not None:
             height, width, _ = pixels.shape
             left, top, right, bottom = crop_around(box, (width, height), self.crop)

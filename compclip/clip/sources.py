@@ -9,15 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from compclip.clip.config import (
-    BESIDE,
+    CLIP_WEIGHTS,
     FOLDER,
     HUB,
-    HUB_WEIGHTS,
+    JUDGE_MODEL,
     MODELS,
     SETTINGS,
     ModelConfig,
     Preprocessing,
-    folder_files,
     folder_weights,
     has_weights,
     model_file,
@@ -31,6 +30,8 @@ from compclip.io import read_json
 
 # Weights trained with other values give other embeddings.
 NECESSARY = ("mean", "std", "resize_mode")
+# As open_clip reads settings that are older than these keys.
+OLD_FORMAT = {"resize_mode": "shortest", "interpolation": "bicubic"}
 
 
 @dataclass(frozen=True)
@@ -47,18 +48,13 @@ class Source:
 def known_preprocessing(given: Any, path: Path) -> dict[str, Any]:
     """Return what a ``preprocess_cfg`` of open_clip's format says, checked."""
     require(isinstance(given, dict), path, f"preprocess_cfg: expected a mapping, got {given!r}")
-    values = {key: given[key] for key in Preprocessing.model_fields if given.get(key) is not None}
-    values |= {key: [values[key]] * 3 for key in ("mean", "std") if isinstance(values.get(key), int | float)}
-    if values.get("interpolation") == "random":  # of the training; open_clip evaluates with bicubic
-        values["interpolation"] = "bicubic"
+    values = {key: given[key] for key in Preprocessing.model_fields if key in given}
     try:
         known = Preprocessing.model_validate(values).model_dump(exclude_none=True)
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"{path}: preprocess_cfg.{first['loc'][0]}: {first['msg']}, got {first['input']!r}") from error
-    # The format is older than these keys, and open_clip reads files without them so.
-    defaults = {"resize_mode": "shortest", "interpolation": "bicubic"} if {"mean", "std"} <= set(known) else {}
-    return {**defaults, **known, **({"fill_color": given["fill_color"]} if "fill_color" in given else {})}
+    return {**OLD_FORMAT, **known} if {"mean", "std"} <= set(known) else known
 
 
 def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
@@ -72,11 +68,10 @@ def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
         return cfg, known_preprocessing(given, path), path
     cfg = open_clip().get_model_config(name)
     if cfg is None:
-        models = ", ".join(sorted(p.stem for p in MODELS.glob("*.json")))
+        own = ", ".join(sorted(path.stem for path in MODELS.glob("*.json")))
         raise UserError(
-            f"judge.model: unknown {name!r}; use one of {models}, {HUB}owner/name, {FOLDER}path, a path to a model"
-            f" config (.json), or one of open_clip's {len(open_clip().list_models())} models (list them: python -m"
-            " compclip.clip.model)"
+            f"judge.model: unknown {name!r}; use one of {own},"
+            f" {HUB}owner/name, {FOLDER}path, a path to a model config (.json), or one of open_clip.list_models()"
         )
     return cfg, {}, None
 
@@ -93,23 +88,26 @@ def find_source(config: ModelConfig) -> Source:
     """Return a model's config, weights and preprocessing, downloaded if necessary."""
     model_cfg, known, settings = find_model(config.model)
     weights = tokenizer = None
-    files = [settings] if settings else []
-    if config.model.startswith(FOLDER):
-        assert settings is not None
-        weights, files = folder_weights(settings.parent), [*files, *folder_files(settings.parent)]
+    if settings and config.model.startswith(FOLDER):
+        weights = folder_weights(settings.parent)
         tokenizer = settings.parent if model_cfg["text_cfg"].get("hf_tokenizer_name") else None
-    elif has_weights(config.model):
-        assert settings is not None
+    elif settings and has_weights(config.model):
         # Of the same commit as the settings, whose folder has its name.
-        weights = hub_file(config.model.removeprefix(HUB), HUB_WEIGHTS, settings.parent.name)
-    elif config.pretrained is not None:
-        weights, about = find_pretrained(config.model, config.pretrained, model_cfg)
-        files += [weights.with_name(name) for name in BESIDE if weights.with_name(name).is_file()]
-        if "quick_gelu" in about:
-            # The weights, not the model's name, tell which activation they were trained with.
-            model_cfg["quick_gelu"] = about["quick_gelu"]
-        known |= {key: about[key] for key in (*Preprocessing.model_fields, "fill_color") if about.get(key) is not None}
-    files += [weights] if weights else []
+        weights = hub_file(config.model.removeprefix(HUB), CLIP_WEIGHTS, settings.parent.name)
+    elif config.pretrained and os.path.isfile(config.pretrained):
+        weights = Path(config.pretrained)
+        judge = weights.with_name(JUDGE_MODEL)
+        if weights.name == "weights.safetensors" and judge.is_file():
+            cfg, given = read_settings(judge)
+            known |= known_preprocessing(given, judge)
+            model_cfg |= {key: cfg[key] for key in ("quick_gelu",) if key in cfg}
+    elif config.pretrained:
+        tag = find_tag("judge.pretrained: ", config.model, config.pretrained)
+        weights = hub_file(*hub_place(tag))
+        # The weights, not the model's name, tell which activation they were trained with.
+        model_cfg |= {key: tag[key] for key in ("quick_gelu",) if key in tag}
+        known |= {key: tag[key] for key in Preprocessing.model_fields if tag.get(key) is not None}
+    files = [path for path in (settings, weights) if path] + [Path(file) for file in config.files()]
     return Source(model_cfg, weights, preprocessing(config, known), tokenizer, list(dict.fromkeys(files)))
 
 
@@ -126,26 +124,10 @@ def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, An
         require(own.get(key, value) == value, f"judge.preprocess.{key}", fault, "remove this key")
     result = {**known, **given}
     unknown = ", ".join(f"judge.preprocess.{key}" for key in NECESSARY if key not in result)
-    fault = f"unknown for {config.pretrained or config.model}; set them to the values that it was trained with (CLIP's"
-    require(not unknown or config.random, unknown, f"{fault} and SigLIP's differ), or put its {SETTINGS} beside it")
+    fault = f"unknown for {config.pretrained or config.model}"
+    remedy = f"set them to its training's values (CLIP's and SigLIP's differ), or set judge.model to its {SETTINGS}"
+    require(not unknown or config.random, unknown, fault, remedy)
     return {**PREPROCESS, **result}
-
-
-def find_pretrained(model: str, pretrained: str, model_cfg: Mapping[str, Any]) -> tuple[Path, dict[str, Any]]:
-    """Return the file of ``pretrained`` and what is known of its training: quick_gelu, mean, std as in open_clip."""
-    path = Path(pretrained)
-    if not os.path.isfile(path):
-        tag = find_tag("judge.pretrained: ", model, pretrained)
-        return hub_file(*hub_place(tag)), tag
-    if path.name == "weights.safetensors" and (judge := path.with_name("model.json")).is_file():
-        cfg, given = read_settings(judge)
-        quick = {"quick_gelu": cfg["quick_gelu"]} if "quick_gelu" in cfg else {}
-        return path, {**known_preprocessing(given, judge), **quick}
-    if not (beside := path.with_name(SETTINGS)).is_file():
-        return path, {}
-    cfg, given = read_settings(beside)
-    require(cfg == model_cfg, beside, f"another model than judge.model {model}", f"set judge.model to {beside}")
-    return path, known_preprocessing(given, beside)
 
 
 def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
@@ -160,4 +142,4 @@ def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
 def hub_place(tag: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Return the model on the Hub that has a tag's weights, as all of open_clip's do, and the names of the file."""
     model, file = os.path.split(tag["hf_hub"])
-    return model, (file,) if file else HUB_WEIGHTS
+    return model, (file,) if file else CLIP_WEIGHTS

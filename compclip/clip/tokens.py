@@ -1,6 +1,5 @@
 """Captions to token ids: the words of the training captions, or open_clip's tokenizers."""
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from compclip.clip.config import TOKENIZER_FILES
 from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError
 from compclip.core.hub import hub_folder
@@ -32,11 +32,7 @@ def clean(caption: str) -> str:
 
 def make_vocabulary(captions: Iterable[str]) -> list[str]:
     """Return the special tokens, then the words that occur more than once, most frequent first (ties by name)."""
-    counts = Counter[str]()
-    # Captions repeat what stands between blanks, which no match crosses, so each such piece is matched once.
-    for piece, n in Counter(piece for caption in captions for piece in clean(caption).split()).items():
-        for word in WORD.findall(piece):
-            counts[word] += n
+    counts = Counter(word for caption in captions for word in WORD.findall(clean(caption)))
     return [*SPECIAL, *sorted((w for w in counts if counts[w] > 1), key=lambda w: (-counts[w], w))]
 
 
@@ -49,22 +45,11 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
-        # As in ``make_vocabulary``, each piece is matched once.
-        known: dict[str, list[int]] = {}
-        words = []
-        for text in texts:
-            ids: list[int] = []
-            for piece in text.split():
-                if piece not in known:
-                    known[piece] = [self.ids.get(word, UNKNOWN) for word in WORD.findall(piece)]
-                ids += known[piece]
-            words.append(ids[: length - 1])
-        counts = np.fromiter(map(len, words), int, len(words))[:, None]
-        places = np.arange(length)
-        result = np.full((len(texts), length), PAD)
-        result[places < counts] = np.fromiter(itertools.chain.from_iterable(words), int)
-        result[places == counts] = END
-        return torch.from_numpy(result)
+        result = torch.full((len(texts), length), PAD)
+        for row, text in zip(result, texts, strict=True):
+            ids = [self.ids.get(word, UNKNOWN) for word in WORD.findall(text)][: length - 1]
+            row[: len(ids) + 1] = torch.tensor([*ids, END])
+        return result
 
 
 def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, files: Path | None = None) -> Tokenizer:
@@ -83,7 +68,7 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
     try:
         if not place:
             return open_clip().SimpleTokenizer(context_length=length, **kwargs)
-        folder = place if Path(place).is_dir() else hub_folder(str(place), ["*.json", "*.txt", "*.model"])
+        folder = place if Path(place).is_dir() else hub_folder(str(place), list(TOKENIZER_FILES))
         mode = text_cfg.get("tokenizer_mode")
         return open_clip().tokenizer.HFTokenizer(str(folder), context_length=length, tokenizer_mode=mode, **kwargs)
     except UserError:

@@ -3,14 +3,12 @@
 import importlib.util
 import re
 import textwrap
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
 from compclip.clip.config import Tower
@@ -30,8 +28,8 @@ _PUBLISHED = {
     r"^(token|positional)_embedding_frozen\b": r"\1_embedding",
     r"^transformer_frozen\.": "transformer.resblocks.",
 }
-# In OpenAI's files, but no weights.
-SETTINGS = ("input_resolution", "context_length", "vocab_size")
+# In OpenAI's files beside the weights.
+NOT_WEIGHTS = ("input_resolution", "context_length", "vocab_size")
 
 
 def find_weights(name: str) -> Path:
@@ -50,32 +48,25 @@ def find_weights(name: str) -> Path:
 def read_weights(name: str) -> dict[str, torch.Tensor]:
     """Read the tensors of a .safetensors or a torch file by name; a torch file may build only tensors."""
     path = find_weights(name)
+    read = safetensors.torch.load_file if path.suffix == ".safetensors" else open_clip().factory.load_state_dict
     try:
-        if path.suffix == ".safetensors":
-            return safetensors.torch.load_file(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a TorchScript program, which is refused
-            content = torch.load(path, map_location="cpu", weights_only=True)
+        state = read(str(path))
     except (OSError, MemoryError):
         raise
     except Exception as error:  # a damaged pickle raises almost anything
-        raise UserError(f"{name}: not a readable weights file ({_reason(error)})") from error
-    content = content.get("state_dict", content) if isinstance(content, Mapping) else content
-    by_name = isinstance(content, Mapping) and all(isinstance(v, torch.Tensor) for v in content.values())
+        remedy = "save a state dict alone, by torch.save or safetensors"
+        raise UserError(f"{name}: not a readable weights file ({_reason(error)}); {remedy}") from error
+    by_name = isinstance(state, Mapping) and all(isinstance(value, torch.Tensor) for value in state.values())
     require(by_name, name, "must hold tensors by name (a state dict)")
-    return {key.removeprefix("module."): tensor for key, tensor in content.items()}
+    return dict(state)
 
 
 def _reason(error: Exception) -> str:
     """Return why a file is refused, without torch's advice to load it unsafely."""
     text = " ".join(str(error).split())
     if built := re.search(r"GLOBAL (\S+) was not an allowed", text):
-        return f"it would build {built[1]}; save its state dict alone"
-    if "TorchScript" in text:
-        return "a TorchScript program; save its state dict alone"
-    if isinstance(error, SafetensorError | RuntimeError):
-        return textwrap.shorten(text, 200, placeholder=" …")
-    return "not a torch file of tensors by name"
+        return f"it would build {built[1]}"
+    return textwrap.shorten(f"{type(error).__name__}: {text}", 200, placeholder=" …")
 
 
 def read_renames(path: str | Path) -> Table:
@@ -122,7 +113,7 @@ def native_names(state: Mapping[str, torch.Tensor], path: Path) -> dict[str, tor
     """Return ``path``'s state dict by OpenAI's names if it is of a published judge or of OpenAI's file, else None."""
     frozen = [int(match[1]) for name in state if (match := re.match(r"transformer_frozen\.(\d+)\.", name))]
     if not frozen:
-        weights = {name: tensor for name, tensor in state.items() if name not in SETTINGS}
+        weights = {name: tensor for name, tensor in state.items() if name not in NOT_WEIGHTS}
         return weights if len(weights) < len(state) else None
     names = {**_PUBLISHED, r"^transformer_last_block\.": f"transformer.resblocks.{max(frozen) + 1}."}
     new_names = rename(list(state), [(re.compile(pattern), new) for pattern, new in names.items()], path)

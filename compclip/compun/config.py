@@ -40,7 +40,7 @@ class People(Study):
 
 
 class NamedModel(Section):
-    """A model to ask; give one of judge, open_clip and transformers."""
+    """A model to ask; give judge or open_clip."""
 
     name: str | None = Field(None, min_length=1, description="name in tables; null: the model and its weights")
     judge: str | None = Field(None, min_length=1, description="folder of a judge, as written by stage judge")
@@ -48,17 +48,15 @@ class NamedModel(Section):
     pretrained: str | None = Field(
         None, min_length=1, description="its weights: a tag of open_clip, or a file; null for hf-hub: and local-dir:"
     )
-    transformers: str | None = Field(None, min_length=1, description="BLIP or ALIGN: a folder, or the name on the Hub")
-    revision: str | None = Field(None, min_length=1, description="commit, branch or tag on the Hub; null: main")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if sum(value is not None for value in (self.judge, self.open_clip, self.transformers)) != 1:
-            raise ValueError("give one of judge, open_clip and transformers")
+        if (self.judge is None) == (self.open_clip is None):
+            raise ValueError("give judge or open_clip")
         if self.open_clip and self.pretrained is None and not has_weights(self.open_clip):
             raise ValueError("open_clip without pretrained would have random weights; give a tag or a file")
-        if self.pretrained and not self.open_clip or self.revision and not self.transformers:
-            raise ValueError("pretrained requires open_clip, and revision requires transformers")
+        if self.pretrained and not self.open_clip:
+            raise ValueError("pretrained requires open_clip")
         if self.open_clip:
             self.judge_config()
         return self
@@ -72,13 +70,13 @@ class NamedModel(Section):
         """``name``, or the model and its weights, without the folders of paths."""
         if self.name:
             return self.name
-        named = (self.judge or self.open_clip or self.transformers, self.pretrained)
+        named = (self.judge or self.open_clip, self.pretrained)
         parts = [part.removeprefix(FOLDER) for part in named if part]
         return " ".join(Path(part).name if os.path.exists(part) else part for part in parts)
 
     def places(self) -> list[Path]:
         """Return the local files and folders that it names."""
-        names = (self.judge, self.open_clip, self.pretrained, self.transformers)
+        names = (self.judge, self.open_clip, self.pretrained)
         return [path for path in (Path(name.removeprefix(FOLDER)) for name in names if name) if os.path.exists(path)]
 
 
@@ -95,7 +93,6 @@ class CompunConfig(Section):
         None, min_length=1, description="table of describing phrases; null: those of drawn compounds, otherwise none"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
-    bootstrap: int = Field(2000, ge=100, description="resamples of the intervals, over compounds")
     human: People | None = Field(None, description="null: no people are asked")
 
     @field_validator("models")

@@ -125,11 +125,11 @@ def paint_things(things: Sequence[Thing], dice: Dice) -> Image.Image:
         x = (place + 0.5) * fine / len(things) + fine * dice.between(-0.05, 0.05) / len(things)
         y = fine * (0.5 + dice.between(-0.1, 0.1))
         corner = (int(x - mask.width / 2), int(y - mask.height / 2))
-        picture.paste(_filled(thing, mask.size, side / 2, dice), corner, mask)
+        picture.paste(_fill_thing(thing, mask.size, side / 2, dice), corner, mask)
     return picture.reduce(FINER)
 
 
-def _filled(thing: Thing, size: tuple[int, int], scale: float, dice: Dice) -> Image.Image:
+def _fill_thing(thing: Thing, size: tuple[int, int], scale: float, dice: Dice) -> Image.Image:
     """Return an image in the thing's color and pattern; patterns are as wide as ``scale``, half of the thing."""
     turn = math.radians(dice.between(0, 180))
     down, across = np.mgrid[0 : size[1], 0 : size[0]] / scale

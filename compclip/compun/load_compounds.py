@@ -56,7 +56,7 @@ def read_list(file: Path) -> pd.DataFrame:
     Constituents default to those of ``split_open``; n1 and n2, which the distractors show, default to the constituents.
     UserError names the first row with a fault.
     """
-    table, bad = read_records(file, ["compound"], OPTIONAL_COLUMNS, only=True)
+    table, bad = read_records(file, ["compound"], OPTIONAL_COLUMNS)
     require(not bad, file, f"{[*bad, ''][0]}", "correct the row")
     require(len(table), file, "no compounds", "give a table with a column 'compound'")
     rows, places = [], dict[str, str]()

@@ -10,7 +10,6 @@ from compclip.compun.analyze_choices import MINUS, RANKED_FIRST, RIGHT
 from compclip.compun.prompts import captions_of, usual_prompts
 from compclip.core.seeds import rng
 from compclip.core.tables import ROLES
-from compclip.io import spreadsheet_texts
 from compclip.plot.labels import interval, number, p_value, percent
 
 COMPUN_FIGURES = ("accuracy", "examples", "kinds")  # in the order of the page
@@ -31,7 +30,7 @@ def prompt_words(prompt: str) -> str:
 
 def read_analysis(file: Path) -> pd.DataFrame:
     """Return ``analyze_choices.COLUMNS``; prompt is None for people."""
-    table = spreadsheet_texts(pd.read_csv(file, na_values=[""], keep_default_na=False))
+    table = pd.read_csv(file, na_values=[""], keep_default_na=False)
     return table.assign(prompt=table["prompt"].astype(object).where(table["prompt"].notna(), None))
 
 

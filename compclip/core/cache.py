@@ -18,25 +18,16 @@ from compclip.core.log import log
 
 WAIT = 600  # seconds for another process's write
 
-Part = str | bytes | int
+KeyPart = str | bytes | int
 
 
-def _add(digest: hashlib.blake2b, parts: Iterable[Part]) -> hashlib.blake2b:
+def key(*parts: KeyPart) -> bytes:
+    """Return 16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
+    digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         raw = part if isinstance(part, bytes) else str(part).encode()
         digest.update(len(raw).to_bytes(8, "big") + raw)
-    return digest
-
-
-def key(*parts: Part) -> bytes:
-    """Return 16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
-    return _add(hashlib.blake2b(digest_size=16), parts).digest()
-
-
-def keys(common: Sequence[Part], last: Iterable[Part]) -> list[bytes]:
-    """Return ``key(*common, part)`` for each part of ``last``, hashing what they have in common once."""
-    begun = _add(hashlib.blake2b(digest_size=16), common)
-    return [_add(begun.copy(), [part]).digest() for part in last]
+    return digest.digest()
 
 
 def _digest(key: bytes, value: bytes) -> bytes:

@@ -19,7 +19,6 @@ from pydantic_settings import CliApp, SettingsError
 from compclip.core import digests
 from compclip.core.errors import UserError, one_line
 from compclip.core.log import UNDER_RUN, log
-from compclip.core.section import SECRET
 
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
@@ -91,8 +90,7 @@ def parse(declared: type[C], arguments: Sequence[str], program: str) -> C:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])).replace("_", "-")
-        value = "" if first["type"] == SECRET else f", got {first['input']!r}"
-        raise UserError(f"--{where}: {first['msg'].removeprefix('Value error, ')}{value}") from None
+        raise UserError(f"--{where}: {first['msg'].removeprefix('Value error, ')}, got {first['input']!r}") from None
     except SettingsError as error:
         raise UserError(" ".join(str(error).split())) from None
 

@@ -1,14 +1,12 @@
 """Identify the code that decides a result.
 
 A rule carries the identity of its step as a param, so that Snakemake reruns it when the code that decides its bytes
-changes, and only then. It covers the definitions that the step reaches through the project's imports, as syntax trees
-without comments, docstrings, annotations of functions, help texts, log lines and texts of errors, and without the
-modules in ``UNDECISIVE``.
+changes. It covers the modules that the step reaches through the project's imports, except those in ``UNDECISIVE``, as
+syntax trees without comments, docstrings, annotations of functions, help texts, log lines and texts of errors.
 """
 
 import ast
 import hashlib
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -66,120 +64,55 @@ class _Meaning(ast.NodeTransformer):
         return None if is_log else self.generic_visit(node)
 
 
-@dataclass(frozen=True)
-class _Module:
-    # Top-level statements by the names that they bind; "" for those that bind none.
-    definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    # Imported names: the module and the name in it, or None for the module itself.
-    imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-
-
-def _bound(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return [statement.name]
-    if isinstance(statement, ast.Assign | ast.AnnAssign):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)] or [""]
-    return [""]
-
-
-def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
-    """Return what each imported name stands for, also of imports inside functions."""
-    names: dict[str, tuple[str, str | None]] = {}
+def _imports(tree: ast.Module) -> set[str]:
+    """Return the project's modules that a module imports, also inside functions."""
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                names[alias.asname or alias.name.split(".")[0]] = (alias.name, None)
-                if alias.name.startswith(OURS):
-                    names[alias.name] = (alias.name, None)
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                is_module = node.module.startswith(OURS) and module_file(inner)
-                names[alias.asname or alias.name] = (inner, None) if is_module else (node.module, alias.name)
-    return names
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    files = {name: module_file(name) for name in names if name.split(".")[0] in OURS}
+    return {name for name, file in files.items() if file and file.is_file()}
 
 
 @cache
-def _parse(module: str) -> _Module:
+def _parse(module: str) -> tuple[bytes, frozenset[str]]:
+    """Return a digest of a module, and the modules that it imports and that may decide a result."""
     file = module_file(module)
     if file is None:
         raise ModuleNotFoundError(f"{module}: no such module in the checkout")
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    parsed = _Module(imports=_imports(tree))
-    for statement in _Meaning().visit(tree).body:
-        is_main = isinstance(statement, ast.If) and ast.unparse(statement.test).startswith("__name__ ==")
-        if not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass) and not is_main:
-            for name in _bound(statement):
-                parsed.definitions.setdefault(name, []).append(statement)
-    return parsed
-
-
-def _uses(node: ast.AST) -> dict[str, set[str | None]]:
-    """Return the names that a statement uses, each with the attributes taken of it; None where it is used as is."""
-    attribute_of = {}
-    uses: dict[str, set[str | None]] = {}
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Attribute):
-            attribute_of[id(inner.value)] = inner.attr
-        elif isinstance(inner, ast.Name):
-            uses.setdefault(inner.id, set()).add(attribute_of.get(id(inner)))
-    return uses
-
-
-@cache
-def _definition(module: str, name: str) -> tuple[bytes, tuple[tuple[str, str | None], ...]]:
-    """Return a digest of a definition, and what the names in it stand for: modules, with a name in each or None."""
-    parsed = _parse(module)
-    digest = hashlib.blake2b(f"{module}:{name}".encode(), digest_size=16)
+    imported = frozenset(_imports(tree) - UNDECISIVE)
+    digest = hashlib.blake2b(f"{module}:{ast.dump(_Meaning().visit(tree))}".encode(), digest_size=16)
     if module in DATA:
         # In a checkout beside the package, in an installed package inside it.
-        places_of = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
-        digest.update(next(path for path in places_of if path.is_file()).read_bytes())
-    places: list[tuple[str, str | None]] = []
-    for statement in parsed.definitions[name]:
-        digest.update(ast.dump(statement).encode())
-        for used, attributes in sorted(_uses(statement).items()):
-            if used in parsed.definitions:
-                places.append((module, used))
-            elif used in parsed.imports:
-                target, inner = parsed.imports[used]
-                digest.update(f"{used}={target}:{inner}".encode())
-                places += [(target, inner or attribute) for attribute in attributes]
-    return digest.digest(), tuple(p for p in places if p[0].startswith(OURS) and p[0] not in UNDECISIVE)
+        places = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
+        digest.update(next(path for path in places if path.is_file()).read_bytes())
+    return digest.digest(), imported
 
 
 @cache
-def reached(*targets: str) -> frozenset[tuple[str, str]]:
-    """Return the definitions that decide ``targets``, as pairs of module and name; "" stands for loose statements.
+def reached(*modules: str) -> frozenset[str]:
+    """Return the modules that decide what ``modules`` do: themselves, and what they import, at any depth.
 
-    A target is a dotted module (all that it defines), or ``module:name``. One that does not exist raises
-    ModuleNotFoundError or AttributeError.
+    One that does not exist raises ModuleNotFoundError.
     """
-    seen: set[tuple[str, str]] = set()
-    queue: list[tuple[str, str | None]] = []
-    for target in targets:
-        module, _, name = target.partition(":")
-        if name and name not in _parse(module).definitions:
-            raise AttributeError(f"{module} does not define {name}")
-        queue.append((module, name or None))
-    while queue:
-        module, wanted = queue.pop()
-        parsed = _parse(module)
-        for name in [*parsed.definitions] if wanted is None else [wanted, ""]:
-            if name in parsed.definitions:
-                if (module, name) not in seen:
-                    seen.add((module, name))
-                    queue.extend(_definition(module, name)[1])
-            elif name in parsed.imports and parsed.imports[name][0].startswith(OURS):  # imported from there
-                queue.append(parsed.imports[name])
+    seen, pending = set[str](), {*modules}
+    while pending:
+        seen |= pending
+        pending = {name for module in pending for name in _parse(module)[1]} - seen
     return frozenset(seen)
 
 
 @cache
-def code_hash(*targets: str) -> str:
-    """Return 16 hex digits over ``reached(*targets)``."""
+def code_hash(*modules: str, within: tuple[str, ...] = OURS) -> str:
+    """Return 16 hex digits over those of ``reached(*modules)`` that are in the packages ``within``.
+
+    Results that take long, as weights, have identities within few packages, so that other changes do not repeat them.
+    """
     digest = hashlib.blake2b(digest_size=8)
-    for module, name in sorted(reached(*targets)):
-        digest.update(_definition(module, name)[0])
+    for module in sorted(reached(*modules)):
+        if f"{module}.".startswith(tuple(f"{package}." for package in within)):
+            digest.update(_parse(module)[0])
     return digest.hexdigest()

@@ -14,7 +14,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from compclip.core.errors import UserError, require
-from compclip.core.log import log
 from compclip.core.sealed import BYTES_PER_READ, read_sealed, seal, sealed
 
 FOLDER = ".digests"
@@ -125,15 +124,6 @@ def faults(path: Path, recorded: Record) -> list[str]:
     return [f"{path / name}: {kind}" for name, kind in sorted(kinds.items())]
 
 
-# The digest of each file of a folder as ``check`` has read it last.
-_checked: dict[str, str] = {}
-
-
-def checked_digest(file: Path) -> str | None:
-    """Return the digest of a file in a folder as ``check`` has read it, None if it has not."""
-    return _checked.get(str(file))
-
-
 def check(paths: Iterable[Path]) -> dict[Path, str]:
     """Return the digest of each artifact that has a record; what does not exist is not checked.
 
@@ -141,7 +131,6 @@ def check(paths: Iterable[Path]) -> dict[Path, str]:
         UserError: an artifact differs from its record.
     """
     checked = {}
-    _checked.clear()
     for path in paths:
         if os.path.lexists(path) and (recorded := read_record(path)):
             if wrong := faults(path, recorded):
@@ -151,19 +140,4 @@ def check(paths: Iterable[Path]) -> dict[Path, str]:
                     f"if the change is intended, delete {record_file(path)}"
                 )
             checked[path] = recorded.digest
-            _checked.update({os.path.join(path, name): digest for name, digest in recorded.files.items()})
     return checked
-
-
-def is_recorded(path: Path, instead: str) -> bool:
-    """Return whether a file or folder exists as recorded; the log names a damaged one and what happens ``instead``."""
-    if not path.exists():
-        return False
-    try:
-        recorded = read_record(path)
-        wrong = faults(path, recorded) if recorded else []
-    except UserError as error:
-        recorded, wrong = None, [str(error)]
-    if wrong:
-        log.warning("%s: damaged (%s); %s", path, wrong[0], instead)
-    return recorded is not None and not wrong

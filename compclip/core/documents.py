@@ -5,11 +5,13 @@ Duplicate keys are refused, because the libraries silently keep the last one.
 
 import difflib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from compclip.core import limits
 from compclip.core.errors import UserError
 
 
@@ -28,6 +30,12 @@ def no_such(path: str | Path, what: str = "file") -> str:
     other = "" if missing == path else f"{missing} does not exist either; "
     hint = f"did you mean {missing.with_name(closest[0])}?" if closest else f"{other}correct the path"
     return f"{path}: no such {what}{origin}; {hint}"
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return ``did you mean X? `` for a misspelled name, "" if no known one is near."""
+    closest = difflib.get_close_matches(str(name), list(known), 1)
+    return f"did you mean {closest[0]}? " if closest else ""
 
 
 def decode(path: Path) -> str:
@@ -58,6 +66,22 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
+    def get_single_node(self) -> Any:
+        """Refuse a document that aliases blow up."""
+        node, sizes = super().get_single_node(), dict[int, int]()
+
+        def size(of: Any) -> int:
+            """Return the number of values, those of an alias counted again; each node is visited once."""
+            if id(of) not in sizes:
+                sizes[id(of)] = 1  # an alias inside itself
+                children = of.value if isinstance(of, yaml.CollectionNode) else ()
+                sizes[id(of)] = 1 + sum(size(part) for child in children for part in _parts(child))
+            return sizes[id(of)]
+
+        if node is not None and size(node) > limits.YAML_VALUES:
+            raise yaml.YAMLError(limits.over("YAML_VALUES", f"{size(node):,} values, by aliases"))
+        return node
+
     def flatten_mapping(self, node: Any) -> None:
         """Refuse a key that occurs twice; one that overrides a merged key (``<<``) occurs once."""
         keys = [] if hasattr(node, "is_checked") else [key for key, _ in node.value]
@@ -72,6 +96,11 @@ class _Loader(yaml.SafeLoader):
         super().flatten_mapping(node)
 
 
+def _parts(child: Any) -> tuple[Any, ...]:
+    """Return the nodes of an item of a list, or of a pair of key and value."""
+    return child if isinstance(child, tuple) else (child,)
+
+
 def parse_yaml(text: str) -> Any:
     """Return the content of YAML; raises ValueError, on one line, if it is invalid or ambiguous."""
     try:
@@ -80,5 +109,7 @@ def parse_yaml(text: str) -> Any:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
         place = mark and f"line {mark.line + 1}, column {mark.column + 1}: "
         raise ValueError(" ".join(f"{place or ''}{problem}".split())) from None
+    except (KeyError, TypeError, AttributeError) as error:  # a tag that does not fit its value, as `!!bool maybe`
+        raise ValueError(f"a value does not fit its tag ({' '.join(str(error).split())})") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from compclip.core.code import module_file
+from compclip.core.documents import nearest
 from compclip.core.errors import UserError, require
 
 
@@ -22,7 +23,12 @@ def available(package: str) -> tuple[str, ...]:
 def load(package: str, name: str) -> ModuleType:
     """Import the module ``package.name``; raises UserError with the available names if there is none."""
     known = available(package)
-    require(name in known, package.split(".", 1)[1], f"unknown {name!r}", f"allowed: {', '.join(known)}")
+    require(
+        name in known,
+        package.split(".", 1)[1],
+        f"unknown {name!r}",
+        f"{nearest(name, known)}allowed: {', '.join(known)}",
+    )
     return importlib.import_module(f"{package}.{name}")
 
 

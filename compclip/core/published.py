@@ -119,9 +119,6 @@ def _mapping(path: str | Path, where: str, value: Any, key: Any = decoded) -> di
         read = key(name)
         expected = "text" if key is decoded else "number"
         require(read is not None, path, f"{where}expected a {expected} as key, got {describe_value(name)}")
-        require(
-            read not in result, path, f"{where}duplicate key {describe_value(name)}, written in two ways", "remove one"
-        )
         result[read] = inner
     return result
 

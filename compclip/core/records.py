@@ -1,4 +1,4 @@
-"""Read the rows of a user's file: CSV, TSV, JSON, JSON lines or Parquet, every value as text.
+"""Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, every value as text.
 
 Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalised, so that
 those that look alike are equal. A row that cannot be read is named; what is said of it is written to artifacts.
@@ -9,7 +9,7 @@ import io
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,13 @@ import pyarrow as arrow
 import pyarrow.parquet as pq
 
 from compclip.core import limits
-from compclip.core.documents import decode, no_such, parse_json
+from compclip.core.documents import decode, nearest, no_such, parse_json
 from compclip.core.errors import UserError, require
+from compclip.core.log import log
 
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-FORMATS = (*CELL_SEPARATORS, ".json", ".jsonl", ".ndjson", ".parquet")
+FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
+TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 # All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
@@ -30,12 +32,9 @@ _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a charac
 
 
 def read_records(
-    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), *, only: bool = False
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), aliases: Mapping[str, str] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Read the columns ``required``, and those of ``optional`` that the file has.
-
-    Args:
-        only: refuse any other column, so that a misspelled optional column is noticed.
+    """Read the columns ``required``, and those of ``optional`` that the file has; ``aliases`` are other names of them.
 
     Returns:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
@@ -49,26 +48,40 @@ def read_records(
         raise UserError(no_such(path))
     suffix = path.suffix.lower()
     require(suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
-    columns, rows = (_csv if suffix in CELL_SEPARATORS else _parquet if suffix == ".parquet" else _json)(path, suffix)
+    readers = {".jsonl": _json_lines, ".parquet": _parquet, ".txt": _token_lines}
+    given, rows = readers.get(suffix, _csv)(path, suffix)
+    name_of = {name: (aliases or {}).get(name, name) for name in given}
+    name_of = {name: name if to in given else to for name, to in name_of.items()}
+    columns = [name_of[name] for name in given]
     if len(set(columns)) < len(columns):
         duplicate = next(name for name in columns if columns.count(name) > 1)
         raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
-    known = ", ".join(map(repr, columns[:20]))[:400] or "none"
+    known = ", ".join(map(repr, given[:20]))[:400] or "none"
     for name in required:
-        require(name in columns, path, f"no column {name!r}; its columns: {known}")
-    for name in columns if only else ():
-        allowed = (*required, *optional)
-        require(name in allowed, path, f"unknown column {name!r}", f"allowed: {', '.join(allowed)}")
+        require(name in columns, path, f"no column {name!r}; {nearest(name, given)}its columns: {known}")
     names = [*required, *(name for name in optional if name in columns)]
+    for name in sorted({*columns}.difference(names)):
+        log.info("%s: column %r is not used; %s", path, name, nearest(name, {*optional}.difference(columns)))
     cells, bad = list[list[str | None]](), list[str]()
     for place, row in rows:
         try:
             if isinstance(row, str):
                 raise ValueError(row)
+            row = {name_of[name]: value for name, value in row.items()}
             cells.append([place, *(_as_text(name, row.get(name)) for name in names)])
         except ValueError as error:
             bad.append(f"{place}: {error}")
     return pd.DataFrame(cells, columns=["where", *names], dtype=object), bad
+
+
+def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+    """Read lines ``image.jpg#0<TAB>caption``."""
+    names = ["image_id", "caption_id", "caption"]
+    lines = ((number, TOKEN_LINE.fullmatch(line)) for number, line in enumerate(decode(path).splitlines(), 1) if line)
+    return names, (
+        (f"line {number}", dict(zip(names, match.groups(), strict=True)) if match else "not id#number<TAB>caption")
+        for number, match in lines
+    )
 
 
 def is_count(values: pd.Series) -> pd.Series:
@@ -85,11 +98,9 @@ def _as_text(name: str, value: Any) -> str | None:
     """Return a cell as text, None for no value, whole numbers without a fraction.
 
     Raises:
-        ValueError: the cell is too long, no text, or a number that may have lost digits.
+        ValueError: the cell is not a text, or a number that may have lost digits.
     """
     if isinstance(value, str):
-        if len(value) > limits.CELL:
-            raise ValueError(limits.over("CELL", f"{name} has {len(value):,} characters"))
         if control := _NOT_TEXT.search(value):
             raise ValueError(f"{name} contains the control character U+{ord(control[0]):04X}")
         return tidy_id(value) if name.endswith("_id") else value
@@ -126,6 +137,10 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
+            size = sum(group.total_byte_size for group in groups)
+            most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+            require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
             table = file.read()
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -133,21 +148,10 @@ def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     return table.column_names, ((f"record {number}", row) for number, row in enumerate(table.to_pylist(), 1))
 
 
-def _json(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
-    """Read a list of objects or, unless the file ends with .json, an object a line.
-
-    pandas would keep the last of duplicate keys, lose digits of large numbers, and not name the faulty line.
-    """
-    text, rows = decode(path), list[PlacedRow]()
-    if suffix == ".json":
-        try:
-            content = parse_json(text)
-        except ValueError as error:
-            hint = "correct it; a file with an object in each line must end with .jsonl"
-            raise UserError(f"{path}: not JSON ({error}); {hint}") from error
-        require(isinstance(content, list), path, "expected a list of objects", "write one for each row")
-        rows = [(f"record {n}", row if isinstance(row, dict) else "not an object") for n, row in enumerate(content, 1)]
-    for number, line in enumerate(text.split("\n"), 1) if suffix != ".json" else ():
+def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+    """Read an object a line: pandas would keep the last of duplicate keys, and lose digits of large numbers."""
+    rows = list[PlacedRow]()
+    for number, line in enumerate(decode(path).split("\n"), 1):
         if line.strip():
             try:
                 row = parse_json(line)

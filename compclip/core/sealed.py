@@ -1,4 +1,4 @@
-"""Files that end with a digest of what comes before it: records, checkpoints, pixels, activations, indexes.
+"""Files that end with a digest of what comes before it: records, checkpoints, activations.
 
 The digest is part of the file, so that a kill never separates them.
 """
@@ -6,9 +6,8 @@ The digest is part of the file, so that a kill never separates them.
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import RawIOBase
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import BinaryIO
 
 from compclip.core.log import log
 from compclip.io import atomic
@@ -27,30 +26,23 @@ def ending(digest: "hashlib.blake2b") -> bytes:
     return f"\n{digest.hexdigest()}".encode()
 
 
-class Sealing(RawIOBase):
-    """A file that is written once, from its beginning to its end, and hashed meanwhile."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.digest = file, seal()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        return self.file.write(data)
-
-    def tell(self) -> int:
-        return self.file.tell()
+def _ending_of(file: BinaryIO, size: int) -> bytes:
+    """Return how a file with these next ``size`` bytes must end."""
+    digest = seal()
+    while size > 0 and (piece := file.read(min(size, BYTES_PER_READ))):
+        digest.update(piece)
+        size -= len(piece)
+    return ending(digest)
 
 
 @contextmanager
-def sealed(path: Path) -> Iterator[IO[bytes]]:
+def sealed(path: Path) -> Iterator[BinaryIO]:
     """Yield a file to write, which is moved to ``path``, with its digest, when the block ends."""
-    with atomic(path) as temporary, temporary.open("wb") as file:
-        sealing = Sealing(file)
-        yield cast(IO[bytes], sealing)
-        file.write(ending(sealing.digest))
+    with atomic(path) as temporary:
+        with temporary.open("wb") as file:
+            yield file
+        with temporary.open("rb+") as written:
+            written.write(_ending_of(written, temporary.stat().st_size))
 
 
 def read_sealed(path: Path) -> bytes | None:
@@ -63,13 +55,8 @@ def is_whole(path: Path, instead: str) -> bool:
     """Return whether a sealed file exists undamaged; the log names a damaged one and what happens ``instead``."""
     if not path.is_file():
         return False
-    digest = seal()
-    left = path.stat().st_size - SEAL
-    with path.open("rb", buffering=0) as file:
-        while left > 0 and (piece := file.read(min(left, BYTES_PER_READ))):
-            digest.update(piece)
-            left -= len(piece)
-        if file.read() == ending(digest):
+    with path.open("rb") as file:
+        if _ending_of(file, path.stat().st_size - SEAL) == file.read():
             return True
     log.warning("%s: damaged; %s", path, instead)
     return False

@@ -10,8 +10,6 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 NAME_RULE = "letters, digits, - and _, the first a letter or digit"
 # In a path of the config: replaced by the name of the composition.
 COMPOSITION_FIELD = "{composition}"
-# The type of an error (``PydanticCustomError``) at a value that must not be shown, because it may be an API key.
-SECRET = "secret"
 
 Seed = Annotated[int, Field(0, ge=0, description="seed of every random choice")]
 Threads = Annotated[int, Field(2, ge=1, description="threads; changes floating-point rounding")]
@@ -19,7 +17,7 @@ CacheFolder = Annotated[Path, Field(Path(".cache"), description="folder of what 
 
 
 class Section(BaseModel):
-    """Unknown keys are refused, and nothing changes after the check."""
+    """Refuses unknown keys; its values cannot be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 

@@ -38,7 +38,7 @@ class Column:
     unique: bool = False
 
     def fault(self, values: pd.Series) -> str | None:
-        """Return what is wrong with ``values``, None if nothing is."""
+        """Return the first fault of ``values``, None if they have none."""
         # Texts may still be objects, as Python made them.
         is_text = self.dtype == "str" and values.dtype == object and pd.api.types.infer_dtype(values) in TEXT_KINDS
         if not is_text and values.dtype != self.dtype:
@@ -75,7 +75,7 @@ class Schema:
         return Schema(columns, self.unique if set(self.unique) <= set(names) else (), self.version)
 
     def fault(self, table: pd.DataFrame) -> str | None:
-        """Return what is wrong with ``table``, None if nothing is."""
+        """Return the first fault of ``table``, None if it has none."""
         for kind, names in (("no", {*self.columns} - {*table}), ("unknown", {*table} - {*self.columns})):
             if names:
                 return f"{kind} column {', '.join(sorted(map(str, names)))}"
@@ -109,7 +109,7 @@ CAPTIONS = schema(
     image_id=text(), caption_id=_COUNT, class_id=text(nullable=True), text=text(),
 )  # fmt: skip
 
-# path is relative to the results folder; null, with width and height, where there is no readable image.
+# path is relative to the results folder; null, with width and height, where the image is missing or unreadable.
 IMAGES = schema(
     unique=["image_id"],
     image_id=text(), path=text(nullable=True), width=_MAYBE_COUNT, height=_MAYBE_COUNT,
@@ -182,14 +182,11 @@ VARIANTS = schema(
     changes=Column("object"),
 )  # fmt: skip
 
-# A copy of a caption with one adjective replaced; a caption has several, or none.
-NEGATIVES = schema(image_id=text(), caption_id=_COUNT, text=text())
-
 # path is relative to the results folder, null unless the status is ok.
 MANIFEST = schema(
     unique=["image_id", "caption_id", "draw", "split"],
     image_id=text(), caption_id=_COUNT, split=text(isin=TESTS), draw=_COUNT,
-    path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable")),
+    path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable", "skipped")),
 )  # fmt: skip
 
 # adjectives: those that the judge chooses from, the prompt's own included; adjective_first: the chance that the own one
@@ -197,7 +194,7 @@ MANIFEST = schema(
 SCORES = schema(
     unique=["image_id", "caption_id", "draw"],
     image_id=text(), caption_id=_COUNT, draw=_COUNT, pair=text(nullable=True),
-    similarity=Column("float64"), p_beaten=_FRACTION, p_tied=_FRACTION, expected_top1=_FRACTION,
+    similarity=Column("float64", nullable=True), p_beaten=_FRACTION, p_tied=_FRACTION, expected_top1=_FRACTION,
     hit=Column("bool"), weight=_FRACTION, adjectives=_COUNT,
     adjective_first=Column("float64", nullable=True, low=0, high=1),
     adjusted_first=Column("float64", nullable=True, low=0, high=1),

@@ -6,7 +6,6 @@ than ``limits.ARCHIVE_RATIO`` allows. Only regular files are read: links and dev
 
 import lzma
 import re
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -48,7 +47,7 @@ def _tar_entries(path: Path) -> Iterator[ArchiveEntry]:
 
 
 def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[ArchiveEntry]:
-    names, total = set[str](), 0
+    total = 0
     most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
     for raw, size, opener in entries:
         name = re.sub(r"^(\./)+", "", raw)
@@ -56,9 +55,6 @@ def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[Ar
             safe_id(name)
         except UserError as error:
             raise UserError(f"{path}: contains {raw!r}, a path outside its folder; do not trust it") from error
-        # Tools keep different ones of two files with one name.
-        require(name not in names, path, f"contains {name!r} twice", "repack it with one")
-        names.add(name)
         total += size
         require(total <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
         yield name, size, opener
@@ -79,6 +75,11 @@ def _entries(path: Path) -> Iterator[Iterator[ArchiveEntry]]:
         raise UserError(f"{path}: truncated, damaged or not an archive ({reason}); get it again") from error
 
 
+def _check_size(path: Path, name: str, size: int, unpacked: int) -> None:
+    """Raise UserError if a file has unpacked to more bytes than the archive states."""
+    require(unpacked <= size, path, f"{name!r} has more than the {size:,} bytes that it states", "do not trust it")
+
+
 def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tuple[dict[str, int], dict[str, bytes]]:
     """Return the size in bytes of each file in the archive, in its order, and the contents of those to ``keep``."""
     sizes, kept = dict[str, int](), dict[str, bytes]()
@@ -87,7 +88,8 @@ def contents(path: Path, keep: Callable[[str], bool] = lambda name: False) -> tu
             sizes[name] = size
             if keep(name):
                 with opener() as stream:
-                    kept[name] = stream.read()
+                    kept[name] = stream.read(size + 1)
+                _check_size(path, name, size, len(kept[name]))
     return sizes, kept
 
 
@@ -95,10 +97,12 @@ def unpack(path: Path, folder: Path, targets: dict[str, str]) -> None:
     """Write each file that ``targets`` names to ``folder / targets[name]``; raises UserError if one is missing."""
     missing = {name: folder / safe_id(target) for name, target in targets.items()}
     with _entries(path) as entries, Progress(len(targets), "files unpacked") as progress:
-        for name, _, opener in entries:
+        for name, size, opener in entries:
             if target := missing.pop(name, None):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with opener() as stream, target.open("wb") as file:
-                    shutil.copyfileobj(stream, file, 1 << 20)
+                    while block := stream.read(1 << 20):
+                        _check_size(path, name, size, file.tell() + len(block))
+                        file.write(block)
                 progress.add()
     require(not missing, path, f"does not contain {', '.join(map(repr, [*missing][:3]))}", "get it again")

@@ -5,6 +5,7 @@ from typing import Any, Self
 from pydantic import Field, create_model, field_validator, model_validator
 
 from compclip.core import plugins
+from compclip.core.documents import nearest
 from compclip.core.section import NAME, Section
 from compclip.dataset.source import SOURCES
 
@@ -19,8 +20,9 @@ class _Dataset(Section):
     @field_validator("source")
     @classmethod
     def _known(cls, source: str) -> str:
-        if source not in plugins.available(SOURCES):
-            raise ValueError(f"unknown dataset source; allowed: {', '.join(plugins.available(SOURCES))}")
+        known = plugins.available(SOURCES)
+        if source not in known:
+            raise ValueError(f"unknown dataset source; {nearest(source, known)}allowed: {', '.join(known)}")
         return source
 
     @model_validator(mode="after")

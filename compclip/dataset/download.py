@@ -8,7 +8,7 @@ import hashlib
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,7 +18,6 @@ import pooch
 from compclip.core.digests import sha256 as sha256_of
 from compclip.core.documents import no_such
 from compclip.core.errors import UserError, require
-from compclip.core.log import log
 from compclip.io import room_for
 
 RETRIES = 2  # of a failed download
@@ -27,20 +26,19 @@ TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """Addresses, tried in order, and the sha256 published for their file."""
+    """The public address of a file, and the sha256 published for it."""
 
-    addresses: tuple[str, ...]
+    address: str
     sha256: str | None = None
 
 
 @dataclass(frozen=True)
 class FilePlace:
-    """One place where a file may be: a path, a ``file://`` address or a remote address."""
+    """Where a file is: a path, a ``file://`` address or a remote address."""
 
     address: str
     name: str = ""  # of a download; by default, the address's own
     sha256: str | None = None  # None: any
-    checked: str = "unchecked"  # where the sha256 comes from: given, published or unchecked
 
     @property
     def is_remote(self) -> bool:
@@ -62,39 +60,13 @@ def google_drive(number: str, resource_key: str) -> str:
     return f"https://drive.usercontent.google.com/download?{query}"
 
 
-def places_of(
-    names: str | list[str], root: str | None, sha256: str | None, published: Mapping[str, PublishedFile]
-) -> list[FilePlace]:
-    """Return the places where a file may be, in order; without a root, ``names`` may be keys of ``published``."""
-    places = []
-    for name in [names] if isinstance(names, str) else names:
-        known = published.get(name) if root is None else None
-        expected = sha256 or (known and known.sha256) or None
-        checked = "given" if sha256 else "published" if expected else "unchecked"
-        if known:
-            places += [FilePlace(address, name, expected, checked) for address in known.addresses]
-        else:
-            below = root is not None and "://" not in name and not Path(name).is_absolute()
-            address = f"{root.rstrip('/')}/{name}" if root is not None and below else name
-            places.append(FilePlace(address, "", expected, checked))
-    return places
-
-
-def obtain(places: Sequence[FilePlace], cache: Path) -> tuple[Path, dict[str, str]]:
-    """Return the file from the first place that has it, and what ``dataset.json`` tells of it.
-
-    Local files and earlier downloads come first.
-    """
-    failures: list[str] = []
-    for place in sorted(places, key=lambda place: not place.local(cache).is_file()):
-        try:
-            path = fetch(place, cache)
-            return path, {"sha256": (place.sha256 or sha256_of(path)).lower(), "sum": place.checked}
-        except UserError as error:
-            failures.append(str(error))
-            if len(failures) < len(places):
-                log.warning("%s; trying the next address", error)
-    raise UserError("; ".join(failures))
+def place_of(name: str, root: str | None, sha256: str | None, published: Mapping[str, PublishedFile]) -> FilePlace:
+    """Return where a file is; without a root, ``name`` may be a key of ``published``."""
+    if root is None:
+        known = published.get(name)
+        return FilePlace(known.address, name, sha256 or known.sha256) if known else FilePlace(name, "", sha256)
+    below = "://" not in name and not Path(name).is_absolute()
+    return FilePlace(f"{root.rstrip('/')}/{name}" if below else name, "", sha256)
 
 
 def fetch(place: FilePlace, cache: Path) -> Path:

@@ -10,11 +10,9 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
-from compclip.core.records import CONTROL, tidy_id
-from compclip.dataset.source import SOURCES, Loaded, named, unbroken
+from compclip.core.records import CONTROL
+from compclip.dataset.source import BOX, SOURCES, Loaded, named, unbroken
 from compclip.io import safe_id
-
-BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]
 
 
 def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, list[str]]:
@@ -37,20 +35,6 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
     captions = captions[~is_empty].reset_index(drop=True)
     require(len(captions), source, f"no captions ({len(empty)} are empty)", "check the source's files")
     return captions, empty
-
-
-def check_alike(captions: pd.DataFrame, folder: Path, source: str) -> None:
-    """Warn of ids that some file systems take for one; raises UserError if that of ``folder`` does."""
-    ids = captions["image_id"].drop_duplicates().reset_index(drop=True)
-    form = ids.map(tidy_id).str.casefold()
-    alike = ids[form.duplicated(keep=False)]
-    if alike.empty:
-        return
-    first, second = alike[form == form[alike.index[0]]].iloc[:2]
-    fault = f"{source}: images {first!r} and {second!r} differ only in case or Unicode form ({len(alike)} such ids)"
-    if folder.with_name(folder.name.swapcase()).exists():
-        raise UserError(f"{fault}, and the file system of {folder.parent} does not distinguish them; rename them")
-    log.warning("warning: %s; file systems of macOS and Windows do not distinguish them", fault)
 
 
 def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
@@ -154,7 +138,6 @@ def load_dataset(
     parsed = plugins.settings(module, settings)
     loaded = module.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **parallel)
     captions, empty = check_captions(loaded.captions, where)
-    check_alike(captions, folder, where)
     images, report = check_image_files(captions, loaded.images, folder, where)
     skipped = {"captions_empty": named(empty), **report}
     warn({**loaded.summary, **skipped})

@@ -7,35 +7,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
+from compclip.core.digests import sha256 as sha256_of
 from compclip.core.disk import check_space
 from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.section import Section
 from compclip.dataset.archive import contents, unpack
-from compclip.dataset.download import FilePlace, PublishedFile, obtain, places_of
+from compclip.dataset.download import FilePlace, PublishedFile, fetch, place_of
 from compclip.dataset.source import spread_over_classes
 
-WHERE = "name below root, address, or several in order"
+WHERE = "name below root, or an address"
 SHA256 = r"^[0-9a-fA-F]{64}$"
 
 Photographs = dict[str, tuple[str, int]]  # by image_id: name in the archive, size in bytes
-
-
-def _names(value: object) -> object:
-    names = value if isinstance(value, list) else [value]
-    if value is not None and not (names and all(isinstance(name, str) and name for name in names)):
-        raise ValueError("expected a name or an address, or a list of them")
-    return value
-
-
-# In the config: a name below the root, an address, or several.
-Names = Annotated[str | list[str], BeforeValidator(_names)]
-NamesOrNone = Annotated[str | list[str] | None, BeforeValidator(_names)]
 
 
 class ReedFiles(Section):
@@ -47,23 +36,22 @@ class ReedFiles(Section):
 
     published: ClassVar[Mapping[str, PublishedFile]] = {}
 
-    def places(self) -> dict[str, list[FilePlace]]:
-        """Return where each file may be; without ``images`` if only captions are taken."""
+    def places(self) -> dict[str, FilePlace]:
+        """Return where each file is; without ``images`` if only captions are taken."""
         return {
-            key: places_of(getattr(self, key), self.root, getattr(self, f"{key}_sha256"), self.published)
+            key: place_of(name, self.root, getattr(self, f"{key}_sha256"), self.published)
             for key in ("captions", "labels", "images")
-            if getattr(self, key, None) is not None
+            if (name := getattr(self, key, None)) is not None
         }
 
-    def reads(self) -> list[Path | None]:
+    def reads(self) -> list[Path]:
         """Return the local files without a sha256 in the config."""
-        places = [place for of_file in self.places().values() for place in of_file]
-        return [place.local(Path()) for place in places if place.checked == "unchecked" and not place.is_remote]
+        return [place.local(Path()) for place in self.places().values() if not (place.sha256 or place.is_remote)]
 
-    def obtain(self, cache: Path) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
-        """Return the files by key, and what ``dataset.json`` tells of them."""
-        obtained = {key: obtain(places, cache) for key, places in self.places().items()}
-        return {key: path for key, (path, _) in obtained.items()}, {key: about for key, (_, about) in obtained.items()}
+    def obtain(self, cache: Path) -> tuple[dict[str, Path], dict[str, str]]:
+        """Return the files by key, and their sha256."""
+        files = {key: fetch(place, cache) for key, place in self.places().items()}
+        return files, {key: sha256_of(path) for key, path in files.items()}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from compclip.core import seeds
 
 SOURCES = "compclip.dataset.sources"
 NAMES_LISTED = 100
+BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]  # in pixels
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Divide(Command):
 
     The samples have the format of compclip.divergence.measure. With --compound-divergence max, the compound divergence
     is the largest found while the atom divergence is at most the given one. The result lists the samples of each side
-    by line number, from 0, and by id if they have ids.
+    by line number, from 0.
     """
 
     samples: Path = Field(description="samples, one JSON object per line")
@@ -129,8 +129,6 @@ def main(command: Divide) -> None:
         raise UserError(f"{command.samples}: {error}") from error
     unused = np.setdiff1d(np.arange(len(samples)), np.concatenate([best.train, best.test]))
     sides: dict[str, Any] = {"train": best.train.tolist(), "test": best.test.tolist(), "unused": unused.tolist()}
-    if samples.ids:
-        sides |= {f"{side}_ids": [samples.ids[row] for row in rows] for side, rows in sides.items()}
     reached = {"atom_divergence": round(best.atom, DECIMALS), "compound_divergence": round(best.compound, DECIMALS)}
     settings = command.model_dump(exclude={"samples", "out"})
     write_json({"settings": settings, **reached, **sides}, command.out)

@@ -1,4 +1,4 @@
-"""Measure the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
+"""MeasureSamples the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from compclip.divergence.samples import KEEP, Samples, make_samples, read_sample
 Rows = Sequence[int] | np.ndarray
 
 
-class Measure(Command):
+class MeasureSamples(Command):
     """Measure how far test is from train: atom and compound divergence (DBCA: Keysers et al. 2020) of any samples.
 
     Each line of a file is a sample:
 
-        {"id": "s1", "atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
-        {"id": "s2", "atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
+        {"atoms": ["jump", "twice"], "compounds": ["jump_twice"]}
+        {"atoms": ["a", "b", "c"], "compounds": [{"name": "G1", "atoms": [0, 2], "edges": [[0, 2]]}]}
 
-    id is optional. A compound is a string, counted like an atom, or has structure: indices into the sample's atoms, and
+    A compound is a string, counted like an atom, or has structure: indices into the sample's atoms, and
     edges, ordered pairs of those indices with an optional label as third item. Compounds with structure are weighed by
     W(G, R) over train and test together, and the heaviest are kept. Prints JSON: both divergences (0: equal
     distributions, 1: nothing in common), and their mean and population standard deviation over random divisions at the
@@ -98,6 +98,6 @@ def divergence_report(
     return {"train": len(train), "test": len(test), **counts, **values, "shuffles": shuffles, "seed": seed}
 
 
-def main(command: Measure) -> None:
+def main(command: MeasureSamples) -> None:
     samples, (train, test) = read_samples(command.train, command.test, keep=command.keep)
     print(json.dumps(divergence_report(samples, train, test, command.shuffles, command.seed), indent=2))

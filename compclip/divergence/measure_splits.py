@@ -29,8 +29,6 @@ from compclip.text.parsing import fill_cache, values
 
 # Atoms, and compounds, in a figure.
 MOST_SHOWN = 30
-# Memory of the step, in bytes, without texts and for each distinct text.
-MEMORY, MEMORY_PER_TEXT = 4e8, 15_000
 # Texts that are looked up in the cache at once.
 TEXTS_AT_ONCE = 10_000
 
@@ -148,7 +146,6 @@ def by_subgraphs(
 ) -> Definition:
     """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
     place, names = pd.factorize(texts)
-    log.info("%d distinct texts: about %.1f GB of memory", len(names), (MEMORY + MEMORY_PER_TEXT * len(names)) / 1e9)
     batches = [names[i : i + TEXTS_AT_ONCE].tolist() for i in range(0, len(names), TEXTS_AT_ONCE)]
     with Cache(cache) as parses:
         with Progress(len(names), "texts") as progress:

@@ -13,15 +13,6 @@ from compclip.plot.labels import PART_NAMES
 # Measures of scores.parquet: the definition and the column of divergence.parquet.
 COLUMNS = {name: ("pairs", name) for name in ("atom_divergence", "compound_divergence")}
 COLUMNS["subgraph_divergence"] = ("subgraphs", "compound_divergence")
-# The figures of a composition, by the parts of train and of a test split that they show. Train and seen are alike by
-# their draw, and so are the most frequent subgraphs of all splits.
-FIGURES = {
-    f"{split}_{kind}_in_train": (split, kind)
-    for split in ("test_unseen", "test_swapped")
-    for kind in ("atoms", "compounds")
-}
-# Keysers et al. 2020.
-SYMBOLS = {"atoms": "D_A", "compounds": "D_C"}
 
 
 def read_divergences(place: Path) -> pd.DataFrame:

@@ -1,9 +1,9 @@
-"""Samples as bags of atoms and compounds, and the JSON lines that they are read from (``measure.Measure``)."""
+"""Samples as bags of atoms and compounds, and the JSON lines that they are read from (``measure.MeasureSamples``)."""
 
 import codecs
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -28,7 +28,6 @@ class Samples:
     compounds: sparse.csr_array  # samples × compounds, float64, weights
     atom_names: list[str]  # of the columns
     compound_names: list[str]
-    ids: list[str | int | None] | None = None  # the user's; None if no sample has one
 
     def __len__(self) -> int:
         return self.atoms.shape[0]
@@ -97,7 +96,7 @@ class SampleLine(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    id: str | int | None = None
+    id: str | int | None = None  # of the user; not used
     atoms: list[str]
     compounds: list[str | Compound]
 
@@ -159,7 +158,7 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]], keep: int = KE
 
     Args:
         lines: a mapping for each sample, with ``atoms`` (names, as often as they occur), ``compounds`` (names, or
-            mappings with name, atoms and edges) and maybe ``id``.
+            mappings with name, atoms and edges).
         keep: number of heaviest compounds with structure to keep, ties by name.
 
     Raises:
@@ -182,26 +181,20 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]], keep: int = KE
     heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:keep])
     kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
     bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
-    samples = from_bags([Counter(line.atoms) for line in checked], bags)
-    ids = [line.id for line in checked]
-    return replace(samples, ids=None if set(ids) <= {None} else ids)
+    return from_bags([Counter(line.atoms) for line in checked], bags)
 
 
 def read_lines(path: Path) -> list[SampleLine]:
-    lines, numbers = [], dict[str | int, int]()
+    lines = []
     with path.open("rb") as file:
         for number, line in enumerate(track(file, None, "samples"), 1):
             where = f"{path}: line {number}"
             try:
-                sample = SampleLine.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
+                lines.append(SampleLine.model_validate_json(line.removeprefix(codecs.BOM_UTF8)))
             except ValidationError as error:
                 # The last one is of the object where a text or an object is expected.
                 fault = error.errors()[-1]
                 raise UserError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
             except UserError as error:
                 raise UserError(f"{where}: {error}") from None
-            if sample.id is not None:
-                before = numbers.setdefault(sample.id, number)
-                require(before == number, where, f"duplicate id {sample.id!r}, also in line {before}", "remove one")
-            lines.append(sample)
     return lines

@@ -6,6 +6,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from compclip.core import plugins
+from compclip.core.documents import nearest
 from compclip.core.section import COMPOSITION_FIELD, NAME, Section
 
 GENERATOR_KINDS = "compclip.generate.generators"
@@ -35,7 +36,7 @@ class Generator(Section):
     def _checked(self) -> Self:
         known = plugins.available(GENERATOR_KINDS)
         if self.kind not in known:
-            raise ValueError(f"unknown generator {self.kind!r}; allowed: {', '.join(known)}")
+            raise ValueError(f"unknown generator; {nearest(self.kind, known)}allowed: {', '.join(known)}")
         settings = plugins.load(GENERATOR_KINDS, self.kind).Settings
         try:
             settings.model_validate(self.options)

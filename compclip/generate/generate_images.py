@@ -19,7 +19,9 @@ def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
     result: dict[str, Any] = {"prompts": len(manifest), "splits": {}}
     for split, rows in manifest.groupby("split", sort=False):
         counts = rows["status"].value_counts()
-        result["splits"][split] = {name: int(counts.get(name, 0)) for name in ("ok", "missing", "unreadable")}
+        result["splits"][split] = {
+            name: int(counts.get(name, 0)) for name in ("ok", "missing", "unreadable", "skipped")
+        }
     for status in ("missing", "unreadable"):
         rows = manifest[manifest["status"] == status]
         names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(MISSING_NAMED).itertuples()]

@@ -4,7 +4,7 @@
 that the kind serves (default: all), ``TABLES`` the tables that it reads (default: ``images``). ``SCENES`` is True for a
 kind that gives ``scenes``, ``MODEL`` for one that runs a torch model. A kind that reads the user's files may have
 ``fingerprint(settings, cache) -> str``, a text that changes when they do (``core.fingerprint``, whose index is in
-``cache``).
+``cache``), and ``preview(settings, prompts) -> str``, what `make check` says of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -59,7 +59,10 @@ def reads(kind: ModuleType) -> tuple[str, ...]:
     return getattr(kind, "TABLES", ("images",))
 
 
-def manifest(prompts: pd.DataFrame, paths: Iterable[str | None]) -> pd.DataFrame:
-    """Return a manifest with ``paths`` in the order of ``prompts``; a prompt without one is missing."""
+def manifest(prompts: pd.DataFrame, paths: Iterable[str | None], without: str = "missing") -> pd.DataFrame:
+    """Return a manifest with ``paths`` in the order of ``prompts``; ``without`` is the status of a prompt without one.
+
+    A ``missing`` image counts as wrong; ``skipped`` says that no real image fits the prompt, which is not scored.
+    """
     result = prompts[KEYS].assign(path=pd.Series(list(paths), index=prompts.index, dtype="str"))
-    return result.assign(status=result["path"].notna().map({True: "ok", False: "missing"}))
+    return result.assign(status=result["path"].notna().map({True: "ok", False: without}))

@@ -14,7 +14,7 @@ from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.human.correlation import Scores, answer_correlations
 from compclip.human.opinions import TIE, majorities, preferences, screen, worker_counts
-from compclip.human.tasks import KINDS, PROMPT
+from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 from compclip.stats.agreement import agreement
 
 
@@ -52,7 +52,7 @@ def analyze(
     Args:
         tasks: as from ``read_tasks``.
         answers: CSV files, as in ``answers``.
-        scores: scores of the images by name, such as from ``run_scores`` and ``other_scores``.
+        scores: scores of the images by name, such as from ``run_scores``.
         keep: fraction of a worker's gold tasks that must be right for the answers to count.
         resamples: resamples of the 95 % intervals, over images.
         seed: seed of every random choice.
@@ -82,7 +82,7 @@ def analyze(
         "correlations": correlated.to_dict("records"),
     }  # fmt: skip
     return summary, {
-        "tasks": counted[["task_id", "kind", *PROMPT, "a", "b", "answers", "share", "majority"]],
+        "tasks": counted[["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]],
         "workers": workers,
         "preferences": preferred,
         "correlations": correlated,

@@ -1,12 +1,10 @@
 """The config's ``human``."""
 
-import re
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from compclip.core.section import NAME, NAME_RULE, Section
-from compclip.stats.config import Resampling
+from compclip.core.section import Section
 
 
 class Sampling(Section):
@@ -32,20 +30,7 @@ class Study(Section):
     answers: list[str] = Field([], description="CSV files of answers, such as Label Studio's exports")
 
 
-class HumanConfig(Sampling, Study, Resampling):
+class HumanConfig(Sampling, Study):
     """What do people say? Without this section, no study is run."""
 
     generators: list[str] | None = Field(None, min_length=1, description="whose images are shown; null: all")
-    scores: dict[str, str] = Field(
-        {},
-        description="other scores to compare with people's answers, by name: a CSV, JSON lines or Parquet file with "
-        "generator, split, image_id, caption_id, score and, if an image has several draws, draw",
-    )
-
-    @field_validator("scores")
-    @classmethod
-    def _named(cls, scores: dict[str, str]) -> dict[str, str]:
-        for name in scores:
-            if not re.fullmatch(NAME, name):
-                raise ValueError(f"score {name!r}: a name has {NAME_RULE}; rename it")
-        return scores

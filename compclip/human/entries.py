@@ -7,7 +7,7 @@ import pandas as pd
 from compclip.core.heldout import pair_names
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY
-from compclip.human.tasks import PROMPT
+from compclip.human.tasks import PROMPT_COLUMNS
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
 
 # A held-out pair in a caption, and the same caption with one wrong adjective.
@@ -65,18 +65,18 @@ def entries_of(
 ) -> tuple[pd.DataFrame, Counter[str]]:
     """Return a row for each scored image, and counts of the others by reason.
 
-    ``manifests`` and ``scores`` also have generator, and ``scores`` split. Columns are generator, ``PROMPT``, text,
-    pair, other (None without another caption) and path.
+    ``manifests`` and ``scores`` also have generator, and ``scores`` split. Columns are generator, ``PROMPT_COLUMNS``,
+    text, pair, other (None without another caption) and path.
     """
     made = manifests[manifests["status"] == "ok"]
-    entries = made.merge(scores[["generator", *PROMPT]], on=["generator", *PROMPT])
+    entries = made.merge(scores[["generator", *PROMPT_COLUMNS]], on=["generator", *PROMPT_COLUMNS])
     skipped = Counter({"no image": len(manifests) - len(made), "not scored": len(made) - len(entries)})
-    entries = entries.merge(prompts[[*PROMPT, "text", "pair"]], on=PROMPT)
+    entries = entries.merge(prompts[[*PROMPT_COLUMNS, "text", "pair"]], on=PROMPT_COLUMNS)
     entries["other"] = pd.MultiIndex.from_frame(entries[["split", *CAPTION_KEY]]).map(others.get)
     seen = entries["split"] == "test_seen"
     unswapped = seen & entries["other"].isna()
     if seen.sum() > unswapped.sum():
         skipped["seen caption that was not swapped"] += int(unswapped.sum())
         entries = entries[~unswapped]
-    entries = entries.sort_values(["generator", *PROMPT], ignore_index=True)
+    entries = entries.sort_values(["generator", *PROMPT_COLUMNS], ignore_index=True)
     return entries.astype(object).where(entries.notna(), None), skipped

@@ -28,7 +28,7 @@ def read_picture(path: Path) -> Image.Image:
     return small
 
 
-def encode(image: Image.Image) -> tuple[bytes, str]:
+def encode_picture(image: Image.Image) -> tuple[bytes, str]:
     """Return the file's bytes, without metadata, and its suffix."""
     buffer = io.BytesIO()
     if max(image.size) <= MAX_PNG_SIDE:

@@ -20,7 +20,7 @@ from compclip.core.seeds import rng
 from compclip.human.config import Sampling
 from compclip.human.pictures import drawn_text, random_drawings
 from compclip.human.study import GOLD, Page, Picture, Task, with_checks
-from compclip.human.tasks import KINDS, PROMPT
+from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 
 # Prompts of a cell that are compared for each task wanted, because two generators may make the same image.
 COMPARED_PER_TASK = 4
@@ -62,7 +62,7 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
         tasks = []
         for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).to_dict("records"):
             texts, right = ((row["text"],), None) if kind == "match" else ((row["text"], row["other"]), "1")
-            prompt = {key: row[key] for key in PROMPT}
+            prompt = {key: row[key] for key in PROMPT_COLUMNS}
             tasks.append(Task(kind, (Picture(row["path"]),), texts, right=right, prompt=prompt, generators=(name,)))
         cells.append(Cell(split, (name,), tasks))
     return cells, skipped
@@ -79,7 +79,8 @@ def perceptual_cells(
     for split, of_split in entries.groupby("split"):
         by_generator = dict(tuple(of_split.groupby("generator")))
         for a, b in combinations(sorted(by_generator), 2):
-            both = by_generator[a].merge(by_generator[b][[*PROMPT, "path"]], on=PROMPT, suffixes=("", "_b"))
+            others = by_generator[b][[*PROMPT_COLUMNS, "path"]]
+            both = by_generator[a].merge(others, on=PROMPT_COLUMNS, suffixes=("", "_b"))
             # Enough for the cell even if it must replace all others.
             rows = in_turns(both, rng(seed, "sample_tasks", "perceptual", split, a, b)).head(COMPARED_PER_TASK * wanted)
             tasks = []
@@ -87,7 +88,8 @@ def perceptual_cells(
                 if content(row["path"]) == content(row["path_b"]):
                     skipped["two generators' images are the same"] += 1
                 else:
-                    pictures, prompt = (Picture(row["path"]), Picture(row["path_b"])), {key: row[key] for key in PROMPT}
+                    pictures = (Picture(row["path"]), Picture(row["path_b"]))
+                    prompt = {key: row[key] for key in PROMPT_COLUMNS}
                     tasks.append(Task("perceptual", pictures, prompt=prompt, generators=(a, b)))
             cells.append(Cell(split, (a, b), tasks))
     return cells, skipped

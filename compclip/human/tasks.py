@@ -56,7 +56,7 @@ TASKS = schema(
     picture_1=text(), picture_2=text(nullable=True), picture_3=text(nullable=True),
     text_1=text(nullable=True), text_2=text(nullable=True), right=text(nullable=True),
 )  # fmt: skip
-PROMPT = ["split", "image_id", "caption_id", "draw"]
+PROMPT_COLUMNS = ["split", "image_id", "caption_id", "draw"]
 SHOWN_PICTURES = ["picture_1", "picture_2", "picture_3"]
 SHOWN_TEXTS = ["text_1", "text_2"]
 
@@ -74,4 +74,4 @@ def shown_columns(kind: str) -> list[str]:
 
 def prompt_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the prompt of a task or of a score as one key."""
-    return tuple(int(row[name]) if name in ("caption_id", "draw") else row[name] for name in PROMPT)
+    return tuple(int(row[name]) if name in ("caption_id", "draw") else row[name] for name in PROMPT_COLUMNS)

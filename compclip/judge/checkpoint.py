@@ -30,8 +30,6 @@ def moving(model: nn.Module) -> set[str]:
 class Checkpoint:
     """The state of a training in ``file``. The last one stays, so that a finished training is not repeated.
 
-    Until then the one before is kept, in case the disk damages ``file``.
-
     ``unit`` is what a row of the log stands for. At most ``fraction`` of the time is for writing checkpoints.
     """
 
@@ -40,7 +38,6 @@ class Checkpoint:
         fraction: float = math.inf,
     ) -> None:  # fmt: skip
         self.file, self.model, self.optimizer, self.scale, self.unit = file, model, optimizer, scale, unit
-        self.previous = file.with_stem(f"{file.stem}_previous")
         self.names, self.fraction = moving(model), fraction
         self.written, self.cost = time.monotonic(), 0.0
 
@@ -57,25 +54,17 @@ class Checkpoint:
         }
         with sealed(self.file) as file:
             torch.save(state, file)
-            if self.file.is_file():
-                self.file.replace(self.previous)
-        if last:
-            self.previous.unlink(missing_ok=True)
         self.written = time.monotonic()
         self.cost = self.written - begun
 
     def resume(self) -> list[dict[str, Any]]:
-        """Load the last undamaged state, if there is one, and return the rows of the finished units."""
-        if is_whole(self.file, "resuming from the checkpoint before it, if there is one"):
-            file = self.file
-        elif is_whole(self.previous, "the training starts again"):
-            file = self.previous
-        else:
+        """Load the state, if there is one that is not damaged, and return the rows of the finished units."""
+        if not is_whole(self.file, "the training starts again"):
             return []
-        state = torch.load(file, map_location="cpu", weights_only=True)
+        state = torch.load(self.file, map_location="cpu", weights_only=True)
         shapes = {name: tensor.shape for name, tensor in self._state().items()}
         same = shapes == {name: tensor.shape for name, tensor in state["model"].items()}
-        require(same, file, "checkpoint of another model", "delete it, then run again")
+        require(same, self.file, "checkpoint of another model", "delete it, then run again")
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.scale.load_state_dict(state["scaler"])

@@ -17,16 +17,15 @@ class Training(ModelConfig):
         description="patterns of the parameters that train; ['*'] for all. What precedes them is computed only once",
     )
     train_on: TrainOn
-    epochs: int = Field(10, ge=0, description="0 uses the pretrained model as it is")
+    epochs: int = Field(10, ge=0, le=100_000, description="0 uses the pretrained model as it is")
     batch: int = Field(256, ge=2, description="images per step")
     captions: int = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")
-    lr: float = Field(1e-4, gt=0, description="highest learning rate")
+    lr: float = Field(1e-4, gt=0, le=100, description="highest learning rate")
     weight_decay: float = Field(0.1, ge=0, description="of AdamW; norms, biases and the logit scale have none")
     warmup: float = Field(0.05, ge=0, lt=1, description="fraction of the steps in which the learning rate rises")
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="learning rate after the warm-up; cosine falls to 0"
     )
-    flip: bool = Field(False, description="mirror half of the images; not if captions tell left from right")
     precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field("fp32", description="amp_fp16 needs a GPU")
     crop: float | None = Field(
         0.75, gt=0, description="half side of the crop around a bounding box, in its longer sides; null for no crop"
@@ -56,18 +55,13 @@ class JudgeConfig(Training):
     seeds: list[Annotated[int, Field(ge=0)]] | None = Field(
         None,
         min_length=1,
-        description="seeds of the judges, whose scores are averaged; null: one, with `seed`; each costs a training",
+        description="seeds of the judges, whose scores are averaged; null: two, `seed` and the next, because one judge"
+        " gives no word; one if nothing is trained (epochs: 0) or if share is false",
     )
     share: bool = Field(
         True,
         description="one judge of all compositions for each seed, trained on images that none of them judges; false:"
         " one for each composition, as published",
-    )
-    hard_negatives: int = Field(
-        0,
-        ge=0,
-        description="wrong copies of each caption to learn from, with one adjective replaced, drawn by how often the"
-        " noun has each adjective; 0 for none",
     )
 
     @model_validator(mode="after")
@@ -85,4 +79,4 @@ class SmallJudgeConfig(Training):
     model: str = Field("sketch", description=Training.model_fields["model"].description)
     pretrained: str | None = Field(None, description=Training.model_fields["pretrained"].description)
     trainable: list[str] = Field(["*"], min_length=1, description=Training.model_fields["trainable"].description)
-    lr: float = Field(1e-3, gt=0, description=Training.model_fields["lr"].description)
+    lr: float = Field(1e-3, gt=0, le=100, description=Training.model_fields["lr"].description)

@@ -16,15 +16,14 @@ from compclip.clip.device import autocast
 from compclip.clip.frontier import CutTower, image_cut, text_cut
 from compclip.clip.model import Judge
 from compclip.clip.pixels import Item
-from compclip.core.log import log
 from compclip.judge.config import Training
 from compclip.judge.parallel import Group
 
-# Rows by number, and for images which of them to mirror, to features (n, d), not normalized.
-Images = Callable[..., torch.Tensor]
+# Rows by number to features (n, d), not normalized.
+Images = Callable[[np.ndarray], torch.Tensor]
 Captions = Callable[[np.ndarray], torch.Tensor]
 
-ROWS_AT_ONCE = 64  # images that are read, or images or captions that go through a frozen part, together
+ITEMS_AT_ONCE = 64  # images that are read, or images or captions that go through a frozen part, together
 
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
@@ -45,9 +44,6 @@ class Feed:
         # Without training each item is encoded only once.
         self.image_cut = image_cut(judge.model) if config.epochs else None
         self.text_cut = text_cut(judge.model) if config.epochs else None
-        if config.flip and self.image_cut:
-            self.image_cut = None
-            log.info("judge.flip: every epoch runs the whole image tower, including its frozen part")
 
     def images(self, items: Sequence[Item], name: str) -> Images:
         if self.image_cut:
@@ -55,13 +51,11 @@ class Feed:
         judge = self.judge
         shape = (len(items), *judge.preprocess.size, 3)
         pixels = Activations(self._file(name), shape, torch.uint8, torch.device("cpu"))
-        batches = map(torch.from_numpy, judge.read_ahead(items, ROWS_AT_ONCE))
+        batches = map(torch.from_numpy, judge.read_ahead(items, ITEMS_AT_ONCE))
         pixels = self._kept(pixels, batches, f"pixels of {len(items)} images")
 
-        def features(rows: np.ndarray, mirrored: np.ndarray | None = None) -> torch.Tensor:
+        def features(rows: np.ndarray) -> torch.Tensor:
             batch = pixels[torch.from_numpy(rows)].numpy()
-            if mirrored is not None:
-                batch[mirrored] = batch[mirrored, :, ::-1]
             return judge.model.encode_image(judge.preprocess.floats(batch, judge.device))
 
         return features
@@ -99,11 +93,11 @@ class Feed:
 
         judge.model.eval()
         one = below(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
-        batches = (below(pixels) for pixels in judge.read_ahead(items, ROWS_AT_ONCE))
+        batches = (below(pixels) for pixels in judge.read_ahead(items, ITEMS_AT_ONCE))
         shape, what = (len(items), *one.shape[1:]), f"{len(items)} images after {cut.behind}"
         kept = self._kept(Activations(file, shape, one.dtype, judge.device), batches, what)
 
-        def features(rows: np.ndarray, mirrored: np.ndarray | None = None) -> torch.Tensor:
+        def features(rows: np.ndarray) -> torch.Tensor:
             x = kept[torch.from_numpy(rows)]
             return cut.above(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
 
@@ -126,7 +120,7 @@ class Feed:
 
         judge.model.eval()
         one = below(order[:1])
-        batches = (below(rows) for rows in order.split(ROWS_AT_ONCE))
+        batches = (below(rows) for rows in order.split(ITEMS_AT_ONCE))
         shape, what = (tokens, one.shape[1]), f"{len(ids)} captions, {tokens} tokens, after {cut.behind}"
         kept = self._kept(Activations(file, shape, one.dtype, judge.device), batches, what)
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.nn.functional import all_gather
 
 from compclip.clip.device import is_gpu
 from compclip.core.errors import UserError, require
@@ -42,7 +42,10 @@ class Group:
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
         """Return (count * n, d) of all processes, in order of rank, for (n, d) of this one; gradients flow back."""
-        return rows if self.count == 1 else _Gather.apply(rows, self)
+        if self.count == 1:
+            return rows
+        # All processes compute the same loss from them, and ``average`` takes the mean of the sum of their gradients.
+        return torch.cat(all_gather(rows.contiguous()))
 
     def average(self, parameters: Iterable[nn.Parameter]) -> None:
         """Replace each gradient by its mean over the processes."""
@@ -58,26 +61,6 @@ class Group:
 
 
 ALONE = Group()
-
-
-class _Gather(torch.autograd.Function):
-    """Concatenates the processes' rows.
-
-    Every process computes the same loss from them, so the gradient of its own rows, times ``count``, is the sum over
-    the processes; ``Group.average`` takes the mean of it.
-    """
-
-    @staticmethod
-    def forward(context: Any, rows: torch.Tensor, group: Group) -> torch.Tensor:
-        context.group, context.n = group, len(rows)
-        parts = [torch.empty_like(rows) for _ in range(group.count)]
-        dist.all_gather(parts, rows.contiguous())
-        return torch.cat(parts)
-
-    @staticmethod
-    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        group = context.group
-        return gradient[group.share(context.n * group.count)] * group.count, None
 
 
 def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:

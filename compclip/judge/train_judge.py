@@ -6,7 +6,7 @@ settings that decide its weights stay.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from compclip.core.code import code_hash
 from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
-from compclip.core.tables import CAPTION_KEY
 from compclip.judge.config import Training
 from compclip.judge.feed import Captions, Feed, Images
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
@@ -36,8 +35,6 @@ from compclip.split.judged import judge_images, judged_images
 
 GPUS_SETTING = "judge.gpus"  # the setting that errors of several processes name
 WATCHED_IMAGES = 1000  # test images that show whether a training goes wrong; stage score computes the scores
-# What decides a training's weights and log, apart from its inputs and settings.
-TRAINING_CODE = ("compclip.judge.train_judge:learn", "compclip.clip.model:build")
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,11 @@ class Material:
     first: np.ndarray  # of each image the first caption
     count: np.ndarray  # and how many
     watched: dict[str, tuple[list[BoxedFile], list[str]]]  # by split, test images and a caption of each
-    wrong: list[str] = field(default_factory=list)  # hard negatives
-    negatives: np.ndarray | None = None  # of each caption its places in texts and, after them, wrong; -1 for none
+
+
+def training_code() -> str:
+    """Return the identity of the code that decides a training's weights and log."""
+    return code_hash(__name__, within=("compclip.clip", "compclip.judge", "compclip.core.seeds"))
 
 
 def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
@@ -74,7 +74,7 @@ def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.nda
 
 def find_material(
     captions: pd.DataFrame, images: pd.DataFrame, splits: Sequence[pd.DataFrame], settings: Training, folder: Path, *,
-    pretraining: pd.DataFrame | None = None, negatives: pd.DataFrame | None = None, halves: int = 0,
+    pretraining: pd.DataFrame | None = None, halves: int = 0,
 ) -> Material:  # fmt: skip
     """Return what the judge learns from by ``settings.train_on``.
 
@@ -84,7 +84,6 @@ def find_material(
         splits: the split of each image (``tables.SPLIT``), for each composition that the judge judges.
         folder: folder that the paths of images are relative to.
         pretraining: path and text of further images, whose captions are consecutive.
-        negatives: hard negatives (``tables.NEGATIVES``), which no image may retrieve.
         halves: seed of the half of the test images that judges see, if they train on half.
     """
     path_of = images.dropna(subset="path").set_index("image_id")["path"]
@@ -108,18 +107,7 @@ def find_material(
         names = more["path"].drop_duplicates().tolist()
         items += [(folder / name, None) for name in names]
         texts, owners, trained = texts + more["text"].tolist(), owners + more["path"].tolist(), trained + names
-    material = Material(items, texts, *first_and_count(owners, trained), watched)
-    return material if negatives is None else with_negatives(material, own, negatives)
-
-
-def with_negatives(material: Material, captions: pd.DataFrame, negatives: pd.DataFrame) -> Material:
-    """Return the material with hard negatives of ``captions``, which are the first of its texts."""
-    row = captions[CAPTION_KEY].assign(row=np.arange(len(captions)))
-    wrong = negatives.merge(row, on=CAPTION_KEY).sort_values("row", kind="stable")
-    place = wrong.groupby("row").cumcount().to_numpy()
-    rows = np.full((len(material.texts), int(place.max(initial=-1)) + 1), -1)
-    rows[wrong["row"], place] = len(material.texts) + np.arange(len(wrong))
-    return replace(material, wrong=wrong["text"].tolist(), negatives=rows if rows.size else None)
+    return Material(items, texts, *first_and_count(owners, trained), watched)
 
 
 def training_key(
@@ -127,15 +115,14 @@ def training_key(
 ) -> str:
     """Return 32 hex digits over all that a training depends on: code, settings, kind of machine, data, weights."""
     digest = hashlib.blake2b(digest_size=16)
-    files = [*config.files(), *find_source(config).files]
+    files = find_source(config).files
     files += [find_weights(config.tower.weights)] if config.tower else []
     watched = [item for items, _ in material.watched.values() for item in items]
     for path, box in [*((Path(file), None) for file in dict.fromkeys(map(str, files))), *material.items, *watched]:
         digest.update(hashlib.blake2b(path.read_bytes()).digest() + repr(box).encode())
     return key(
-        code_hash(*TRAINING_CODE), config.model_dump_json(exclude={"device", "gpus"}), seed, threads,
+        training_code(), config.model_dump_json(exclude={"device", "gpus"}), seed, threads,
         torch.__version__, device.type, processes, digest.digest(), material.count.tobytes(), *material.texts,
-        *material.wrong, b"" if material.negatives is None else material.negatives.tobytes(),
         *(text for _, texts in material.watched.values() for text in texts),
     ).hex()  # fmt: skip
 
@@ -188,7 +175,7 @@ def learn(
 
     def prepare() -> tuple[Examples, Evaluate]:
         evaluate = watch()
-        captions = feed.captions(tokenize(tokenizer, [*material.texts, *material.wrong]), "captions")
+        captions = feed.captions(tokenize(tokenizer, material.texts), "captions")
         n, parameters = len(material.items), list(judge.model.parameters())
         log.info(
             "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
@@ -196,7 +183,7 @@ def learn(
             sum(p.numel() for p in parameters), config.epochs, n // min(config.batch, n), device,
         )  # fmt: skip
         images = feed.images(material.items, "images")
-        return Examples(images, captions, material.first, material.count, material.negatives), evaluate
+        return Examples(images, captions, material.first, material.count), evaluate
 
     if config.epochs:
         rows = train(judge.model, prepare, config, seed, work / "checkpoint.pt", group)
@@ -225,7 +212,6 @@ def describe_training(built: Built, material: Material, config: Training, rows: 
         "epochs": config.epochs,
         "images": len(material.items),
         "captions": len(texts),
-        "hard_negatives": len(material.wrong),
         "truncated_captions": truncated,
         "watched": {split: len(items) for split, (items, _) in material.watched.items()},
         **{name: value for name, value in rows[-1].items() if name.startswith("retrieval")},

@@ -32,30 +32,24 @@ Evaluate = Callable[[], dict[str, float]]
 class Examples:
     """n images and their captions, as the features that ``images`` and ``captions`` make of rows by number.
 
-    The captions of image i are rows first[i] to first[i] + count[i]. The hard negatives of caption c are the rows
-    negatives[c] of the captions, -1 for none.
+    The captions of image i are rows first[i] to first[i] + count[i].
     """
 
     images: Images
     captions: Captions
     first: np.ndarray
     count: np.ndarray
-    negatives: np.ndarray | None = None
 
 
-def clip_loss(
-    images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor, negatives: torch.Tensor | None = None
-) -> torch.Tensor:
+def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """Return the mean of two cross-entropies: each image among all texts of the batch, each text among all images.
 
     Equal captions in a batch count as wrong for each other, as in the paper. ``images`` and ``texts`` are (n, d), of
-    unit length; ``scale`` is the inverse temperature; ``negatives`` (m, d) are wrong for every image (NegCLIP,
-    Yuksekgonul et al. 2023). Source: Radford et al. 2021, figure 3.
+    unit length; ``scale`` is the inverse temperature. Source: Radford et al. 2021, figure 3.
     """
     logits = scale * images @ texts.T
-    of_images = logits if negatives is None else torch.cat([logits, scale * images @ negatives.T], dim=1)
     target = torch.arange(len(images), device=images.device)
-    return (F.cross_entropy(of_images, target) + F.cross_entropy(logits.T, target)) / 2
+    return (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2
 
 
 def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cosine") -> float:
@@ -148,14 +142,10 @@ def train(
                     options["lr"] = rate(step, steps, config.lr, config.warmup, config.schedule)
                 first = step % per_epoch * batch
                 chosen = np.sort(order[first : first + batch])[own]
-                mirrored = (draw.random(batch) < 0.5)[own] if config.flip else None
                 with autocast(config.precision, device):
-                    images = F.normalize(examples.images(chosen, mirrored), dim=-1)
-                    drawn = captions[:, chosen].ravel()
-                    wrong = drawn[:0] if examples.negatives is None else examples.negatives[drawn].ravel()
-                    # Where there is no negative, the first caption keeps its place.
-                    texts = F.normalize(examples.captions(np.concatenate([drawn, np.maximum(wrong, 0)])), dim=-1)
-                loss = _loss(group, images, texts, torch.from_numpy(wrong >= 0), model.logit_scale, config.captions)
+                    images = F.normalize(examples.images(chosen), dim=-1)
+                    texts = F.normalize(examples.captions(captions[:, chosen].ravel()), dim=-1)
+                loss = _loss(group, images, texts, model.logit_scale)
                 optimizer.zero_grad()
                 scale.scale(loss).backward()
                 group.average(p for p in model.parameters() if p.requires_grad)
@@ -177,25 +167,10 @@ def train(
     return rows
 
 
-def _loss(
-    group: Group, images: torch.Tensor, texts: torch.Tensor, known: torch.Tensor, log_scale: nn.Parameter, k: int
-) -> torch.Tensor:
-    """Return the loss of all processes' images (n, d), averaged over k captions of each.
-
-    Args:
-        texts: (k * n + m, d) captions and, after them, their hard negatives, of each caption equally many.
-        known: (m,) whether there is such a negative.
-    """
-    n, all_images = len(images), group.gather(images.float())
-    own, wrong = texts.float().split([k * n, len(known)])
-    negatives = [
-        group.gather(part)[group.gather(kept.float()[:, None].to(part.device))[:, 0] > 0]
-        for part, kept in zip(wrong.chunk(k), known.chunk(k), strict=True)
-    ] if len(known) else [None] * k  # fmt: skip
-    losses = [
-        clip_loss(all_images, group.gather(part), log_scale.exp(), hard) / k
-        for part, hard in zip(own.split(n), negatives, strict=True)
-    ]
+def _loss(group: Group, images: torch.Tensor, texts: torch.Tensor, log_scale: nn.Parameter) -> torch.Tensor:
+    """Return the loss of all processes' images (n, d), averaged over the k captions of each: texts (k * n, d)."""
+    all_images, parts = group.gather(images.float()), texts.float().split(len(images))
+    losses = [clip_loss(all_images, group.gather(part), log_scale.exp()) / len(parts) for part in parts]
     return sum(losses[1:], losses[0])
 
 

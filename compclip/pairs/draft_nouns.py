@@ -1,4 +1,4 @@
-"""Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms."""
+"""Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms."""
 
 import re
 from pathlib import Path
@@ -17,12 +17,9 @@ from compclip.text.lexicon import plural
 
 DRAFT_HEADER = "# A draft: take out what you do not want to hold out, put synonyms under one word.\n"
 
-# A compound is drafted if it is at least so often and this fraction of its second noun.
-MIN_COMPOUND, COMPOUND_FRACTION = 3, 0.2
-
 
 class DraftNouns(Command):
-    """Draft a noun lexicon from captions: the nouns and compounds that are most often in pairs, with their forms.
+    """Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms.
 
     Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove nouns that are not parts of a thing. A
     form that two nouns share goes to the noun that has it more often.
@@ -31,34 +28,14 @@ class DraftNouns(Command):
     captions: Path = Field(description="captions.parquet")
     pairs: Path = Field(description="pairs.parquet")
     most: int = Field(60, ge=1, description="nouns to draft")
-    people: bool = Field(False, description="also draft words for people (black man)")
     output: Path = Field(description="lexicons/nouns/<name>.yaml; must not exist yet")
 
 
-def join_compounds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of pairs with the noun ``water slide`` in place of ``slide`` where that compound is frequent.
-
-    ``rows`` have the columns of pairs and text. A word is the first noun of a compound if it stands alone between an
-    adjective and its noun and is itself no adjective of any pair.
-    """
-    if rows.empty:
-        return rows
-    spans = rows[["text", "adjective_end", "noun_start"]].itertuples(index=False)
-    between = pd.Series([text[end:start].strip().lower() for text, end, start in spans], index=rows.index, dtype=str)
-    adjectives = set(rows["adjective"]) | WORDS.transparent
-    is_noun = between.str.fullmatch(r"[^\W\d_]+") & ~between.isin(adjectives) & ~between.str.endswith(("ed", "ly"))
-    compound = between.where(is_noun).str.cat(rows["noun"].astype(str), sep=" ")
-    count = compound.map(compound.value_counts())
-    is_frequent = (count >= MIN_COMPOUND) & (count >= COMPOUND_FRACTION * rows["noun"].map(rows["noun"].value_counts()))
-    start = rows["noun_start"].where(~is_frequent, rows["noun_start"] - between.str.len() - 1)
-    return rows.assign(noun=rows["noun"].where(~is_frequent, compound), noun_start=start)
-
-
-def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool = False) -> dict[str, list[str]]:
+def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, list[str]]:
     """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
     undisputed = pairs[pairs["relation"] != "disputed"]
-    rows = join_compounds(undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one"))
-    unwanted = WORDS.vague_words if people else WORDS.vague_words | WORDS.people
+    rows = undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one")
+    unwanted = WORDS.vague_words | WORDS.people
     rows = rows[~rows["noun"].isin(unwanted) & ~rows["noun"].str.split("[ -]").str[-1].isin(unwanted)]
     spans = zip(rows["text"], rows["noun_start"], rows["noun_end"], strict=True)
     counts = rows.assign(form=[text[start:end].lower() for text, start, end in spans]).groupby(["noun", "form"]).size()
@@ -78,7 +55,7 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int, people: bool =
 def main(command: DraftNouns) -> None:
     require(not command.output.exists(), command.output, "output file already exists", "choose another path")
     captions = read_table(command.captions, CAPTIONS, columns=["image_id", "caption_id", "text"])
-    lexicon = draft(captions, read_table(command.pairs, PAIRS), command.most, command.people)
+    lexicon = draft(captions, read_table(command.pairs, PAIRS), command.most)
     require(lexicon, command.pairs, "no pairs, so no nouns to draft", "set pairs.nouns to null and run pairs again")
     body = yaml.safe_dump(lexicon, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
     write_text(DRAFT_HEADER + body, command.output)

@@ -22,8 +22,6 @@ from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-# What decides the cached values.
-DECISIVE = ("text.language:load_language", "pairs.engine:occurrences", "pairs.tree:tree", "pairs.words:Vocabulary")
 JSON_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -73,7 +71,7 @@ class Extractor:
             [lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns, compounds) if lexicon
         ]
         self.context = key(
-            code_hash(*(f"compclip.{name}" for name in DECISIVE)),
+            code_hash(__name__, within=("compclip.pairs", "compclip.text")),
             identity(model),
             json.dumps([lexicons, nouns is None]),
         )

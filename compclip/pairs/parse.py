@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compclip.pairs.surface import Link
-from compclip.pairs.words import Part, Word
+from compclip.pairs.words import Role, Word
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -21,43 +21,43 @@ def find_by_parse(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Link]
     return [
         Link(n, at[noun], relation)
         for n, word in enumerate(words)
-        if word.part is Part.ADJECTIVE
+        if word.part is Role.ADJECTIVE
         for noun, relation in _modified(doc[word.last], parts, at)
     ]
 
 
-def _modified(token: Token, parts: list[Part], at: dict[int, int]) -> list[tuple[int, str]]:
+def _modified(token: Token, parts: list[Role], at: dict[int, int]) -> list[tuple[int, str]]:
     """Return the tokens of the nouns that an adjective's token modifies, with the relation."""
     while True:
         dep, head = token.dep_, token.head
-        if dep == "conj" and parts[head.i] is Part.ADJECTIVE:
+        if dep == "conj" and parts[head.i] is Role.ADJECTIVE:
             token = head
         elif any(child.dep_ == "auxpass" for child in token.children):
             return _subjects(token, parts)
-        elif dep in MODIFIER_LABELS and parts[head.i] is Part.ADJECTIVE and head is not token:
+        elif dep in MODIFIER_LABELS and parts[head.i] is Role.ADJECTIVE and head is not token:
             token = head  # stacked: spaCy attaches the first adjective to the second
-        elif dep in MODIFIER_LABELS and parts[head.i] is Part.NOUN and at[head.i] != at[token.i]:
+        elif dep in MODIFIER_LABELS and parts[head.i] is Role.NOUN and at[head.i] != at[token.i]:
             return [(head.i, "attributive")]
-        elif dep in PREDICATE_LABELS and parts[head.i] is Part.BE:
+        elif dep in PREDICATE_LABELS and parts[head.i] is Role.BE:
             return _subjects(head, parts)
         else:
             return []
 
 
-def _subjects(verb: Token, parts: list[Part]) -> list[tuple[int, str]]:
+def _subjects(verb: Token, parts: list[Role]) -> list[tuple[int, str]]:
     """Return the nouns that a copula's predicate modifies: the nearest of its subject, then those that share it."""
     subjects = [child for child in verb.children if child.dep_ in SUBJECT_LABELS]
     while not subjects and verb.dep_ == "conj":
         verb = verb.head
         subjects = [child for child in verb.children if child.dep_ in SUBJECT_LABELS]
-    if not subjects or parts[subjects[0].i] is Part.THAT:
+    if not subjects or parts[subjects[0].i] is Role.THAT:
         # A relative clause: its antecedent is the noun.
-        is_antecedent = verb.dep_ == "relcl" and parts[verb.head.i] is Part.NOUN
+        is_antecedent = verb.dep_ == "relcl" and parts[verb.head.i] is Role.NOUN
         return [(verb.head.i, "predicative")] if is_antecedent else []
     nouns, queue = list[int](), subjects[:1]
     while queue:
         token = queue.pop()
-        if parts[token.i] is Part.NOUN:
+        if parts[token.i] is Role.NOUN:
             nouns.append(token.i)
         queue.extend(child for child in token.children if child.dep_ == "conj")
     return [(noun, "shared" if n else "predicative") for n, noun in enumerate(sorted(nouns, reverse=True))]

@@ -8,7 +8,7 @@ gray back. A predicate belongs to the noun before its verb: `the belly is white`
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compclip.pairs.words import COMPOUND, Part, Word
+from compclip.pairs.words import COMPOUND, Role, Word
 from compclip.text.grammar import WORDS
 
 
@@ -31,7 +31,7 @@ def find_by_surface(words: list[Word]) -> tuple[list[Link], set[int]]:
     run = _Run(words, links)
     i = clause = 0
     while i < len(words):
-        if words[i].part is not Part.BE:
+        if words[i].part is not Role.BE:
             i = run.take(i)
             continue
         run.end()
@@ -46,14 +46,14 @@ def find_by_surface(words: list[Word]) -> tuple[list[Link], set[int]]:
     return links, set(run.nowhere)
 
 
-def _skip(words: list[Word], i: int, *parts: Part) -> int:
+def _skip(words: list[Word], i: int, *parts: Role) -> int:
     """Return the first position from ``i`` on whose word is none of ``parts``."""
     while i < len(words) and words[i].part in parts:
         i += 1
     return i
 
 
-def _skip_back(words: list[Word], i: int, *parts: Part) -> int:
+def _skip_back(words: list[Word], i: int, *parts: Role) -> int:
     """Return the start of the words of ``parts`` that end before ``i``."""
     while i and words[i - 1].part in parts:
         i -= 1
@@ -77,9 +77,9 @@ class _Run:
     def take(self, i: int) -> int:
         """Take the word at ``i``, and the nouns that follow a noun; return the position of the next word."""
         word = self.words[i]
-        if word.part is Part.ADJECTIVE and self._is_tone(i):
+        if word.part is Role.ADJECTIVE and self._is_tone(i):
             self.nowhere.append(i)
-        elif word.part is Part.ADJECTIVE:
+        elif word.part is Role.ADJECTIVE:
             if word.lower in WORDS.edged and self.pending:
                 # `black tipped wings`: the tips are black.
                 unit = self._unit()
@@ -89,8 +89,8 @@ class _Run:
                 self.joined.add(i)
             self.pending.append(i)
             self.conjunction = False
-        elif word.part is Part.NOUN:
-            end = _skip(self.words, i, Part.NOUN)
+        elif word.part is Role.NOUN:
+            end = _skip(self.words, i, Role.NOUN)
             self._nouns(i, _heads(self.words, range(i, end)), _predicate_groups(self.words, end))
             self.conjunction = False
             return end
@@ -98,10 +98,10 @@ class _Run:
             # `black with white speckled feathers`: the feathers are black, the speckles white.
             self.nowhere.append(i + 1)
             return i + 2
-        elif word.part is Part.AND:
+        elif word.part is Role.AND:
             # A comma between nouns coordinates them only if an `and` follows: `a red shirt, people` are two things.
             self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
-        elif word.part is not Part.MODIFIER and not (word.lower == "one" and self.conjunction and self.pending):
+        elif word.part is not Role.MODIFIER and not (word.lower == "one" and self.conjunction and self.pending):
             self.end()  # but `one blue and one green car` goes on
         return i + 1
 
@@ -109,12 +109,12 @@ class _Run:
         """Return whether a color is a noun: brown in `tones of brown and red eyes`."""
         words = self.words
         tone = i > 1 and words[i - 1].lower == "of" and words[i - 2].canonical in WORDS.tones
-        return tone and i + 1 < len(words) and words[i + 1].part is Part.AND
+        return tone and i + 1 < len(words) and words[i + 1].part is Role.AND
 
     def _is_pattern(self, i: int) -> bool:
         """Return whether `with` at ``i`` begins a pattern on the noun that follows."""
         after = self.words[i + 1 : i + 4]
-        kinds = [Part.ADJECTIVE, Part.ADJECTIVE, Part.NOUN]
+        kinds = [Role.ADJECTIVE, Role.ADJECTIVE, Role.NOUN]
         is_phrase = [word.part for word in after] == kinds and after[1].lower in WORDS.patterns_and_edges
         return is_phrase and after[0].group == self.words[self.pending[-1]].group != ""
 
@@ -192,8 +192,8 @@ def _carries(noun: Word, after: Word) -> bool:
 
 def _closes(words: list[Word], i: int) -> bool:
     """Return whether the list of nouns that the comma at ``i`` continues ends with an `and` and a noun."""
-    while i + 1 < len(words) and words[i].part in (Part.NOUN, Part.AND):
-        if words[i].part is Part.AND and words[i].lower != "," and words[i + 1].part is Part.NOUN:
+    while i + 1 < len(words) and words[i].part in (Role.NOUN, Role.AND):
+        if words[i].part is Role.AND and words[i].lower != "," and words[i + 1].part is Role.NOUN:
             return True
         i += 1
     return False
@@ -205,18 +205,18 @@ def _predicate_groups(words: list[Word], end: int) -> set[str] | None:
     That of `white` in `black head and wings that are white`; None if it has no predicate; all lexicons if it begins
     another clause: `black head and wings are long`.
     """
-    if end == len(words) or words[end].part not in (Part.BE, Part.THAT):
+    if end == len(words) or words[end].part not in (Role.BE, Role.THAT):
         return None
-    if words[end].part is Part.BE:
+    if words[end].part is Role.BE:
         return {word.group for word in words}
-    adjectives, _ = _predicate(words, _skip(words, end, Part.BE, Part.THAT, Part.MODIFIER) - 1)
+    adjectives, _ = _predicate(words, _skip(words, end, Role.BE, Role.THAT, Role.MODIFIER) - 1)
     return {words[adjective].group for adjective in adjectives}
 
 
 def _begins_clause(words: list[Word], i: int) -> bool:
     """Return whether the nouns from ``i`` on are the subject of a copula: `belly and breast are white`."""
-    i = _skip(words, i, Part.NOUN, Part.AND)
-    return i < len(words) and words[i].part is Part.BE and words[i - 1].part is Part.NOUN
+    i = _skip(words, i, Role.NOUN, Role.AND)
+    return i < len(words) and words[i].part is Role.BE and words[i - 1].part is Role.NOUN
 
 
 def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
@@ -229,15 +229,15 @@ def _predicate(words: list[Word], be: int) -> tuple[list[int], int]:
     i += article
     groups: list[list[int]] = [[]]  # adjectives between conjunctions
     begins = [i]
-    while i < len(words) and words[i].part in (Part.ADJECTIVE, Part.AND, Part.MODIFIER):
-        if words[i].part is Part.ADJECTIVE:
+    while i < len(words) and words[i].part in (Role.ADJECTIVE, Role.AND, Role.MODIFIER):
+        if words[i].part is Role.ADJECTIVE:
             groups[-1].append(i)
-        elif words[i].part is Part.AND and groups[-1]:
+        elif words[i].part is Role.AND and groups[-1]:
             groups.append([])
             begins.append(i)
         i += 1
     flat = [a for group in groups for a in group]
-    if i == len(words) or words[i].part is not Part.NOUN or words[i].lower in WORDS.vague_nouns:
+    if i == len(words) or words[i].part is not Role.NOUN or words[i].lower in WORDS.vague_nouns:
         return flat, i
     if article or not flat:
         return [], be + 1
@@ -267,10 +267,10 @@ def _begin_of_attributes(groups: list[list[str]]) -> int:
 
 def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
     """Return the subjects of the copula at ``be`` for adjectives of ``groups``, the nearest first; not pronouns."""
-    n = _skip_back(words, be, Part.THAT, Part.MODIFIER) - 1
-    if n < 0 or words[n].part is not Part.NOUN:
+    n = _skip_back(words, be, Role.THAT, Role.MODIFIER) - 1
+    if n < 0 or words[n].part is not Role.NOUN:
         return []
-    that = any(word.part is Part.THAT for word in words[n + 1 : be])
+    that = any(word.part is Role.THAT for word in words[n + 1 : be])
     verb = words[be].lower
     plural = verb in WORDS.plural_verbs if verb in WORDS.numbered_verbs else None
     top = _top_of_span(words, n)
@@ -288,7 +288,7 @@ def _subjects(words: list[Word], be: int, groups: set[str]) -> list[int]:
 
 def _start_of_phrase(words: list[Word], n: int) -> int:
     """Return where the noun phrase of the noun at ``n`` begins."""
-    return _skip_back(words, _skip_back(words, n, Part.ADJECTIVE, Part.MODIFIER), Part.START)
+    return _skip_back(words, _skip_back(words, n, Role.ADJECTIVE, Role.MODIFIER), Role.START)
 
 
 def _top_of_span(words: list[Word], n: int) -> int | None:
@@ -297,8 +297,8 @@ def _top_of_span(words: list[Word], n: int) -> int | None:
     if to < 2 or (words[to - 1].lower, words[to].lower) != ("down", "to"):
         return None
     top = to - 2
-    top -= words[top].part is Part.AND
-    return top if top >= 0 and words[top].part is Part.NOUN else None
+    top -= words[top].part is Role.AND
+    return top if top >= 0 and words[top].part is Role.NOUN else None
 
 
 def _governor(words: list[Word], n: int) -> int | None:
@@ -308,11 +308,11 @@ def _governor(words: list[Word], n: int) -> int | None:
         before = _start_of_phrase(words, n if governor is None else governor) - 1
         if before >= 1 and words[before].lower == "to":
             before -= 1  # `compared to its body`
-            if words[before].part is Part.NOUN:
+            if words[before].part is Role.NOUN:
                 return governor
-        elif before < 1 or words[before].part is not Part.PLACE:
+        elif before < 1 or words[before].part is not Role.PLACE:
             return governor
-        if before < 1 or words[before - 1].part is not Part.NOUN:
+        if before < 1 or words[before - 1].part is not Role.NOUN:
             return governor
         governor = before - 1
 
@@ -324,17 +324,17 @@ def _coordinated(words: list[Word], n: int, groups: set[str], that: bool, many: 
     another phrase, unless the verb's number requires another subject (``many``), or a relative clause follows and none
     of them has any adjective: `a head and wings which are brown`.
     """
-    start = _skip_back(words, n, Part.ADJECTIVE, Part.MODIFIER, *([Part.START] if many else []))
-    if start < 2 or words[start - 1].part is not Part.AND or words[start - 2].part is not Part.NOUN:
+    start = _skip_back(words, n, Role.ADJECTIVE, Role.MODIFIER, *([Role.START] if many else []))
+    if start < 2 or words[start - 1].part is not Role.AND or words[start - 2].part is not Role.NOUN:
         return []
-    others = range(start - 2, _skip_back(words, start - 2, Part.NOUN) - 1, -1)
+    others = range(start - 2, _skip_back(words, start - 2, Role.NOUN) - 1, -1)
     begin = _start_of_phrase(words, others[-1])
-    if any(w.part is Part.ADJECTIVE and w.group in groups for w in words[begin : others[-1]]):
+    if any(w.part is Role.ADJECTIVE and w.group in groups for w in words[begin : others[-1]]):
         return []
     if that and not many:
         # A noun and at most a determiner, not itself coordinated.
-        is_joined = begin > 0 and words[begin - 1].part in (Part.AND, Part.NOUN)
-        is_bare = not is_joined and all(word.part is Part.START for word in words[begin : others[-1]])
+        is_joined = begin > 0 and words[begin - 1].part in (Role.AND, Role.NOUN)
+        is_bare = not is_joined and all(word.part is Role.START for word in words[begin : others[-1]])
         return others if start == n and is_bare else []
-    is_object = begin > 0 and words[begin - 1].part in (Part.OTHER, Part.PLACE)
+    is_object = begin > 0 and words[begin - 1].part in (Role.OTHER, Role.PLACE)
     return others if many or not is_object else []

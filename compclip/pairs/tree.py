@@ -21,8 +21,8 @@ class Tree(NamedTuple):
 def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]) -> Tree:
     """Return the tree of a parsed caption.
 
-    A form of several words that a lexicon lists (`eye ring`) is one node. A word without a letter or a digit is no
-    node: its children get its head.
+    A form of several words that a lexicon lists (`eye ring`) is one node. A word without a letter or a digit
+    is not a node: its children get its head.
     """
     tops = [doc[word.last] if word.first == word.last else _top(doc, word) for word in words]
     above = [at[top.head.i] for top in tops]  # a root is its own head

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 
-class Part(Enum):
+class Role(Enum):
     """What a word can be in a noun phrase or a predicate."""
 
     ADJECTIVE = "adjective"
@@ -38,7 +38,7 @@ class Part(Enum):
 class Word:
     """One word; a form of several tokens (`eye ring`) is one."""
 
-    part: Part
+    part: Role
     canonical: str
     group: str  # the lexicon that lists it, or empty
     start: int  # characters of the text, end exclusive
@@ -53,7 +53,7 @@ class Word:
 class LexiconEntry(NamedTuple):
     """The entry of a form in a lexicon."""
 
-    part: Part
+    part: Role
     canonical: str
     group: str
 
@@ -66,28 +66,28 @@ def _is_plural(lower: str) -> bool:
     return lower in WORDS.plurals_without_s or lower.endswith("s") and not lower.endswith(("ss", "us"))
 
 
-def _token_part(token: Token) -> Part:
+def _token_part(token: Token) -> Role:
     """Return the part of a word that no lexicon lists, by its tags."""
     lower, tag = token.lower_, token.tag_
     if lower in WORDS.transparent or lower in WORDS.pointers or token.text == "-":
-        return Part.MODIFIER
+        return Role.MODIFIER
     if lower in WORDS.conjunctions:
-        return Part.AND
+        return Role.AND
     if lower in WORDS.relatives_and_typos and tag != "DT":
-        return Part.THAT
+        return Role.THAT
     if lower in WORDS.copulas and tag.startswith("VB"):
-        return Part.BE
+        return Role.BE
     if lower in WORDS.articles:
-        return Part.START
+        return Role.START
     if lower in WORDS.eyebrows or tag.startswith("NN"):
-        return Part.NOUN
+        return Role.NOUN
     if tag.startswith("JJ"):
-        return Part.ADJECTIVE
+        return Role.ADJECTIVE
     if tag.startswith("RB") or tag in ("WRB", "RP") or lower in WORDS.verticals:
-        return Part.MODIFIER
+        return Role.MODIFIER
     if tag in ("DT", "PRP$", "CD", "POS", "PDT", "WP$"):
-        return Part.START
-    return Part.PLACE if lower in WORDS.phrase_places else Part.OTHER
+        return Role.START
+    return Role.PLACE if lower in WORDS.phrase_places else Role.OTHER
 
 
 class Vocabulary:
@@ -109,7 +109,7 @@ class Vocabulary:
         self.phrases: dict[str, list[tuple[tuple[str, ...], LexiconEntry]]] = {}
         listed = nouns or Lexicon("nouns", {})
         unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
-        lexicons = [(unlisted, Part.NOUN), *((lexicon, Part.ADJECTIVE) for lexicon in adjectives), (listed, Part.NOUN)]
+        lexicons = [(unlisted, Role.NOUN), *((lexicon, Role.ADJECTIVE) for lexicon in adjectives), (listed, Role.NOUN)]
         entries: dict[tuple[str, ...], LexiconEntry] = {}
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
@@ -141,15 +141,15 @@ class Vocabulary:
             if match := self._match(lowers, i):
                 length, (part, canonical, group) = match
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
-                    part = Part.MODIFIER
+                    part = Role.MODIFIER
             else:
                 if lowers[i + 1 : i + 2] == ["-"]:
                     length = self._hyphenated(doc, i)
-                part = Part.NOUN if length > 1 else self._part(doc, i)
+                part = Role.NOUN if length > 1 else self._part(doc, i)
                 canonical = "".join(lowers[i : i + length - 1]) + self._fold(doc[i + length - 1], part)
             last = doc[i + length - 1]
             end = last.idx + len(last)
-            possessed = bool(group) and part is Part.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
+            possessed = bool(group) and part is Role.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
             plural = _is_plural(last.lower_)
             result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], plural, possessed))
             i += length
@@ -163,27 +163,27 @@ class Vocabulary:
         is_noun = all(token.tag_.startswith("NN") and not self._listed(token) for token in (tokens[0], tokens[2]))
         return 3 if is_noun else 1
 
-    def _listed(self, token: Token | None) -> Part | None:
+    def _listed(self, token: Token | None) -> Role | None:
         """Return the part of a token that a lexicon lists, or None."""
         return entry.part if token is not None and (entry := self.entries.get(token.lower_)) else None
 
-    def _part(self, doc: Doc, i: int) -> Part:
+    def _part(self, doc: Doc, i: int) -> Role:
         """Return the part of a token that no lexicon lists, by its tags and its neighbours."""
         token = doc[i]
         before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
         part = _token_part(token)
         is_before_copula = following is not None and following.lower_ in WORDS.copulas
-        if token.lower_ == "that" and is_before_copula and self._listed(before) is Part.NOUN:
-            return Part.THAT  # `wings that are`
-        if part is Part.OTHER and self._is_participle(token, following):
-            return Part.ADJECTIVE
-        if part is Part.NOUN and self._is_modifier(token, following):
-            return Part.MODIFIER
-        if part is Part.NOUN and token.tag_ == "NNS" and any(child.dep_ == "nsubj" for child in token.children):
-            return Part.OTHER  # a verb: `a red kite flies`
-        is_between = self._listed(before) is Part.ADJECTIVE and self._listed(following) is Part.NOUN
+        if token.lower_ == "that" and is_before_copula and self._listed(before) is Role.NOUN:
+            return Role.THAT  # `wings that are`
+        if part is Role.OTHER and self._is_participle(token, following):
+            return Role.ADJECTIVE
+        if part is Role.NOUN and self._is_modifier(token, following):
+            return Role.MODIFIER
+        if part is Role.NOUN and token.tag_ == "NNS" and any(child.dep_ == "nsubj" for child in token.children):
+            return Role.OTHER  # a verb: `a red kite flies`
+        is_between = self._listed(before) is Role.ADJECTIVE and self._listed(following) is Role.NOUN
         if token.lower_ == "under" and is_between:
-            return Part.MODIFIER  # `white under tail`
+            return Role.MODIFIER  # `white under tail`
         return part
 
     def _is_modifier(self, token: Token, following: Token | None) -> bool:
@@ -192,7 +192,7 @@ class Vocabulary:
             return False
         if following.lower_ in WORDS.transparent:
             return True
-        if self._listed(following) is not Part.ADJECTIVE or token.lower_ in WORDS.birds:
+        if self._listed(following) is not Role.ADJECTIVE or token.lower_ in WORDS.birds:
             return False
         return token.lower_ in WORDS.shading_nouns or token.head.i == following.i
 
@@ -209,19 +209,19 @@ class Vocabulary:
         if token.i == 0 or following is None:
             return False
         before = token.doc[token.i - 1]
-        is_inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Part.ADJECTIVE
+        is_inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Role.ADJECTIVE
         return is_inside and (following.tag_.startswith(("NN", "JJ")) or following.lower_ in self.entries)
 
-    def _fold(self, token: Token, part: Part) -> str:
+    def _fold(self, token: Token, part: Role) -> str:
         """Return the canonical form of a word that no lexicon lists: a noun's lemma, else the word itself.
 
         `longer` is not folded to `long`, nor `spotted` to `spot`: they mean something else.
         """
-        if part is not Part.NOUN:
+        if part is not Role.NOUN:
             return token.lower_
         lemma = self._lemma(token)
-        entry = self.entries.get(lemma, LexiconEntry(Part.NOUN, lemma, ""))
-        return entry.canonical if entry.part is Part.NOUN else token.lower_
+        entry = self.entries.get(lemma, LexiconEntry(Role.NOUN, lemma, ""))
+        return entry.canonical if entry.part is Role.NOUN else token.lower_
 
     def _lemma(self, token: Token) -> str:
         """Return a noun's lemma by the pipeline's lemmatizer, which is needed only for plurals."""
@@ -240,7 +240,7 @@ class Vocabulary:
         """
         if not any(map(str.isalnum, word.lower)):
             return ""
-        if word.group or word.part in (Part.ADJECTIVE, Part.NOUN):
+        if word.group or word.part in (Role.ADJECTIVE, Role.NOUN):
             return word.canonical
         form = (word.lower, token.tag_)
         if form not in self.labels:

@@ -23,7 +23,7 @@ Made = Mapping[tuple[str, str, int], "ShownPicture"]
 
 
 class GeneratedImages(NamedTuple):
-    """What a generator made (``tables.MANIFEST``), its scores by split (``tables.SCORES``), and their summary."""
+    """What a generator made (``tables.MANIFEST``), its scores by split (``of_all_judges``), and their summary."""
 
     name: str
     manifest: pd.DataFrame
@@ -59,6 +59,18 @@ class ShownExample:
     pair: str
     real: ShownPicture
     captions: list[ShownCaption]
+
+
+def of_all_judges(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the first judge's scores (``tables.SCORES``) with what all judges say of each entry.
+
+    ``hits`` and ``right`` count the judges that rank the caption and the prompt's own adjective first; ``hit`` is what
+    most say, ``expected_top1`` and ``adjective_first`` are means.
+    """
+    means = {name: np.mean([table[name] for table in tables], axis=0) for name in ("expected_top1", "adjective_first")}
+    hits = np.sum([table["hit"] for table in tables], axis=0)
+    right = np.sum([table["adjective_first"] > 0.5 for table in tables], axis=0)
+    return tables[0].assign(**means, hits=hits, right=right, judges=len(tables), hit=2 * hits > len(tables))
 
 
 def spread_evenly(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generator) -> list[int]:
@@ -102,7 +114,7 @@ def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
     manifest = generated.manifest[generated.manifest["image_id"].isin(images)]
     manifest = manifest.sort_values("draw").drop_duplicates(PROMPT_KEY)
     scores = [table.assign(split=split) for split, table in generated.scores.items()]
-    columns = [*PROMPT_KEY, "draw", "hit", "expected_top1", "adjective_first"]
+    columns = [*PROMPT_KEY, "draw", "hit", "hits", "right", "judges", "expected_top1", "adjective_first"]
     scored = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
     made = {}
     for row in manifest.merge(scored, on=[*PROMPT_KEY, "draw"], how="left").itertuples():
@@ -110,11 +122,17 @@ def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
         made[row.split, row.image_id, row.caption_id] = ShownPicture(
             generated.name,
             row.path if row.status == "ok" else None,
-            row.status if row.status != "ok" else f"{percent(row.expected_top1, 0)} %" if known else "not scored",
+            row.status if row.status != "ok" else _verdict(row) if known else "not scored",
             bool(row.hit) if known else None,
-            row.adjective_first > 0.5 if known and not pd.isna(row.adjective_first) else None,
+            2 * row.right > row.judges if known and not pd.isna(row.adjective_first) else None,
         )
     return made
+
+
+def _verdict(row: Any) -> str:
+    """Return how many judges retrieve an image's caption, and the mean of its exact scores."""
+    several = f"{row.hits:.0f} of {row.judges:.0f} judges, " if row.judges > 1 else ""
+    return f"{several}{percent(row.expected_top1, 0)} %"
 
 
 def choose_rows(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:

@@ -11,9 +11,6 @@ SPLIT_LOOKS = {
 # Names of the splits for readers, in order.
 SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()}
 
-# Columns of a pair's words, and their plurals.
-WORD_KINDS = {"adjective": "adjectives", "noun": "nouns"}
-
 # What the atoms and compounds of each definition of divergence are.
 PART_NAMES = {
     ("pairs", "atoms"): "adjectives and nouns",
@@ -21,14 +18,6 @@ PART_NAMES = {
     ("subgraphs", "atoms"): "words",
     ("subgraphs", "compounds"): "subgraphs",
 }
-
-
-def swatch(word: str) -> str | None:
-    """Return the color #rrggbb that a word names in xkcd's survey or in CSS; None if it names none."""
-    from matplotlib.colors import CSS4_COLORS, XKCD_COLORS  # slow to import, and few need it
-
-    color = XKCD_COLORS.get(f"xkcd:{word}") or CSS4_COLORS.get(word)
-    return None if color is None else str(color)
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""The figures of what generators compose, of scores, falls by pair, and the judges' training."""
+"""The figures of what generators compose, of scores, of held-out pairs, and the judges' training."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,6 @@ from matplotlib.ticker import MaxNLocator
 
 from compclip.plot.drawing import GRAY, WIDTH, draw_line, draw_rows, empty, finish, in_percent, looks_of
 from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
-from compclip.report.by_pair import ranked_pairs
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
@@ -99,35 +98,31 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
 
 
 def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
-    """Draw the falls: a row a pair, a column a score, panels a split. table: rows of ``pairs.csv``."""
-    measures = [measure for name, measure in COMPARED.items() if table[f"{name}_fall"].notna().any()]
-    pairs = {split: ranked_pairs(table, split, measures[-1].name) for split in HELDOUT_SPLITS} if measures else {}
-    pairs = {split: names for split, names in pairs.items() if names}
-    if not pairs:
-        return empty("No generator serves seen and a held-out pair.")
-    generators, falls = table["generator"].unique(), [f"{measure.name}_fall" for measure in measures]
-    lines = []
-    for split, names in pairs.items():
-        rows = table[(table["split"] == split) & table["pair"].isin(names)]
-        rows = rows.sort_values("pair", key=lambda column, names=names: column.map(names.index), kind="stable")
-        n = rows.groupby("pair")["n"].transform("max")
-        row = [f"{pair_words(pair)} ({most})" for pair, most in zip(rows["pair"], n, strict=True)]
-        about = {"row": row, "series": rows["generator"]}
-        lines.append([in_percent(rows, fall, f"{fall}_low", f"{fall}_high", **about) for fall in falls])
+    """Draw adjective accuracy: a row a pair, the lowest mean on top, panels a split. table: rows of ``pairs.csv``."""
+    known = table[table["split"].isin(HELDOUT_SPLITS)].dropna(subset="adjective_accuracy")
+    if known.empty:
+        return empty("No held-out pair has adjective accuracy.")
+    lines = {}
+    for split, rows in known.groupby("split", sort=False):
+        mean, most = (rows.groupby("pair")[name].transform(how) for name, how in
+                      (("adjective_accuracy", "mean"), ("n", "max")))  # fmt: skip
+        rows = rows.assign(row=rows["pair"].map(pair_words) + most.map(" ({})".format), mean=mean)
+        rows = rows.sort_values(["mean", "pair"], kind="stable")
+        ends = [f"adjective_accuracy{end}" for end in ("", "_low", "_high")]
+        lines[split] = [in_percent(rows, *ends, row=rows["row"], series=rows["generator"])]
+    generators = table["generator"].unique()
     looks = looks_of(generators)
-    figure, panels = draw_rows(lines, looks)
-    for axes in panels.flat:
-        draw_line(axes, 0)
-    for (first, *_), split in zip(panels, pairs, strict=True):
-        first.set_title(f"{SPLIT_NAMES[split]} − seen")
-    for axes, measure in zip(panels[-1], measures, strict=True):
-        axes.set_xlabel(f"{measure.title}, points".replace(" ", "\n"))
+    figure, panels = draw_rows(list(lines.values()), looks)
+    for axes, split in zip(panels[:, 0], lines, strict=True):
+        axes.set_title(SPLIT_NAMES[split])
+        axes.set_xlim(-2, 102)
+    panels[-1, 0].set_xlabel("adjective accuracy, %")
     more = len(generators) - len(looks)
     return finish(
         figure,
-        "a pair's score minus that on seen (swapped: of the same captions; unseen: of all of seen); in brackets: images"
-        f" made; lines: 95 % intervals over the pair's images and the judges; seed {seed}"
-        f"{f'; {more} more generators are in pairs.csv' if more > 0 else ''}",
+        "How often the judges choose a prompt's own adjective for its image; in brackets: images made; lines: 95 %"
+        f" intervals over the pair's images and the judges; seed {seed}"
+        f"{f'; {more} more generators are in pairs.csv' if more > 0 else ''}.",
     )
 
 

@@ -76,7 +76,7 @@ def list_entries(
     embed_texts = embed_once(embedder, list(captions.loc[captions["image_id"].isin(judged["image_id"]), "text"]))
     generators = {}
     for name, manifest, scores, summary in generated:
-        columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "path", "hit", "rank", "nearest")}
+        columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "path", "hits", "right", "rank", "nearest")}
         served = list(dict.fromkeys(manifest["split"]))
         for entry_set in entry_sets(served, ["original"], manifest=manifest, **tables):
             if scores[entry_set.name].empty:
@@ -85,7 +85,9 @@ def list_entries(
             embedded = embedder.images(items_of(entry_set.entries["path"].tolist(), images, root))
             columns["prompt"] += [number[entry_set.split, *key] for key in rows[ENTRY].itertuples(index=False)]
             columns["path"] += list(rows["path"])
-            columns["hit"] += rows["hit"].astype(int).tolist()
+            columns["hits"] += rows["hits"].tolist()
+            # How many judges choose the prompt's own adjective; -1 if there is no other to choose.
+            columns["right"] += rows["right"].where(rows["adjectives"] > 1, -1).tolist()
             rank = 1 + (summary["candidates"] - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
             columns["rank"] += rank.round(1).tolist()
             nearest = nearest_wrong(entry_set, classes, embed_texts, embedded)

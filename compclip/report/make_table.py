@@ -34,7 +34,7 @@ def make_table(
 
     Args:
         compositions: what is measured of each.
-        reference: generator against which falls are read.
+        reference: generator by which R-precision is normalized.
         anchors: between which the fraction composed is measured.
         chunks: parts whose sampled R-precision is averaged.
     """

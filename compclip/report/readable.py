@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -17,7 +17,7 @@ from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.composed import AnchorsBySplit
 from compclip.report.measures import COMPARED, MEASURES
-from compclip.report.rows import Place, Row, against_seen, main_rows, matched_rows, of_kind, of_measure, pivot
+from compclip.report.rows import Place, Row, main_rows, matched_rows, of_kind, of_measure, pivot
 from compclip.report.values import ERROR_SOURCES
 from compclip.report.verdicts import FOLLOWS, composed_of
 from compclip.score.health import Health
@@ -44,6 +44,8 @@ REMEDIES = {
     "judges": "judges: train more (judge.seeds)",
     "residual": "single captions: ask for more (split.per_image)",
 }
+# A generator that lacks more than this fraction of a split's images is named first.
+MOST_LACKING = 0.01
 # What the screen shows fits into 80 columns; its table has at most 12 lines.
 SCREEN, MOST_GENERATORS = 80, 9
 # Marks in table.md what the screen shows.
@@ -91,21 +93,21 @@ class View:
         return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
 
 
-def _cell(of: Mapping[Place, Row], place: Place, kind: str = "") -> TableCell | None:
-    """Return the value at a place with its interval, or with its deviation. kind: fixed_ for these pairs and judges."""
+def _cell(of: Mapping[Place, Row], place: Place) -> TableCell | None:
+    """Return the value at a place with its interval, or with its deviation."""
     row, measure = of.get(place), MEASURES[place[1]]
     if row is None or pd.isna(row["value"]):
         return None
     if deviation := of.get((place[0], f"{measure.name}_sd")):
         return TableCell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
-    low, high = row[f"{kind}low"], row[f"{kind}high"]
+    low, high = row["low"], row["high"]
     return TableCell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
 
 
-def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], kind: str = "", **more: str) -> View:
+def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], **more: str) -> View:
     """Return a view with a line a generator. columns: places in ``rows``, by their heads."""
     table = pivot(rows).items()
-    lines = [Line(name, [_cell(of, place, kind) for place in columns.values()]) for name, of in table]
+    lines = [Line(name, [_cell(of, place) for place in columns.values()]) for name, of in table]
     return View(title, "generator", list(columns), lines, **more)
 
 
@@ -129,18 +131,11 @@ def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[s
         beside = {"seen, matched": ("matched", name)} if len(matched) else {}
         balanced = name == "r_precision" and balances(trained)
         more = {"swapped, balanced": ("test_swapped", f"{name}_balanced")} if balanced else {}
-        of = of_measure(comparisons, name)
-        falls = against_seen(of)
-        held_out = {SPLIT_NAMES[split]: (split, name) for split in HELDOUT_SPLITS}
         for kind, view in {
             "scores": _by_split(title, pd.concat([trained, matched]), columns | beside | more, note=note),
             "oracle": _by_split(f"{title} by the oracle", oracle, columns | more),
-            "fixed": _by_split(f"{title} for these pairs and judges", trained, columns, "fixed_"),
-            "falls": _by_split(f"{title} minus seen", falls, held_out, csv=DIFFERENCES),
         }.items():
             views.setdefault(kind, []).extend([view] if view.lines else [])
-    columns = {head: (split, "r_precision_normalized") for head, split in heads.items()}
-    views["normalized"] = [_by_split("R-precision normalized", trained, columns)]
     other = pd.concat([trained, main_rows(scores, distractors="swapped").assign(split="other")])
     columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "r_precision_sampled") for split in TESTS}
     columns["swapped among swapped captions"] = ("other", "r_precision")
@@ -208,7 +203,7 @@ def _between(comparisons: pd.DataFrame) -> View:
     """Return each difference between generators."""
     lines = [
         Line(
-            f"{row['a']} − {row['b']}",
+            f"{row['a']} − {row['b']}{', images that both have' * (row['kind'] == 'both_made')}",
             [
                 TableCell(MEASURES[row["measure"]].title), TableCell(SPLIT_NAMES[row["split"]]),
                 _cell({(row["split"], row["measure"]): row}, (row["split"], row["measure"])),
@@ -216,7 +211,7 @@ def _between(comparisons: pd.DataFrame) -> View:
                 TableCell(f"{row['n']:,}"),
             ],
         )
-        for row in of_kind(comparisons, "generators").to_dict("records")
+        for row in of_kind(comparisons, "generators", "both_made").to_dict("records")
     ]  # fmt: skip
     return View("differences", "difference", ["score", "split", "points", "p (Holm)", "n"], lines, "", DIFFERENCES)
 
@@ -249,11 +244,23 @@ def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
         yield f"balancing reduces {what} ({balance['rule']})." if what else f"{unchanged} ({balance['rule']})."
     for kind in ("missing", "unreadable"):
         if names := score[kind]:
-            yield f"{len(names):,} images are {kind} and not scored: they are named in summary.json."
+            yield f"{len(names):,} images are {kind} and count as wrong: they are named in summary.json."
     few, least = (score["pool"][name] for name in ("entries_with_fewer_than_candidates", "eligible_least"))
     # The score of all captions of test_seen covers its swapped captions.
     if few and (score["split"], score["prompts"]) != ("test_seen", "swapped"):
         yield f"{few:,} entries have fewer than {candidates - 1} eligible captions (at least {least:,})."
+
+
+def missing_lines(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each generator that lacks more than one image in a hundred of a split."""
+    lines = []
+    for summary in summaries:
+        for score in summary["scores"]:
+            lacking = len(score["missing"]) + len(score["unreadable"])
+            if lacking > MOST_LACKING * score["judged"] and score["distractors"] == "original":
+                of_split = f"{lacking:,} of {score['judged']:,} images of {SPLIT_NAMES[score['split']]}"
+                lines.append(f"{summary['generator']} lacks {of_split}: they count as wrong.")
+    return lines
 
 
 def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -304,11 +311,14 @@ class Readable:
     views: Mapping[str, Sequence[View]]  # by kind
     notes: Sequence[str]  # what a reader must know; the first is about the judge
     error_note: str  # what contributes most to the error
+    scope: str = ""  # how many held-out pairs the words are about, if not all
+    cautions: Sequence[str] = field(default_factory=list)  # generators that lack images or whose texts are unknown
 
 
 def to_read(
     title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, anchors: AnchorsBySplit, *, fids: Mapping[str, Any],
     summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
+    unchecked: Sequence[str] = (),
 ) -> Readable:  # fmt: skip
     """Return one composition to read.
 
@@ -318,6 +328,7 @@ def to_read(
         fids: Fréchet distances by split of the generators that have them (``splits`` of ``fid/G.json``).
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
         divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
+        unchecked: generators whose folder does not say from which texts its images were made.
     """
     trained = main_rows(scores)
     divergences = [
@@ -326,11 +337,15 @@ def to_read(
     ]
     heads = [SPLIT_NAMES[split] for split in TESTS]
     view = View("divergence from train", "part", heads, divergences, divergence_note(divergence), "")
-    given = verdicts.verdicts(scores, anchors, health.healthy)
+    cautions = missing_lines(summaries)
+    cautions += [f"{name}: texts not checked, since its folder has no manifest.jsonl." for name in unchecked]
+    given = verdicts.verdicts(scores, anchors, health.healthy, len(health.unreadable))
     return Readable(
         title=title,
         verdicts=given,
-        lines=[verdict.line for verdict in given] or [verdicts.none_line(anchors)],
+        lines=cautions + ([verdict.line for verdict in given] or [verdicts.none_line(anchors)]),
+        scope=health.scope(len(heldout["pairs"])),
+        cautions=cautions,
         few_pairs=list(verdicts.few_pairs(scores)),
         views={"composed": [composed_view(trained)]}
         | score_views(scores, comparisons, fids)
@@ -346,6 +361,7 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
     for composition, of in compositions.items():
         view = of.views["composed"][0]
         lines = [f"{dataset}, {composition}: percent composed of what was held out [these pairs] [other pairs]"]
+        lines += map(bullet, of.cautions)
         if view.lines:
             shown = view.lines[:MOST_GENERATORS]
             cells = {"generator": [short(line.name) for line in shown]}
@@ -359,10 +375,15 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
                 lines.append(f"{len(more)} more generators are in table.md.")
         kinds = dict.fromkeys(verdict.word for verdict in of.verdicts)
         by_word = [f"{word}: {', '.join(v.generator for v in of.verdicts if v.word == word)}" for word in kinds]
-        text = "; ".join(by_word) + "." if by_word else of.lines[0]
-        lines.append(textwrap.fill(f"- {text}", SCREEN, subsequent_indent="  ", break_on_hyphens=False))
+        text = "; ".join(by_word) + "." if by_word else of.lines[-1]
+        lines += map(bullet, filter(None, (text, of.scope)))
         parts.append("\n".join(lines))
     return HEADLINES.format("\n\n".join(parts))
+
+
+def bullet(text: str) -> str:
+    """Return a text as an item of a list on the screen."""
+    return textwrap.fill(f"- {text}", SCREEN, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def short(name: str) -> str:

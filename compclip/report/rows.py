@@ -38,15 +38,9 @@ def of_measure(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
     return rows[rows["measure"] == measure]
 
 
-def against_seen(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of comparisons.csv that compare a split with seen, with a column ``generator``."""
-    own = of_kind(comparisons, "fall")
-    return own.assign(generator=own["a"].str.split(" ").str[0])
-
-
-def of_kind(comparisons: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the rows of comparisons.csv of one kind that have a difference: generators or fall."""
-    return comparisons[(comparisons["kind"] == kind) & comparisons["difference"].notna()]
+def of_kind(comparisons: pd.DataFrame, *kinds: str) -> pd.DataFrame:
+    """Return the rows of comparisons.csv of these kinds that have a difference."""
+    return comparisons[comparisons["kind"].isin(kinds) & comparisons["difference"].notna()]
 
 
 def of_composition(rows: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:

@@ -72,10 +72,12 @@ class Values:
         return crossed.cells(self.images, self.pairs, self.means, np.ones(len(self)))
 
 
-def values_of(score: Scored, measure: str) -> Values:
-    """Return the values of the entries that have the score."""
+def values_of(score: Scored, measure: str, *, made: bool = False) -> Values:
+    """Return the values of the entries that have the score; ``made``: only of those that have an image."""
     column = MEASURES[measure].entries
     known = score.entries[column].notna().to_numpy()
+    if made:
+        known = known & score.entries["similarity"].notna().to_numpy()
     values = np.stack([table[column].to_numpy(float) for table in score.by_judge], axis=1)
     return Values(score.entries.loc[known, [*ENTRY, "cluster", "pair"]].reset_index(drop=True), values[known])
 

@@ -45,14 +45,15 @@ def composed_of(rows: Mapping[Place, Row], split: str) -> Row | None:
     return next((row for row in of if row is not None), None)
 
 
-def _estimate(row: Row) -> str:
-    name = SPLIT_NAMES[row["split"]]
+def _estimate(row: Row, unreadable: int) -> str:
+    name, pairs = SPLIT_NAMES[row["split"]], int(row["pairs"])
     if pd.isna(row["value"]):
         return f"not measurable on {name} ({row['note']})"
     these = interval(row["fixed_low"], row["fixed_high"])
     others = row["note"] if pd.isna(row["low"]) else f"other pairs: {interval(row['low'], row['high'])}"
     decides = "" if pd.isna(row["low"]) or pd.isna(row["note"]) else f"; {row['note']}"
-    return f"{percent(row['value'], 0)} % {these} of {int(row['pairs'])} held-out pairs ({name}; {others}{decides})"
+    readable = f", {pairs - unreadable} of them readable" if unreadable else ""
+    return f"{percent(row['value'], 0)} % {these} of {pairs} held-out pairs{readable} ({name}; {others}{decides})"
 
 
 def _followed(row: Row | None) -> tuple[str, str]:
@@ -66,11 +67,11 @@ def _followed(row: Row | None) -> tuple[str, str]:
     return ("" if row["low"] > LEAST_FOLLOWED else "may not follow prompts"), text
 
 
-def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None) -> Verdict:
+def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, unreadable: int) -> Verdict:
     estimates = [row for split in HELDOUT_SPLITS if (row := composed_of(rows, split))]
     doubt, followed = _followed(rows.get(FOLLOWS))
     measured = [row for row in estimates if not pd.isna(row["value"])]
-    texts = [*map(_estimate, estimates), followed]
+    texts = [*(_estimate(row, unreadable) for row in estimates), followed]
     if doubt == NOT_FOLLOWING:
         return Verdict(generator, doubt, followed)
     ends = [(row["fixed_low"], row["fixed_high"]) for row in measured]
@@ -86,19 +87,20 @@ def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None) ->
     return Verdict(generator, given, "; ".join(filter(None, texts)))
 
 
-def verdicts(scores: pd.DataFrame, anchors: AnchorsBySplit, healthy: bool | None) -> list[Verdict]:
+def verdicts(scores: pd.DataFrame, anchors: AnchorsBySplit, healthy: bool | None, unreadable: int = 0) -> list[Verdict]:
     """Return a verdict for each generator of one composition of which something is estimated.
 
     Args:
         scores: rows of ``scores.parquet``.
         anchors: reference and habit of each held-out split.
         healthy: whether the judge is fit to tell, if known.
+        unreadable: how many held-out pairs the judges do not read on other images: words are about the others.
     """
     anchors_by_name = {str(both[place]): given for both in anchors.values() for place, given in enumerate(ANCHOR_NAMES)}
     table = pivot(main_rows(scores)).items()
     known = [(name, rows) for name, rows in table if any(composed_of(rows, split) for split in HELDOUT_SPLITS)]
     return [
-        Verdict(name, anchors_by_name[name], "") if name in anchors_by_name else _verdict(name, rows, healthy)
+        Verdict(name, given, "") if (given := anchors_by_name.get(name)) else _verdict(name, rows, healthy, unreadable)
         for name, rows in known
     ]
 

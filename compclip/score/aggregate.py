@@ -17,7 +17,6 @@ from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY
 from compclip.dataset.source import named
 from compclip.stats import balance, interval
-from compclip.stats.config import Resampling
 from compclip.stats.r_precision import sampled
 
 PUBLISHED_CHUNKS, PUBLISHED_RATIO = 10, 1.25  # as published
@@ -48,7 +47,7 @@ class Aggregate(Command):
         "test_swapped", description="split of the predictions"
     )
     dominant: int | None = Field(None, ge=1, le=2, description="number of dominant pairs; default: the data set's rule")
-    bootstrap: Annotated[int, Resampling.model_fields["bootstrap"]]
+    bootstrap: int = Field(2000, ge=100, description="resamples of an interval")
     seed: Seed
 
 

@@ -88,6 +88,18 @@ def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarr
     return Choices(others.astype(np.int64) + 1, np.where(others > 0, first, np.nan), two_way)
 
 
+def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd.DataFrame) -> Choices:
+    """Append the choices for prompts without an image: each of their variants is ranked above."""
+    entry, _ = variants_of_entries(failed, split, variants)
+    wrong = adjective_accuracy(np.full(len(failed), -np.inf), np.zeros(len(entry)), entry)
+    return Choices(
+        np.append(choices.adjectives, wrong.adjectives),
+        np.append(choices.first, wrong.first),
+        np.append(choices.two_way, wrong.two_way),
+        None if choices.adjusted is None else np.append(choices.adjusted, wrong.first),
+    )
+
+
 def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Return the function from rows of ``images`` (n, d) and rows of ``texts`` (k, d) to the cosine of each two."""
 

@@ -64,7 +64,7 @@ class ScoreConfig(Scoring):
 
     reference: str | None = Field(
         None,
-        description="generator against which falls are read; null: faithful for drawn birds, otherwise photographs, if"
+        description="generator that shows what is asked; null: faithful for drawn birds, otherwise photographs, if"
         " it is among the generators",
     )
     batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")

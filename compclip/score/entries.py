@@ -18,6 +18,7 @@ from compclip.stats.r_precision import Entries, Pool, make_pool
 
 # The columns that identify an entry within a split.
 ENTRY = ["image_id", "caption_id", "draw"]
+FAILED = [*ENTRY, "pair", "file_name", "status"]
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,22 @@ class EntrySet:
     distractors: str
     entries: pd.DataFrame  # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
     pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
-    failed: dict[str, list[str]] = field(default_factory=dict)  # file names of prompts without an image, by status
+    # ENTRY, pair, file_name, status: prompts whose image is missing or unreadable, which count as wrong
+    failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
 
 
-def judged_entries(
-    prompts: pd.DataFrame, manifest: pd.DataFrame, split: str
-) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Return the prompts of ``split`` that have an image, with its path, and the file names of the others by status."""
+def judged_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, split: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the prompts of ``split`` with an image and its path, and those whose image is missing or unreadable.
+
+    Prompts that no real image fits (status ``skipped``) are in neither.
+    """
     asked = prompts[prompts["split"] == split]
     made = manifest[manifest["split"] == split].drop(columns="split")
     entries = asked.merge(made, on=ENTRY, how="left", validate="one_to_one").sort_values(ENTRY, ignore_index=True)
-    status = entries["status"].fillna("missing")
-    failed = {kind: list(entries.loc[status == kind, "file_name"]) for kind in ("missing", "unreadable")}
-    kept = entries.loc[status == "ok", [*ENTRY, "pair", "text", "path"]]
-    return kept.reset_index(drop=True), failed
+    entries["status"] = entries["status"].fillna("missing")
+    failed = entries.loc[entries["status"].isin(("missing", "unreadable")), FAILED]
+    kept = entries.loc[entries["status"] == "ok", [*ENTRY, "pair", "text", "path"]]
+    return kept.reset_index(drop=True), failed.reset_index(drop=True)
 
 
 def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:

@@ -87,3 +87,8 @@ class Health:
         """Return the unreadable pairs as text; empty without any."""
         pairs = ", ".join(f"{pair_words(pair)} ({percent(of, 0)} %)" for pair, of in self.unreadable.items())
         return f"Held-out pairs that the judges do not read on real images: {pairs}." if pairs else ""
+
+    def scope(self, pairs: int) -> str:
+        """Return how many of the held-out pairs words are about; empty if that is all."""
+        readable = pairs - len(self.unreadable)
+        return f"Words are about the {readable} of {pairs} held-out pairs that the judges read." * (readable < pairs)

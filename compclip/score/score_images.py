@@ -15,7 +15,7 @@ from compclip.core.cache import Cache
 from compclip.core.rounding import rounded
 from compclip.core.tables import CAPTION_KEY, as_captions
 from compclip.score import scores
-from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
+from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices, with_failed
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_summary
 from compclip.score.scores import Rules, SetScores
@@ -112,6 +112,7 @@ def score_images(
         first, *others = of_split
         shown = images(first.entries["path"].tolist())
         choices = adjective_choices(first.entries, split, variants, texts, shown, adjustment)
+        choices = with_failed(choices, first.failed, split, variants)
         scored |= {part.name: score_by_judge(rules, part, texts, shown, choices) for part in (first, *others)}
     return scored
 

@@ -51,13 +51,17 @@ class SetScores:
 
 
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
-    """Return the columns of ``tables.SCORES``, a row per entry."""
-    table = entry_set.entries[[*ENTRY, "pair"]].copy()
-    chances = {"similarity": judged.similarity, "p_beaten": judged.beaten, "p_tied": judged.tied}
-    for name, values in (chances | {"expected_top1": judged.expected}).items():
+    """Return the columns of ``tables.SCORES``, a row per entry; those without an image come last and are wrong."""
+    parts = [of[[*ENTRY, "pair"]] for of in (entry_set.entries, entry_set.failed) if len(of)]
+    table = pd.concat(parts or [entry_set.entries[[*ENTRY, "pair"]]], ignore_index=True)
+    for name, values, failed in (
+        ("similarity", judged.similarity, np.nan), ("p_beaten", judged.beaten, 1), ("p_tied", judged.tied, 0),
+        ("expected_top1", judged.expected, 0),
+    ):  # fmt: skip
+        padded = np.append(values.astype(np.float64), np.full(len(entry_set.failed), failed))
         # Adding 0 turns -0.0 into 0.0.
-        table[name] = np.round(values.astype(np.float64), DECIMALS) + 0.0
-    table["hit"] = judged.hit
+        table[name] = np.round(padded, DECIMALS) + 0.0
+    table["hit"] = np.append(judged.hit, np.zeros(len(entry_set.failed), bool))
     table["weight"] = np.round(weight, DECIMALS)
     table["adjectives"] = choices.adjectives
     adjusted = np.full(len(table), np.nan) if choices.adjusted is None else choices.adjusted
@@ -72,24 +76,26 @@ def score_set(
 ) -> SetScores:  # fmt: skip
     """Score one set and, of test_seen, the entries whose caption was swapped.
 
-    ``more`` is what a judge adds to the summary of entries, (n,) booleans; it is called after one pass over ``blocks``.
-    ``texts`` is the number of distinct captions.
+    ``more`` is what a judge adds to the summary of entries with an image, (n,) booleans; it is called after one pass
+    over ``blocks``. ``texts`` is the number of distinct captions; ``choices`` are also of entries without an image.
     """
     scoring = rules.scoring
     judged = judge_entries(blocks, texts, numbered.entries, numbered.pool, **rules.ranking)
-    pairs = list(entry_set.entries["pair"])
+    made, pairs = len(entry_set.entries), [*entry_set.entries["pair"], *entry_set.failed["pair"]]
     cut, weight, prompts = None, np.ones(len(pairs)), rules.prompts
     if entry_set.split == "test_swapped":
         cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(rules.composition), scoring.balance.ratio)
         weight, prompts = balance.weights(pairs, cut), "swapped"
     table, every = score_table(entry_set, judged, weight, choices), np.ones(len(pairs), bool)
-    summaries = [set_summary(rules, entry_set, numbered, table, every, cut, prompts) | more(every, judged)]
+    summaries = [set_summary(rules, entry_set, numbered, table, every, cut, prompts) | more(every[:made], judged)]
     if entry_set.split == "test_seen":
-        captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION_KEY]) for of in (entry_set.entries, rules.swapped))
+        captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION_KEY]) for of in (table, rules.swapped))
         rows = captions.isin(swapped)
         # Prompts without an image are those of the set.
-        summary = set_summary(rules, replace(entry_set, failed={}), numbered, table, rows, None, "swapped")
-        summaries.append(summary | more(rows, judged))
+        named = replace(entry_set, failed=entry_set.failed.iloc[:0])
+        summary = set_summary(rules, named, numbered, table, rows, None, "swapped")
+        summaries.append(summary | more(rows[:made], judged))
+    table = table.sort_values(ENTRY, ignore_index=True) if len(entry_set.failed) else table
     return SetScores(table, summaries, predictions(entry_set, judged))
 
 
@@ -123,7 +129,8 @@ def set_summary(
     cut: balance.Cut | None, prompts: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` says which captions they cover."""
-    table = table[rows]
+    table, made = table[rows], rows[: len(entry_set.entries)]
+    failed = entry_set.failed.groupby("status")["file_name"].agg(list)
     result: dict[str, Any] = {
         "set": entry_set.name,
         "split": entry_set.split,
@@ -131,9 +138,9 @@ def set_summary(
         "distractors": entry_set.distractors,
         "judged": len(table),
         "images": int(table["image_id"].nunique()),
-        "missing": entry_set.failed.get("missing", []),
-        "unreadable": entry_set.failed.get("unreadable", []),
-        "pool": pool_summary(numbered.pool, numbered.entries.classes[rows], rules.candidates),
+        "missing": failed.get("missing", []),
+        "unreadable": failed.get("unreadable", []),
+        "pool": pool_summary(numbered.pool, numbered.entries.classes[made], rules.candidates),
         "exact": rounded(table["expected_top1"].mean()) if len(table) else None,
         **adjective_summary(table),
         **_sampled(rules, table["hit"]),

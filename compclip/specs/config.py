@@ -52,7 +52,6 @@ class SpecsConfig(Section):
         description="the CLIP that is stretched; its epochs are on short captions",
     )
     training: SpecsTraining = Field(default_factory=SpecsTraining)
-    bootstrap: Resamples
 
     @model_validator(mode="after")
     def _can_begin(self) -> Self:

@@ -21,7 +21,7 @@ from compclip.text import parsing
 from compclip.text.language import identity, load_language
 
 PIPELINE_BATCH = 32  # texts; more take memory and save hardly any time
-LOOKUP_BATCH = 1024  # texts looked up in the cache at once
+TEXTS_LOOKED_UP = 1024  # texts looked up in the cache at once
 
 
 class Chunker:
@@ -29,7 +29,7 @@ class Chunker:
 
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
-        code = code_hash("compclip.text.language:load_language", "compclip.specs.cut_captions:Chunker")
+        code = code_hash(__name__, within=(__name__, "compclip.text"))
         self.context = key(code, identity(model))
 
     def keys(self, texts: Iterable[str]) -> list[bytes]:
@@ -52,7 +52,7 @@ class Chunker:
 def cut_all(texts: Sequence[str], chunker: Chunker, cache: Cache, processes: int) -> list[list[int]]:
     """Return the ends of each text's chunks; each distinct text is parsed once and cached, so a killed run resumes."""
     with Progress(len(texts), "captions") as progress:
-        batches = (list(texts[start : start + LOOKUP_BATCH]) for start in range(0, len(texts), LOOKUP_BATCH))
+        batches = (list(texts[start : start + TEXTS_LOOKED_UP]) for start in range(0, len(texts), TEXTS_LOOKED_UP))
         parsing.fill_cache(chunker, cache, batches, processes, progress.add)
     return [[] if value is None else json.loads(value) for value in parsing.values(chunker, cache, texts)]
 

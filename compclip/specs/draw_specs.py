@@ -1,13 +1,12 @@
 """Draw what training with long captions changed: each judge's measures for each seed, and their differences."""
 
-import textwrap
 from collections.abc import Iterator
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from compclip.core.log import log
-from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent, long
+from compclip.plot.drawing import draw_line, draw_rows, finish, in_percent
 from compclip.specs.config import INTRINSIC_MEASURES
 from compclip.specs.shown import JUDGE_NAMES
 
@@ -48,31 +47,6 @@ def draw_gains(table: pd.DataFrame) -> Figure:
     return _draw_series(gains, "against", labels, 0, "percentage points", about)
 
 
-def draw_growing(steps: pd.DataFrame) -> Figure:
-    """Draw one caption, a row per step: how far its similarities, right and wrong, are above that of its first step.
-
-    ``steps`` has the columns of the similarities that ``intrinsic`` returns.
-    """
-    panels = {}
-    for judge in (judge for judge in JUDGE_NAMES if judge in set(steps["judge"])):
-        of_judge = steps[steps["judge"] == judge].sort_values("step")
-        texts = list(of_judge["text"])
-        added = [text[len(before) :].strip() for before, text in zip(["", *texts], texts, strict=False)]
-        names = [f"{n}. {textwrap.shorten(text, 36, placeholder=' …')}" for n, text in enumerate(added, 1)]
-        above = 100 * (of_judge[["similarity", "negative_similarity"]] - of_judge["similarity"].iloc[0])
-        panels[judge] = long(above.set_axis(names))
-    looks = {
-        "similarity": ("the caption up to here", "#0072B2", "o"),
-        "negative_similarity": ("with a wrong detail instead", "#D55E00", "X"),
-    }
-    figure, (line,) = draw_rows([list(panels.values())], looks)
-    figure.set_figwidth(5.4)
-    for axes, judge in zip(line, panels, strict=True):
-        draw_line(axes, 0)
-        axes.set_title(textwrap.fill(JUDGE_NAMES[judge], 11))
-    return finish(figure, "Cosine × 100, above that of the first row.")
-
-
 def _values_of(table: pd.DataFrame) -> str:
     names = table["judge"] + (" − " + table["against"]).where(table["against"] != "", "")
     rows = zip(table["seed"], table["measure"], names, table["value"], strict=True)
@@ -81,19 +55,9 @@ def _values_of(table: pd.DataFrame) -> str:
     )
 
 
-def draw_specs(table: pd.DataFrame, steps: pd.DataFrame) -> Iterator[tuple[str, Figure, str, str]]:
-    """Yield the name of each figure, the figure, its title and its description: measures, gains, a growing caption.
-
-    Args:
-        table: measures and differences of each seed, of ``section.read_intrinsic``.
-        steps: the similarities that ``intrinsic`` returns, of one seed.
-    """
+def draw_specs(table: pd.DataFrame) -> Iterator[tuple[str, Figure, str, str]]:
+    """Yield the name of each figure, the figure, its title and its description; ``table`` as of ``read_intrinsic``."""
     values, gains = table[table["against"] == ""], table[table["against"] != ""]
-    # The first caption, by its image's name, with several negatives.
-    sizes = steps.groupby(["image", "caption_id"])["negative"].count() / steps["judge"].nunique()
-    image, caption = sizes[sizes >= min(3, sizes.max())].index[0]
-    growing = steps[(steps["image"] == image) & (steps["caption_id"] == caption)]
     yield "measures", draw_measures(table), "How each judge tells right details from wrong ones", _values_of(values)
     yield "gains", draw_gains(table), "What the loss of SPECS gains", _values_of(gains)
-    yield "growing", draw_growing(growing), f"A caption of {image} that grows", ""
     log.info("%d of %d gains have an interval above 0", (gains["low"] > 0).sum(), len(gains))

@@ -25,7 +25,6 @@ INTRINSIC_DEFINITION = """Over captions with more than one increment, the mean o
 increments, those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate:
 (pos + 1 - the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""
 
-# The measures, and their names for readers.
 STEP_COLUMNS = ["image", "path", "caption_id", "step", "text", "negative"]
 SDCI_COLUMNS = ["image", "captions", "neg_captions"]
 NEGATIVES_UNFIT, IMAGE_UNNAMED = "captions whose negatives do not fit", "captions without an image"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Close = Callable[[int, int], None]
 
 # Relations (spaCy's labels) to a preceding head that is complete without the word.
-FOLLOWS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split())
+FOLLOWING_RELATIONS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split())
 # Relations to a following head of a word that is complete without the head.
-PRECEDES = frozenset("prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split())
+PRECEDING_RELATIONS = frozenset("prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split())
 ADVERBS = frozenset("advmod npadvmod".split())  # belong only to their neighbors: `is located centrally`
 SUBJECT_RELATIONS = frozenset("nsubj nsubjpass".split())
 COMPLEMENTS = frozenset("attr acomp oprd dobj xcomp ccomp prt".split())
@@ -86,14 +86,14 @@ def _inside(doc: Doc) -> list[bool]:
             if token.dep_ in ADVERBS and token.tag_ != "WRB":
                 close(token.right_edge.i + 1, token.right_edge.i + 1)
             elif not (
-                token.dep_ in PRECEDES
+                token.dep_ in PRECEDING_RELATIONS
                 or (token.dep_ in SUBJECT_RELATIONS and _is_descriptive(token) and _is_main(head))
             ):
                 close(token.i + 1, head.i)
         elif token.i > head.i:
             if token.dep_ in ADVERBS and head.tag_ not in ("IN", "TO"):
                 close(token.left_edge.i, token.left_edge.i)
-            elif token.dep_ not in FOLLOWS or _needed(token, head):
+            elif token.dep_ not in FOLLOWING_RELATIONS or _needed(token, head):
                 close(head.i + 1, token.i)
             elif token.dep_ == "prep" and token.lower_ == "to":
                 # `from left to right`

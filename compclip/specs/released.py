@@ -13,41 +13,29 @@ import torch
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.clip.model import MANIFEST, MODEL, TOKENIZER, VOCABULARY, WEIGHTS, assemble, construct
+from compclip.clip.model import assemble, construct
 from compclip.clip.pixels import PREPROCESS
-from compclip.clip.weights import SETTINGS, read_weights
+from compclip.clip.weights import NOT_WEIGHTS, read_weights
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
-from compclip.core.hub import hub_file
 from compclip.specs.config import KEPT_POSITIONS
 from compclip.specs.stretch import write_judge
 
-HUB_FILES = {  # default files of models on huggingface.co
-    "Xiaohud/SPECS": "spec.pt",
-    "BeichenZhang/LongCLIP-B": "longclip-B.pt",
-    "BeichenZhang/LongCLIP-L": "longclip-L.pt",
-    "BeichenZhang/LongCLIP-L-336px": "longclip-L@336px.pt",
-}
-
 FIRST_TABLE, SECOND_TABLE = "positional_embedding", "positional_embedding_res"
 HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
-# A folder with only these files may be replaced by another judge.
-JUDGE_FILES = {WEIGHTS, MODEL, VOCABULARY, TOKENIZER, MANIFEST, "log.csv", ".snakemake_timestamp"}
 
 
 class Released(Command):
     """Convert a released checkpoint of Long-CLIP or SPECS to a judge's folder."""
 
-    checkpoint: CliPositionalArg[str] = Field(
-        description="a file, or a model on huggingface.co: Xiaohud/SPECS, BeichenZhang/LongCLIP-B, owner/model/file"
-    )
+    checkpoint: CliPositionalArg[Path] = Field(description="the file, such as spec.pt or longclip-B.pt")
     output: Path = Field(description="folder of the judge")
 
 
-def read_released(name: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Return the open_clip model config and the state dict, float32, of a checkpoint by path or name on the Hub."""
-    weights = read_weights(str(find_released(name)))
-    state = {key: tensor.float() for key, tensor in weights.items() if key not in SETTINGS}
+def read_released(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Return the open_clip model config and the state dict, float32, of a checkpoint."""
+    weights = read_weights(str(file))
+    state = {key: tensor.float() for key, tensor in weights.items() if key not in NOT_WEIGHTS}
     rest = state.pop(SECOND_TABLE, None)
     try:
         if rest is not None:
@@ -56,21 +44,8 @@ def read_released(name: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         with torch.device("meta"):
             construct(cfg).load_state_dict(state, assign=True)
     except Exception as error:  # any, by the tensor that is missing or has another shape
-        raise UserError(f"{name}: not a CLIP with a ViT under OpenAI's names: {one_line(error)[:300]}") from error
+        raise UserError(f"{file}: not a CLIP with a ViT under OpenAI's names: {one_line(error)[:300]}") from error
     return cfg, state
-
-
-def find_released(name: str) -> Path:
-    """Return the file of a path, or of a model on huggingface.co, downloaded unless it is cached."""
-    if Path(name).is_file():
-        return Path(name)
-    match = re.fullmatch(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:/(.+))?", name)
-    repository, file = match.groups() if match else ("", None)
-    file = file or HUB_FILES.get(repository)
-    fault, known = "neither a file nor a known model on huggingface.co", ", ".join(HUB_FILES)
-    require(file, name, fault, f"use a path, OWNER/MODEL/FILE or, for example, {known}")
-    remedy = f"download it from https://huggingface.co/{repository} on another machine and give its path"
-    return hub_file(repository, [str(file)], remedy=remedy)
 
 
 def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
@@ -92,18 +67,14 @@ def _layers(state: Mapping[str, torch.Tensor], tower: str) -> int:
 
 
 def check_output(folder: Path) -> None:
-    """Check that writing a judge to ``folder`` overwrites only another judge."""
-    where, target = f"--output {folder}", folder.resolve()
-    require(target.is_dir() or not target.exists(), where, "is a file", "choose a folder")
-    files = {path.name for path in target.iterdir()} if target.exists() else set()
-    is_judge = {MODEL, MANIFEST} <= files <= JUDGE_FILES
-    require(is_judge or not files, where, "has other files than a judge's", "choose a new or an empty folder")
+    """Check that writing a judge to ``folder`` overwrites nothing."""
+    is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    require(is_free, f"--output {folder}", "exists already", "choose a new or an empty folder")
 
 
 def main(command: Released) -> None:
     check_output(command.output)
     cfg, state = read_released(command.checkpoint)
-    built = assemble(cfg, state, PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}, None, command.checkpoint)
-    path = Path(command.checkpoint)
-    name = path.stem if path.exists() else command.checkpoint
+    built = assemble(cfg, state, PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}, None, str(command.checkpoint))
+    name = command.checkpoint.stem
     write_judge(built, name, None, {"pretrained": name}, command.output)

@@ -9,27 +9,25 @@ import torch
 from pydantic import Field
 
 from compclip.clip.embed import merge_equal, open_embedder
-from compclip.core.documents import decode
-from compclip.core.errors import UserError, require
+from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import Progress
 from compclip.core.records import read_records
 from compclip.core.seeds import rng
-from compclip.io import read_json, write_json
+from compclip.io import write_json
 from compclip.specs import evaluation
 from compclip.specs.evaluation import (
     CAPTIONS_EMPTY,
     Evaluation,
     SkippedNames,
     encode_images,
+    is_absent,
     mean_over_images,
     show_estimate,
 )
 
 RANKS = (1, 5, 10)
 SIMILARITIES_IN_MEMORY = 1 << 25  # 4 bytes each, and as many marks
-GALLERY_COLUMNS = ["image", "path", "key", "caption"]  # a row per caption, whose name is the key
 
 RETRIEVAL_DEFINITION = """The share of queries that find their own among the first k. image_to_text: any own caption of
 the image counts; text_to_image: the caption's image. Equal similarities are in random order: a query counts with its
@@ -39,14 +37,11 @@ chance. Intervals resample images among the same candidates."""
 class Retrieval(Evaluation):
     """Measure how often an image finds its caption among all captions, and a caption its image among all images.
 
-    The data are COCO as published (annotations/captions_SPLIT.json, and the images in SPLIT), Urban1k (image/NAME.jpg,
-    caption/NAME.txt), or a table with columns image and caption, a row per caption.
+    The data are a table with columns image, a path, and caption: a row per caption.
     """
 
-    data: Path = Field(description="COCO's or Urban1k's folder, or a table of images and captions")
+    data: Path = Field(description="table of images and captions: CSV, TSV, JSON lines or Parquet")
     images: Path | None = Field(None, description="folder of the images; default: the folder of the data")
-    split: str = Field("val2017", description="split of COCO")
-    captions: int = Field(5, ge=0, description="captions of each image of COCO, the first ones, as published; 0: all")
 
 
 def expected_hit(above: torch.Tensor, tied: torch.Tensor, own: torch.Tensor, k: int) -> torch.Tensor:
@@ -93,71 +88,23 @@ def recalls(
     return np.concatenate(result)
 
 
-def read_coco(folder: Path, split: str, captions: int) -> tuple[pd.DataFrame, list[str], SkippedNames]:
-    """Return a row per caption (GALLERY_COLUMNS) of COCO, the names of all images, and the skipped captions."""
-    file = folder / "annotations" / f"captions_{split}.json"
-    existing = ", ".join(sorted(path.name for path in file.parent.glob("captions_*.json"))) or "none"
-    require(file.is_file(), file, "no such file", f"choose another --split (available: {existing})")
-    try:
-        content = read_json(file)
-        names = {image["id"]: str(image["file_name"]) for image in content["images"]}
-        table = pd.DataFrame(content["annotations"], columns=["id", "image_id", "caption"]).astype({"caption": str})
-        table["image"] = [names.get(image) for image in table["image_id"]]
-    except (KeyError, TypeError, ValueError) as error:
-        fault = "not COCO's captions: expected images (id, file_name) and annotations (id, image_id, caption)"
-        raise UserError(f"{file}: {fault}; download it again") from error
-    table["path"] = [folder / split / str(name) for name in table["image"]]
-    table["key"] = table["id"].astype(str)
-    unlisted = table["image"].isna()
-    surplus = ~unlisted & (table.groupby("image_id").cumcount() >= (captions or len(table)))
+def read_gallery(data: Path, images: Path | None = None) -> tuple[pd.DataFrame, SkippedNames]:
+    """Return a row per caption of a table: image, path and caption, without white space around it; and what is skipped.
+
+    ``images``: folder of the images; None: the folder of the table.
+    """
+    table, bad = read_records(data, ["image", "caption"])
+    nameless, empty = is_absent(table["image"]), is_absent(table["caption"])
     skipped = {
-        "captions of images that the file does not list": table["key"][unlisted].tolist(),
-        f"captions past an image's first {captions}": table["key"][surplus].tolist(),
+        "rows that cannot be read": bad,
+        "rows without an image": table["where"][nameless].tolist(),
+        CAPTIONS_EMPTY: table["where"][empty].tolist(),
     }
-    return table[~unlisted & ~surplus], [*names.values()], skipped
-
-
-def read_urban(folder: Path) -> tuple[pd.DataFrame, list[str], SkippedNames]:
-    """Return the same of Urban1k: an image and a text file of the same name are a pair."""
-    images = {path.stem: path for path in sorted((folder / "image").iterdir()) if path.suffix.lower() in SUFFIXES}
-    texts = sorted((folder / "caption").glob("*.txt"))
-    pairs = [(images[path.stem], path) for path in texts if path.stem in images]
-    table = pd.DataFrame(
-        [(image.name, image, path.name, decode(path)) for image, path in pairs], columns=GALLERY_COLUMNS
-    )
-    missing = [f"{path.stem} (of {path.name})" for path in texts if path.stem not in images]
-    return table, [path.name for path in images.values()], {evaluation.IMAGES_MISSING: missing}
-
-
-def read_captioned(path: Path, images: Path | None) -> tuple[pd.DataFrame, list[str], SkippedNames]:
-    table, bad = read_records(path, ["image", "caption"])
-    nameless = evaluation.is_absent(table["image"])
-    skipped = {"rows that cannot be read": bad, "rows without an image": table["where"][nameless].tolist()}
-    table = table[~nameless].rename(columns={"where": "key"})
-    table["path"] = [(images or path.parent) / name for name in table["image"]]
-    return table, table["image"].unique().tolist(), skipped
-
-
-def read_gallery(data: Path, images: Path | None, split: str, captions: int) -> tuple[pd.DataFrame, SkippedNames]:
-    """Return a row per caption (GALLERY_COLUMNS) that is not empty, and what is skipped."""
-    if data.is_file():
-        table, names, skipped = read_captioned(data, images)
-    elif (data / "annotations").is_dir():
-        table, names, skipped = read_coco(data, split, captions)
-    else:
-        layouts = f"COCO (annotations/captions_{split}.json), Urban1k (image/, caption/) or a table"
-        is_urban = (data / "image").is_dir() and (data / "caption").is_dir()
-        require(is_urban, data, "unknown layout", f"expected {layouts}")
-        table, names, skipped = read_urban(data)
-    table = table[GALLERY_COLUMNS].assign(
-        caption=[" ".join(str(caption or "").split()) for caption in table["caption"]]
-    )
-    empty = table["caption"] == ""
-    skipped[CAPTIONS_EMPTY] = table["key"][empty].tolist()
-    table = table[~empty]
-    skipped["images without a caption"] = [name for name in names if name not in set(table["image"])]
+    table = table[~nameless & ~empty]
     require(len(table), data, "no image with a caption", "add some")
-    return table, skipped
+    folder = images or data.parent
+    paths = [folder / name for name in table["image"]]
+    return table[["image"]].assign(path=paths, caption=table["caption"].str.strip()), skipped
 
 
 def retrieve(images: np.ndarray, texts: np.ndarray, own: np.ndarray, device: Any = "cpu") -> dict[str, np.ndarray]:
@@ -171,7 +118,7 @@ def retrieve(images: np.ndarray, texts: np.ndarray, own: np.ndarray, device: Any
 
 
 def main(command: Retrieval) -> None:
-    gallery, skipped = read_gallery(command.data, command.images, command.split, command.captions)
+    gallery, skipped = read_gallery(command.data, command.images)
     images = gallery.drop_duplicates("image")
     log.info("%d images, %d captions", len(images), len(gallery))
     with open_embedder(command.judge, command.batch, command.threads, command.device, command.cache) as embedder:

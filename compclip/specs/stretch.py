@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from compclip.clip.model import MANIFEST, Built, assemble, save_judge
+from compclip.clip.model import JUDGE_MANIFEST, Built, assemble, save_judge
 from compclip.clip.tokens import DEFAULT_LENGTH
 from compclip.core.errors import require
 from compclip.core.log import log
@@ -76,5 +76,5 @@ def write_judge(built: Built, name: str, crop: float | None, about: dict[str, An
     with atomic_folder(folder.resolve()) as temporary:
         digest = save_judge(built, name, crop, temporary)
         length = built.model_cfg["text_cfg"]["context_length"]
-        write_json({"judge_hash": digest, "model": name, "context_length": length, **about}, temporary / MANIFEST)
+        write_json({"judge_hash": digest, "model": name, "context_length": length, **about}, temporary / JUDGE_MANIFEST)
     log.info("%s: %s, captions of up to %d tokens", folder, name, length)

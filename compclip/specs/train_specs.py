@@ -36,7 +36,7 @@ UNSEEN_WORDS = frozenset(
 )
 LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
 WEIGHT_DECAY = 1e-2
-GPUS_SETTING = "specs.base.gpus"  # the setting that errors of several processes name
+SPECS_GPUS = "specs.base.gpus"  # the setting that errors of several processes name
 CHECKPOINT_FRACTION = 0.05  # of the training's time, at most
 
 Stream = Callable[[int, int], Iterator[LongExample]]  # the examples of an epoch, by its number, after the first so many
@@ -150,7 +150,7 @@ class Trainer:
     def __init__(self, judge: Judge, settings: SpecsTraining, hinges: bool, group: Group) -> None:
         self.judge, self.model, self.settings, self.hinges, self.group = judge, judge.model, settings, hinges, group
         training_mode(self.model)
-        synchronise_norms(self.model, group, judge.device, GPUS_SETTING)
+        synchronise_norms(self.model, group, judge.device, SPECS_GPUS)
         name = position_name(dict(self.model.named_parameters()))
         self.positions = self.model.get_parameter(name).detach()[:KEPT_POSITIONS]
         self.optimizer = make_optimizer(self.model, settings.lr, WEIGHT_DECAY)

@@ -9,7 +9,6 @@ from PIL import Image
 from pydantic import Field
 
 from compclip.clip.model import load_judge
-from compclip.clip.pixels import Content
 from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
@@ -47,9 +46,9 @@ def read_classified(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
     return folder.classes, np.array(folder.targets), [Path(path) for path, _ in folder.samples]
 
 
-def _png(pixels: np.ndarray) -> Content:
+def _png(pixels: np.ndarray) -> io.BytesIO:
     Image.fromarray(pixels).save(stream := io.BytesIO(), "PNG")
-    return Content(stream.getvalue(), "an image")
+    return stream
 
 
 def main(command: ZeroShot) -> None:

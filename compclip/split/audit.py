@@ -6,7 +6,7 @@ fault there is found here. ``accept_split`` refuses a split with violations; sus
 
 What ``reading`` misses is a suspicion, like every held-out adjective within three words of its noun; most of those are
 between two nouns (`a black bill and white wings`: black near wings). Where the pair extraction disagrees with
-``reading`` about a held-out pair, ``make_splits`` has put the image in no split, and so it is no violation.
+``reading`` about a held-out pair, ``make_splits`` has put the image in no split, so it is not a violation.
 
 What the steps could not take of a published split (``violations`` in their summaries) is added to its violations.
 """
@@ -163,7 +163,7 @@ def audit(
         compounds: None: ``lexicons/compounds/common.yaml``.
         facts: image_id, part and value of what drawn captions state: each reader is compared with them, if ``nouns`` is
             given.
-        reported: violations that were found in a published split, some of which stand for several (``count``).
+        reported: violations that were found in a published split; some stand for several (``count``).
         unused: images that may be in no split.
         tolerance: whether ``accept_split`` is to refuse violations, or to count them.
         where: what is audited, for messages.

@@ -112,7 +112,9 @@ class SplitConfig(Section):
     )
     prompts: PromptRule
     draws: int = Field(1, ge=1, description="images to be made for each prompt")
-    per_image: int | None = Field(None, ge=1, description="most prompts per image and split; null: all")
+    per_image: int | None = Field(
+        None, ge=1, description="most prompts per image and split, of seen also of those matched; null: all"
+    )
 
     @model_validator(mode="after")
     def _check_sources(self) -> Self:

@@ -13,7 +13,7 @@ import pandas as pd
 from compclip.core.log import log
 from compclip.core.published import CHANGE
 from compclip.core.tables import SPLITS
-from compclip.io import json_lines, spreadsheet_safe
+from compclip.io import json_lines
 
 
 def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]:
@@ -61,6 +61,6 @@ def export(
     return {
         # Protocol 2, which Python 2 reads, too.
         **{name: pickle.dumps(content, protocol=2) for name, content in pickles.items()},
-        "train.csv": spreadsheet_safe(train).to_csv(index=False, lineterminator="\n").encode(),
+        "train.csv": train.to_csv(index=False, lineterminator="\n").encode(),
         "train.jsonl": "".join(json_lines(train)).encode(),
     }

@@ -20,7 +20,7 @@ from compclip.io import empty_table, safe_id
 def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
     """Return image_id, caption_id, pair and shared of the wanted occurrences, in the order of the texts.
 
-    A disputed occurrence is likely no pair at all, so it is not prompted for.
+    A disputed occurrence is probably not a pair, so it is not prompted for.
     """
     rows = pairs.assign(pair=pair_names(pairs), shared=pairs["relation"] == "shared")
     rows = rows[(rows["relation"] != "disputed") & rows["pair"].isin(list(wanted))]
@@ -40,11 +40,12 @@ def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
 
 
 def sample_per_image(
-    prompts: pd.DataFrame, most: int | None, seed: int, dataset: str, composition: str
+    prompts: pd.DataFrame, matched: Collection[str], most: int | None, seed: int, dataset: str, composition: str
 ) -> pd.DataFrame:
     """Return at most ``most`` captions per image and split (None: all), drawn by seed.
 
-    test_seen prefers the captions that test_swapped took, so that the two are paired caption by caption.
+    test_seen prefers the captions that test_swapped took, so that the two are paired caption by caption. Most of these
+    have frequent pairs, so it has at most ``most`` others of the image beside them whose pair is ``matched``.
     """
     if most is None:
         return prompts
@@ -54,8 +55,11 @@ def sample_per_image(
         rows = prompts[prompts["split"] == split].sort_values(CAPTION_KEY)
         order = rng(seed, "make_prompts", dataset, composition, split).permutation(len(rows))
         unpaired = ~pd.MultiIndex.from_frame(rows[CAPTION_KEY]).isin(swapped) if split == "test_seen" else False
-        rows = rows.assign(order=order, unpaired=unpaired).sort_values(["image_id", "unpaired", "order"])
-        rows = rows.groupby("image_id", sort=False).head(most)
+        beside = rows["pair"].isin(list(matched)) & unpaired
+        rows = rows.assign(order=order, unpaired=unpaired, beside=beside)
+        rows = (
+            rows.sort_values(["image_id", "unpaired", "order"]).groupby(["image_id", "beside"], sort=False).head(most)
+        )
         if split == "test_swapped":
             swapped = pd.MultiIndex.from_frame(rows[CAPTION_KEY])
         samples.append(rows[prompts.columns])
@@ -84,7 +88,7 @@ def make_prompts(
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
         draws: images to be made for each prompt.
-        per_image: most captions per image and split; None for all.
+        per_image: most captions per image and split, in test_seen also of those with a matched pair; None for all.
         dataset, composition: names for the random stream and for the file names.
     """
     captions = as_captions(captions)
@@ -98,7 +102,8 @@ def make_prompts(
     in_seen = pairs["split"] == "test_seen"
     rows = plain_pairs(pairs[in_seen], pair_names(ranking))
     order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
-    unmatched = ~rows["pair"].isin(matched_pairs(ranking, heldout)) & (not every_caption)
+    matched = matched_pairs(ranking, heldout)
+    unmatched = ~rows["pair"].isin(matched) & (not every_caption)
     rows = rows.assign(unchanged=~is_changed(rows, swapped), unmatched=unmatched, order=order)
     candidates = {
         "test_seen": rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"]),
@@ -110,7 +115,7 @@ def make_prompts(
         asked = captions.loc[captions["split"] == split, [*CAPTION_KEY, "split", "text"]]
         first = of_split.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
         prompts.append(asked.merge(first, on=CAPTION_KEY, how="left" if every_caption else "inner"))
-    table = sample_per_image(pd.concat(prompts, ignore_index=True), per_image, seed, dataset, composition)
+    table = sample_per_image(pd.concat(prompts, ignore_index=True), matched, per_image, seed, dataset, composition)
     fault = "no caption of the test images can be prompted"
     require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
     table = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))

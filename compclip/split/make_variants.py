@@ -24,7 +24,7 @@ from compclip.split.wording import Mention, Wording, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
 
-PROMPT = ["split", "image_id", "caption_id"]
+PROMPT_KEY = ["split", "image_id", "caption_id"]
 # Why an adjective is dropped that the prompt itself would allow.
 STATED = "stated by another caption"
 
@@ -133,10 +133,10 @@ def make_variants(
     changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
     ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
     rows, counts = [], {}
-    for name, of_split in prompts.drop_duplicates(PROMPT).groupby("split", sort=False):
+    for name, of_split in prompts.drop_duplicates(PROMPT_KEY).groupby("split", sort=False):
         reasons, made = Counter[str](), list[tuple[int, int]]()
         asked = of_split[of_split["pair"].notna()]
-        for split, image, caption, pair in asked[[*PROMPT, "pair"]].itertuples(index=False):
+        for split, image, caption, pair in asked[[*PROMPT_KEY, "pair"]].itertuples(index=False):
             key, (adjective, noun), before = (image, int(caption)), split_pair(pair), reasons[STATED]
             swap, of_image = [], {word for word, other in stated.get(image, ()) if overlap(noun, other)}
             if split == "test_swapped":

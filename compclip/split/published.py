@@ -19,7 +19,7 @@ from compclip.core.published import PublishedSplit
 from compclip.core.tables import SPLITS, SWAPPED
 from compclip.dataset.source import named, unbroken
 from compclip.io import empty_table
-from compclip.split.wording import Word, Wording
+from compclip.split.wording import CaptionWord, Wording
 from compclip.text.lexicon import fold
 
 # An image in two lists goes to the first of these: it must not stay in train.
@@ -78,7 +78,9 @@ def take_splits(
     )
 
 
-def _replacements(old: list[Word], new: list[Word]) -> Iterator[tuple[list[Word], list[Word]]]:
+def _replacements(
+    old: list[CaptionWord], new: list[CaptionWord]
+) -> Iterator[tuple[list[CaptionWord], list[CaptionWord]]]:
     """Yield the words of ``old`` that were replaced and their replacements, one by one if the numbers are equal.
 
     Inserted and deleted words change no adjective: the audit will not find them among the changes.

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from compclip.text.grammar import WORDS
 
-WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+CAPTION_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 # An adjective at most so many words away from a word of comparison may be part of it.
 REACH = 6
@@ -32,7 +32,7 @@ class Mention:
 
 
 @dataclass(frozen=True)
-class Word:
+class CaptionWord:
     """A word of a caption, in lower case, and its characters."""
 
     text: str
@@ -45,8 +45,8 @@ class Wording:
     text: str
 
     @cached_property
-    def words(self) -> list[Word]:
-        return [Word(m.group().lower(), m.start(), m.end()) for m in WORD.finditer(self.text)]
+    def words(self) -> list[CaptionWord]:
+        return [CaptionWord(m.group().lower(), m.start(), m.end()) for m in CAPTION_WORD.finditer(self.text)]
 
     @cached_property
     def lower(self) -> list[str]:

@@ -9,5 +9,5 @@ SOURCE_FILES = [str(file) for file in SOURCE_SETTINGS.reads() if file] if hasatt
 SOURCE_TABLES = getattr(SOURCE, "TABLES", ())
 # Whether a noun has one value of a kind, so that all adjectives of a composition exclude each other.
 ONE_VALUE = getattr(SOURCE, "ONE_VALUE", False)
-# Nothing is scored: the source has captions but no images, or there are no generators.
+# Images are not scored: the source has captions but no images, or there are no generators.
 CAPTIONS_ALONE = not CONFIG.scored

@@ -11,13 +11,14 @@ READABLE = dict(WHOLE_RUN, judges=CONFIG.judges, fid=FID_GENERATORS, reference=C
 READABLE |= {"health": CONFIG.score.health, "anchors": CONFIG.anchors}
 SCORE_FIGURES = figures("composed", "scores", "pairs", "loss")
 # All figures of the page, apart from those of stages with a section of their own.
-DRAWN_FIGURES = [*SPLIT_FIGURES.values(), *DIVERGENCE_FIGURES, *([] if CAPTIONS_ALONE else SCORE_FIGURES.values())]
+DRAWN_FIGURES = [] if CAPTIONS_ALONE else [*SCORE_FIGURES.values()]
 SHOWN_FIGURES = expand([str(path) for path in DRAWN_FIGURES], composition=CONFIG.compositions)
 
 # What pages read, apart from tables and figures: examples, counts and the stages' sections.
 LAYOUTS = [Layout(Path("<results>"), DATASET, composition, CONFIG.judge.share) for composition in CONFIG.compositions]
 PAIRS_READ = list(dict.fromkeys(str(of.read / "pairs.parquet") for of in LAYOUTS))
-EXAMPLES = [file for of in LAYOUTS for file in of.examples(GENERATORS, CONFIG.judges[0])]
+EXAMPLES = [file for of in LAYOUTS for judge in CONFIG.judges for file in of.examples(GENERATORS, judge)]
+EXAMPLES = list(dict.fromkeys(EXAMPLES))
 PAGE_READS = ["<dataset>/dataset.json", *of_compositions("splits.json", "swapped.json", "prompts.json"), *PAIRS_READ]
 PAGE_READS += [*SPLIT_SHOWN, *DIVERGENCE_SHOWN, *SPECS_SHOWN, *COMPUN_SHOWN]
 PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACLE_SCORES]

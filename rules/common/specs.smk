@@ -2,7 +2,7 @@
 from compclip.clip.config import ModelConfig
 
 SPECS = f"{DATA}/specs/{{seed}}"
-SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains", "growing")}
+SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains")}
 SPECS_OUTPUTS, SPECS_SHOWN = [], []
 
 if CONFIG.specs:

@@ -6,7 +6,6 @@ SPLITTING = {"dataset": DATASET, "seed": CONFIG.seeds.split}
 BY_DIVERGENCE = CONFIG.split.method == "divergence"
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
-SPLIT_FIGURES = figures("adjectives", "nouns", "swapped_pairs")
 # What the page's section reads.
 SPLIT_SHOWN = of_compositions("splits.parquet", "swapped.parquet", "prompts.parquet", "ranking.parquet")
 SPLIT_SHOWN += ["<dataset>/captions.parquet", *of_compositions("heldout.json", "widths.json", "audit.json")]

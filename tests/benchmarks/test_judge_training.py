@@ -1,7 +1,6 @@
 """The benchmark of the judge's training from scratch, in small: both sides learn the same."""
 
 import numpy as np
-import pytest
 
 from benchmarks.speed import judge_training
 
@@ -12,9 +11,3 @@ def test_both_loops_learn_the_same() -> None:
     for steps, tolerance in judge_training.TOLERANCES.items():
         losses = (loop(data.head(8 * steps), 1)[0] for loop in (judge_training.ours, judge_training.plain_training))
         np.testing.assert_allclose(*losses, rtol=tolerance)
-
-
-@pytest.mark.slow
-def test_it_is_measured() -> None:
-    figures = judge_training.measure(images=384, rounds=1)
-    assert figures["ratio"] > 1 and 0 < figures["gflop_per_s"]["percent"] < 150

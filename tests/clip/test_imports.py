@@ -40,7 +40,7 @@ LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than panda
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        *((name, LITTLE) for name in ("split.accept_split", "generate.generate_images", "score.score_oracle")),
+        *((name, LITTLE) for name in ("split.export", "generate.generate_images", "score.score_oracle")),
         *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.config")),
         ("workflow_scripts.report.make_table workflow_scripts.runs.join_tables", {*LEARNING, "matplotlib", "PIL"}),
         ("workflow_scripts.report.make_page", {*LEARNING, "matplotlib"}),

@@ -60,7 +60,7 @@ def test_every_size_is_fitted_as_by_open_clip(mode: str, by: str) -> None:
             assert off.max() <= (2 if fast else 0) and off.mean() < 0.05, (size, height, width)
 
 
-def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
+def test_images_read_together_are_read_as_each_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items: list[pixels.Item] = []
     for i in range(2 * pixels.FITTED_AT_ONCE + 3):
         height, width = [(30, 20), (20, 30), (16, 16)][i % 3]
@@ -70,18 +70,10 @@ def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
     alone = np.concatenate([small.read([item]) for item in items])
     np.testing.assert_array_equal(small.read(items), alone)
     assert small.read([]).shape == (0, 16, 16, 3)
-
-
-def test_an_image_in_memory_is_read_as_its_file(tmp_path: Path) -> None:
-    small = preprocess(16, 0.75)
-    for name, (height, width) in (("a.png", (16, 16)), ("b.jpg", (30, 20)), ("c.webp", (18, 40))):
-        path = tmp_path / name
-        Image.fromarray(NOISE[:height, :width]).save(path)
-        content = pixels.Content(path.read_bytes(), "1.tar:a")
-        for box in (None, (2.0, 3.0, 12.0, 9.0)):
-            np.testing.assert_array_equal(*small.read([(path, box), (content, box)]))
-    with pytest.raises(UserError, match=r"^1\.tar:a: not a readable image .*; replace or remove it"):
-        small.read([(pixels.Content(content.raw[:20], "1.tar:a"), None)])
+    # Large images are held one by one.
+    monkeypatch.setattr(pixels, "BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(small, "_fit", lambda images, fit=small._fit: fit(images) if len(images) == 1 else None)
+    np.testing.assert_array_equal(small.read(items), alone)
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:

@@ -94,6 +94,6 @@ def test_logs_are_in_one_folder(project: ClusterProject, printed: tuple[str, ran
     logs = [Path(log) for log in re.findall(r"\(log: (.*?)\)", printed[0])]
     assert len(logs) == len(printed[1])
     assert all(log.is_relative_to(project.root / "results" / "logs" / "slurm") for log in logs)
-    # Of jobs that ended well nothing is kept but the steps' own.
+    # Logs of successful jobs are deleted, except those of the steps.
     assert not any(log.exists() for log in logs)
     assert list((project.root / "results" / "logs" / "score").rglob("*.log"))

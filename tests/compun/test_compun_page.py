@@ -22,7 +22,7 @@ def make_page(place: Path) -> Page:
     """Analyze the choices in the stage's folder as the small run does, draw them, and return the page."""
     results, analysis = place.parents[1], place / "analysis.csv"
     inputs = {"compounds": place / "compounds.parquet", "choices": place / "choices"}
-    analyze_choices.main(job(inputs, {"analysis": analysis}, bootstrap=200, seed=0))
+    analyze_choices.main(job(inputs, {"analysis": analysis}, seed=0))
     figures = {name: results / "figures" / f"{DATASET}_compun_{name}.svg" for name in COMPUN_FIGURES}
     writes = {"text": results / "compun.md", "page": results / "compun.html", **figures}
     settings = {"compun": "</pre><script>"}

@@ -13,7 +13,7 @@ from compclip.compun import sample_compun_tasks as library
 from compclip.compun.analyze_people import majority
 from compclip.compun.sample_compun_tasks import study_tasks
 from compclip.core.tables import ROLES
-from compclip.human.pictures import encode, read_picture
+from compclip.human.pictures import encode_picture, read_picture
 from compclip.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
 from compclip.io import read_json
 from tests.compun.conftest import COMPLETE, read
@@ -50,7 +50,7 @@ def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: P
     shown = tasks[(tasks["kind"] == "compound") & (tasks["check"] != "gold")]
     orders = set()
     for row in shown.to_dict("records"):
-        of_roles = [encode(read_picture(place / "images" / images[row["image_id"], role]))[0] for role in ROLES]
+        of_roles = [encode_picture(read_picture(place / "images" / images[row["image_id"], role]))[0] for role in ROLES]
         pictures = [(place / "human" / "pictures" / row[f"picture_{i}"]).read_bytes() for i in (1, 2, 3)]
         orders.add(order := tuple(pictures.index(raw) for raw in of_roles))
         assert sorted(order) == [0, 1, 2] and order[0] == int(row["right"]) - 1
@@ -114,7 +114,7 @@ def analyze(place: Path, tasks: pd.DataFrame, people: dict[str, Answer], output:
     files = {"people": "people.json", "by_compound": "items.csv", "by_worker": "workers.csv"}
     reads = {"tasks": place / "human" / "tasks.parquet", "answers": [answers]}
     writes = {name: output / file for name, file in files.items()}
-    analyze_people.main(job(reads, writes, keep=0.75, bootstrap=100, seed=0))
+    analyze_people.main(job(reads, writes, keep=0.75, seed=0))
     return read_json(writes["people"])
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.core.cache import Cache, key, keys
+from compclip.core.cache import Cache, key
 from compclip.core.errors import UserError
 from tests.core.processes import run_at_once, small_files_only
 
@@ -18,7 +18,6 @@ PARTS = st.lists(st.one_of(st.text(max_size=5), st.binary(max_size=5)), max_size
 def test_keys_differ_where_their_parts_do(one: list, two: list) -> None:
     raw = [[p if isinstance(p, bytes) else p.encode() for p in parts] for parts in (one, two)]
     assert (key(*one) == key(*two)) == (raw[0] == raw[1])
-    assert keys(one, two) == [key(*one, part) for part in two]
 
 
 def test_put_and_get(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for cached in (code.code_hash, code.reached, code._definition, code._parse):
+    for cached in (code.code_hash, code.reached, code._parse):
         cached.cache_clear()
 
 
@@ -75,6 +75,7 @@ DECISIVE = [
     ("stage/part.py", "def double(x)", "def double(x, y=1)"),
     ("stage/part.py", "FACTOR = 2", "FACTOR = 2\nprint('loose')"),
     ("stage/deep.py", "x + 1", "x + 2"),
+    ("stage/part.py", "return x", "return -x"),
     ("io.py", "import os", "import posixpath as os"),
 ]
 UNDECISIVE = [
@@ -84,10 +85,8 @@ UNDECISIVE = [
     ("stage/step.py", "done: %s", "ready: %s"),
     ("stage/step.py", "too much", "more than four; use less"),
     ("stage/step.py", "main(step: int) -> None", "main(step)"),
-    ("stage/part.py", "return x", "return -x"),
     ("stage/part.py", "return FACTOR * x", "return (FACTOR\n            * x)"),
     ("stage/unused.py", "X = 1", "X = 2"),
-    ("io.py", "def read(x):", "def read(x, y):"),
     ("core/cli.py", "getLogger('x')", "getLogger('y')"),
     ("core/errors.py", "pass", "text = ''"),
 ]
@@ -102,16 +101,18 @@ def test_only_what_decides_the_result_counts(project: Path, change: tuple[str, s
     assert (identity() != before) == counts
 
 
-def test_a_definition_has_its_own_identity(project: Path) -> None:
-    before = identity("compclip.stage.part:other")
-    edit(project, "stage/part.py", "FACTOR * x", "FACTOR * x * x")
-    assert identity("compclip.stage.part:other") == before
-    modules = {module for module, _ in code.reached("compclip.stage.step")}
-    assert modules == {f"compclip.{name}" for name in ("io", "stage.deep", "stage.part", "stage.step")}
+def test_an_identity_may_be_within_packages(project: Path) -> None:
+    assert code.reached("compclip.stage.step") == {
+        f"compclip.{name}" for name in ("io", "stage", "stage.deep", "stage.part", "stage.step")
+    }
+    forget()
+    before = code.code_hash("compclip.stage.step", within=("compclip.stage",))
+    for name, old, new, counts in (("io.py", "return x", "return -x", False), ("stage/deep.py", "x + 1", "x", True)):
+        edit(project, name, old, new)
+        forget()
+        assert (code.code_hash("compclip.stage.step", within=("compclip.stage",)) != before) == counts
 
 
-def test_unknown_targets_are_refused(project: Path) -> None:
+def test_an_unknown_module_is_refused(project: Path) -> None:
     with pytest.raises(ModuleNotFoundError, match="compclip.nope"):
         code.code_hash("compclip.nope")
-    with pytest.raises(AttributeError, match="does not define nothing"):
-        code.code_hash("compclip.stage.part:nothing")

@@ -53,17 +53,10 @@ def test_a_record_moves_with_its_folder_and_is_the_same_again(tmp_path: Path) ->
         digests.check([moved])
 
 
-def test_flips_in_a_record_are_found_and_blame_the_record(tmp_path: Path) -> None:
+def test_a_flip_in_a_record_blames_the_record(tmp_path: Path) -> None:
     path = write(tmp_path, "file")
     file, rng = digests.record_file(path), random.Random(0)
-    before = file.read_bytes()
-    for _ in range(100):
-        file.write_bytes(before)
-        flip(file, rng)
-        with pytest.raises(UserError) as error:
-            digests.check([path])
-        assert str(error.value) == f"{file}: damaged, so {path} cannot be verified; delete both and run again"
-    # A record without its seal is refused too.
-    file.write_bytes(before.rpartition(b"\n")[0])
-    with pytest.raises(UserError, match="cannot be verified"):
+    flip(file, rng)
+    with pytest.raises(UserError) as error:
         digests.check([path])
+    assert str(error.value) == f"{file}: damaged, so {path} cannot be verified; delete both and run again"

@@ -66,34 +66,18 @@ def test_young_files_are_read_again(images: Path, tmp_path: Path, reads: list[st
     assert len(reads) == 40
 
 
-@pytest.mark.parametrize("damage", ["flip", "truncate", "remove"])
-def test_a_damaged_index_only_costs_time(images: Path, tmp_path: Path, reads: list[str], damage: str) -> None:
-    before = fingerprint(images, cache=tmp_path)
-    (index,) = (tmp_path / "files").iterdir()
-    raw = index.read_bytes()
-    damaged = {"flip": raw.replace(b"0", b"1", 1), "truncate": raw[:100]}.get(damage)
-    index.write_bytes(damaged) if damaged else index.unlink()
-    reads.clear()
-    assert fingerprint(images, cache=tmp_path) == before and len(reads) == 20
-
-
 def test_links_are_followed(images: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    (other / "deep").mkdir(parents=True)
-    (other / "deep" / "a.png").write_bytes(b"a")
+    other.mkdir()
     (images / "linked").symlink_to(other)
-    (images / "link.png").symlink_to(other / "deep" / "a.png")
+    (images / "link.png").symlink_to(other / "a.png")
     (images / "broken.png").symlink_to("nothing")
-    (other / "back").symlink_to(images)  # a cycle
-    before = fingerprint(images, cache=tmp_path / "cache")
-    (other / "deep" / "a.png").write_bytes(b"b")
-    after = fingerprint(images, cache=tmp_path / "cache")
-    assert after != before
-    (other / "deep" / "b.png").write_bytes(b"c")
-    (images / "link.png").unlink()
-    (images / "link.png").symlink_to(other / "deep" / "b.png")
-    assert fingerprint(images, cache=tmp_path / "cache") not in (before, after)
-    assert fingerprint(images, cache=tmp_path / "cache") == fingerprint(images)
+    found = []
+    for content in (b"a", b"b"):
+        (other / "a.png").write_bytes(content)
+        found.append(fingerprint(images, cache=tmp_path / "cache"))
+        assert found[-1] == fingerprint(images)
+    assert found[0] != found[1]
 
 
 def test_names_in_any_encoding(tmp_path: Path) -> None:

@@ -2,13 +2,10 @@
 
 import multiprocessing
 import platform
-import random
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 import safetensors.torch
 import torch
@@ -19,7 +16,7 @@ from compclip import io
 from compclip.core import tables
 from compclip.core.errors import UserError
 from compclip.core.sealed import sealed
-from tests.core.processes import run_at_once, small_files_only
+from tests.core.processes import small_files_only
 
 SPLITS = pd.DataFrame({"image_id": [f"image {n * 7919 % 5000}" for n in range(5000)], "split": "train"})
 
@@ -73,14 +70,6 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def _write_often(path: Path, word: str) -> None:
-    for _ in range(25):
-        io.write_json([word] * 2000, path / "a.json")
-        with io.atomic_folder(path / "folder") as folder:
-            for name in range(5):
-                (folder / f"{name}").write_text(word)
-
-
 def _write_and_wait(folder: Path) -> None:
     with io.atomic_folder(folder / "images") as images, io.atomic(folder / "a.json") as temporary:
         (images / "1.png").touch()
@@ -106,13 +95,6 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
         (images / "2.png").touch()
     assert set(tmp_path.iterdir()) == {tmp_path / "a.json", tmp_path / "images", *elsewhere}
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["2.png"]
-
-
-def test_two_processes_write_the_same_artifact(tmp_path: Path) -> None:
-    run_at_once(_write_often, [(tmp_path, word) for word in ("one", "two")])
-    assert io.read_json(tmp_path / "a.json") in (["one"] * 2000, ["two"] * 2000)
-    assert len({p.read_text() for p in (tmp_path / "folder").iterdir()}) == 1
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "folder"]
 
 
 def _write_folder(path: Path) -> None:
@@ -169,31 +151,3 @@ def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
     io.write_table(SPLITS, tmp_path / "a", tables.SPLIT)
     io.write_table(SPLITS[["split", "image_id"]].set_index(SPLITS.index + 3), tmp_path / "b", tables.SPLIT)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_row_groups_have_a_fixed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io, "ROWS_PER_GROUP", 1000)
-    io.write_table(SPLITS.head(2500), tmp_path / "table", tables.SPLIT)
-    metadata = pq.ParquetFile(tmp_path / "table").metadata
-    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [1000, 1000, 500]
-
-
-@pytest.mark.parametrize("name", ["CAPTIONS", "IMAGES", "PAIRS", "RANKING", "SPLIT", "SWAPPED", "PROMPTS", "SCORES"])
-def test_an_empty_table_keeps_its_columns(tmp_path: Path, name: str) -> None:
-    schema = getattr(tables, name)
-    io.write_table(io.empty_table(schema), tmp_path / name, schema)
-    assert list(io.read_table(tmp_path / name, schema)) == list(schema.columns)
-
-
-def test_flips_in_a_table_are_found(tmp_path: Path) -> None:
-    """Page checksums cover all but the footer, which the digest that a step records covers."""
-    path, rng = tmp_path / "splits.parquet", random.Random(0)
-    io.write_table(SPLITS, path, tables.SPLIT)
-    data = path.read_bytes()
-    footer = int.from_bytes(data[-8:-4], "little") + 8
-    for _ in range(100):
-        flipped = bytearray(data)
-        flipped[rng.randrange(len(data) - footer)] ^= 1 << rng.randrange(8)
-        path.write_bytes(flipped)
-        with suppress(UserError):
-            assert io.read_table(path, tables.SPLIT).equals(SPLITS)

@@ -62,11 +62,8 @@ def test_predictions(tmp_path: Path, kind: Any) -> None:
         (read_data, {1: {}}, "expected a text as key, got 1"),
         (read_data, {"a": ["x"]}, "image 'a': expected a dict, got a list"),
         (read_data, {"a": {"x": {}}}, "image 'a': expected a number as key, got 'x'"),
-        (read_data, {"a": {-1: {}}}, "image 'a': expected a number as key, got -1"),
-        (read_data, {"a": {0: {}, "0": {}}}, "image 'a': duplicate key '0'"),
         (read_data, {"a": {0: "a bird"}}, "image 'a': caption 0: expected a dict, got 'a bird'"),
         (read_data, {"a": {0: {}}}, "image 'a': caption 0: text: expected a text, got None"),
-        (read_data, {"a": {0: {"text": 3}}}, "caption 0: text: expected a text, got 3"),
         (read_data, {"a": {0: {"text": "x", "swapped_text": ["y"]}}}, "swapped_text: expected a text, got a list"),
         (read_data, {"a": {0: {"text": "x", "swapped_text": "y"}}}, "changes_made: expected a dict, got None"),
         (
@@ -74,7 +71,6 @@ def test_predictions(tmp_path: Path, kind: Any) -> None:
             {"a": {0: {"text": "x"} | SWAP | {"changes_made": {"noun": "x"}}}},
             "original_adj: expected a text, got None",
         ),
-        (read_split, ["a"], "expected a dict, got a list"),
         (read_split, {"train": ["a"]}, "no list 'test_seen'; its keys: 'train'"),
         (
             read_split,
@@ -84,7 +80,6 @@ def test_predictions(tmp_path: Path, kind: Any) -> None:
         (read_split, SPLIT | {"heldout_pairs": []}, "heldout_pairs: no pairs"),
         (read_split, SPLIT | {"heldout_pairs": ["purple"]}, "expected adjective_noun, got 'purple'"),
         (read_split, SPLIT | {"heldout_pairs": "tan_wing"}, "heldout_pairs: expected a list, got 'tan_wing'"),
-        (read_split, SPLIT | {"train": "a", "heldout_pairs": ["tan_wing"]}, "train: expected a list, got 'a'"),
         (read_split, SPLIT | {"train": ["a", 4], "heldout_pairs": ["tan_wing"]}, "train: expected a text, got 4"),
         (read_predictions, {"a": 1}, "expected a list of (image_id, caption_id, path, predicted_index), got a dict"),
         (
@@ -92,15 +87,11 @@ def test_predictions(tmp_path: Path, kind: Any) -> None:
             [("a", 0, "x.png", 0), ("a", 0, 1)],
             "entry 1: expected a tuple (image_id, caption_id, path, predicted_i",
         ),
-        (read_predictions, ["abcd"], "predicted_index), got 'abcd'"),
         (read_predictions, [(1, 0, "x.png", 0)], "entry 0: image_id: expected a text, got 1"),
         (read_predictions, [("a", "first", "x.png", 0)], "entry 0: caption_id: expected a number, got 'first'"),
         (read_predictions, [("a", 0, None, 0)], "entry 0: path: expected a text, got None"),
         (read_predictions, [("a", 0, "x.png", "TEXT")], "predicted index: expected an integer from 0, got 'TEXT'"),
-        (read_predictions, [("a", 0, "x.png", True)], "from 0, got True"),
         (read_predictions, [("a", 0, "x.png", -1)], "from 0, got -1"),
-        (read_predictions, [("a", 0, "x.png", 0.0)], "from 0, got 0.0"),
-        (read_predictions, [("a", 0, "x.png", 10**5000)], "from 0, got a huge number"),
     ],
     ids=lambda value: None,
 )

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from compclip.core import tables
 from compclip.core.errors import UserError
-from compclip.dataset.load_dataset import BOX, check_alike, check_boxes, check_captions, check_image_files
-from compclip.dataset.source import spread_over_classes
+from compclip.dataset.load_dataset import check_boxes, check_captions, check_image_files
+from compclip.dataset.source import BOX, spread_over_classes
 from compclip.io import read_json, read_table
 from tests.dataset.conftest import jpeg, load_job
 from tests.specs.evaluated import refused
@@ -72,15 +72,6 @@ def test_a_caption_is_one_line(text: str) -> None:
         assert kept == text.strip() or set(text) & set("\t\n\r\u2028\u2029")
 
 
-def test_ids_that_file_systems_mix(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    table = captions(("b", 0, "x"), ("Im1", 0, "x"), ("im1", 0, "x"))
-    check_alike(table, tmp_path / "out", "x")
-    assert "x: images 'Im1' and 'im1' differ only in case or Unicode form (2 such ids); file" in caplog.text
-    (tmp_path / "OUT").mkdir()  # as if the file system found out
-    with pytest.raises(UserError, match="does not distinguish them; rename them"):
-        check_alike(table, tmp_path / "out", "x")
-
-
 def test_images(tmp_path: Path) -> None:
     (tmp_path / "good.jpg").write_bytes(jpeg(1, (40, 30)))
     (tmp_path / "silent.jpg").write_bytes(jpeg(1))
@@ -112,24 +103,13 @@ def test_refused_images(tmp_path: Path, paths: list[str | None], message: str) -
         check_image_files(captions(("a", 0, "x")), pd.DataFrame({"image_id": "a", "path": paths}), tmp_path, "x")
 
 
-@pytest.mark.parametrize(
-    ("box", "inside"),
-    [
-        ((0, 0, 40, 30), True),
-        ((-5, -5, 10, 10), True),
-        ((39, 29, 10, 10), True),
-        ((-5, -5, 5, 5), False),
-        ((40, 0, 5, 5), False),
-        ((3, 3, 0, 5), False),
-        ((3, 3, -2, 5), False),
-        ((3, None, 2, 5), False),
-    ],
-)
-def test_boxes(box: tuple, inside: bool) -> None:
-    row = pd.DataFrame([("a", "p", 40, 30, *box)], columns=["image_id", "path", "width", "height", *BOX])
-    found, outside = check_boxes(row)
-    assert found["bbox_x"].notna().all() == inside
-    assert outside == ([] if inside else ["a"])
+def test_boxes_outside_their_image_are_named() -> None:
+    """Some boxes overlap the image; others only touch it, have no area or lack a number."""
+    inside = [(0, 0, 40, 30), (-5, -5, 10, 10), (39, 29, 10, 10)]
+    outside = [(-5, -5, 5, 5), (40, 0, 5, 5), (3, 3, 0, 5), (3, 3, -2, 5), (3, None, 2, 5)]
+    rows = [(n, "p", 40, 30, *box) for n, box in enumerate(inside + outside)]
+    found, named = check_boxes(pd.DataFrame(rows, columns=["image_id", "path", "width", "height", *BOX]))
+    assert found["bbox_x"].notna().tolist() == [True] * 3 + [False] * 5 and named == [3, 4, 5, 6, 7]
 
 
 def test_the_artifacts(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def write(path: Path, lines: list[tuple[str, list[Any]]]) -> Path:
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Any:
-    step.main(parse(step.Measure, [str(argument) for argument in arguments], "measure"))
+    step.main(parse(step.MeasureSamples, [str(argument) for argument in arguments], "measure"))
     return json.loads(capsys.readouterr().out)
 
 

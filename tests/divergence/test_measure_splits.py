@@ -76,7 +76,7 @@ def measured(folder: Path) -> pd.DataFrame:
 
 
 def step(run: Project, folder: Path, seed: int = 0, **more: Path) -> pd.DataFrame:
-    """Measure the finished run anew, with a copy of its cache."""
+    """MeasureSamples the finished run anew, with a copy of its cache."""
     place, lexicons = run.root / "results" / "sketch", run.root / "lexicons"
     if not (folder / "cache").exists():
         (folder / "cache" / "pairs").mkdir(parents=True)

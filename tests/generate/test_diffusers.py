@@ -23,7 +23,6 @@ from workflow_scripts.workflow.config import load_config
 import_torchvision()
 library = pytest.importorskip("diffusers")
 transformers = pytest.importorskip("transformers")
-pipelines = pytest.importorskip("compclip.generate.pipelines")
 
 
 @pytest.fixture(scope="module")
@@ -110,16 +109,16 @@ def test_a_killed_run_resumes(place: Place, model: Path, monkeypatch: pytest.Mon
     whole = draw(place, model, PROMPTS)
     forget(place)
     drawn: list[int] = []
-    once = pipelines.Pipeline.draw
+    once = kind.draw
 
-    def counted(self: Any, texts: list[str], seeds: list[int]) -> list[bytes]:
-        if sum(drawn) == 8 and len(drawn) == 2:
+    def counted(pipeline: Any, settings: kind.Settings, texts: list[str], seeds: list[int]) -> list[bytes]:
+        if drawn == [4, 4]:
             drawn.append(0)
             raise KeyboardInterrupt
         drawn.append(len(texts))
-        return once(self, texts, seeds)
+        return once(pipeline, settings, texts, seeds)
 
-    monkeypatch.setattr(pipelines.Pipeline, "draw", counted)
+    monkeypatch.setattr(kind, "draw", counted)
     with pytest.raises(KeyboardInterrupt):
         draw(place, model, PROMPTS)
     # No incomplete artifact is left, and the second run gives the same bytes.
@@ -128,21 +127,7 @@ def test_a_killed_run_resumes(place: Place, model: Path, monkeypatch: pytest.Mon
     assert draw(place, model, PROMPTS, steps=3) != whole and sum(drawn) == 32
 
 
-def test_the_summary(place: Place, model: Path, caplog: pytest.LogCaptureFixture) -> None:
-    prompts = PROMPTS.assign(text=["a bird with a belly of red"] * 2 + ["a red bird"] * 14)
-    _, summary = place.generate(
-        "diffusers", prompts, model=str(model), steps=2, batch=4, guidance=3, size=[24, 16], device="cpu"
-    )
-    about = {
-        "model": "model", "pipeline": "StableDiffusionPipeline", "num_inference_steps": 2, "guidance_scale": 3.0,
-        "width": 24, "height": 16, "dtype": "fp32", "device": "cpu",
-    }  # fmt: skip
-    assert summary | about == summary
-    assert summary["prompts_truncated"] == 2 and str(place.root) not in json.dumps(summary)
-    assert Image.open(place.target / "images" / PROMPTS["file_name"][0]).size == (24, 16)
-
-
-def test_black_images_are_counted(place: Place, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_counts_black_images(place: Place, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = library.StableDiffusionPipeline.__call__
 
     @functools.wraps(calls)
@@ -154,10 +139,15 @@ def test_black_images_are_counted(place: Place, model: Path, monkeypatch: pytest
         return output
 
     monkeypatch.setattr(library.StableDiffusionPipeline, "__call__", checked)
-    settings = {"model": str(model), "steps": 1, "batch": 3, "device": "cpu"}
+    settings = {"model": str(model), "steps": 1, "batch": 3, "guidance": 3, "size": [24, 16], "device": "cpu"}
     _, summary = place.generate("diffusers", PROMPTS, **settings)
-    names = [f"{HOME}/test_swapped/s/1/{c}_{d}.png" for c in (0, 1) for d in (0, 1)]
-    assert summary["black"] == {"count": 4, "names": names}
+    about = {
+        "model": "model", "pipeline": "StableDiffusionPipeline", "num_inference_steps": 1, "guidance_scale": 3.0,
+        "width": 24, "height": 16, "dtype": "fp32", "device": "cpu",
+        "black": {"count": 4, "names": [f"{HOME}/test_swapped/s/1/{c}_{d}.png" for c in (0, 1) for d in (0, 1)]},
+    }  # fmt: skip
+    assert summary | about == summary and str(place.root) not in json.dumps(summary)
+    assert Image.open(place.target / "images" / PROMPTS["file_name"][0]).size == (24, 16)
     # Cached images are counted too.
     assert place.generate("diffusers", PROMPTS, **settings)[1] == summary
 
@@ -211,5 +201,5 @@ def test_other_weights_are_another_pipeline(place: Place, model: Path, tmp_path:
     raw = bytearray(weights.read_bytes())
     raw[-2] ^= 1
     weights.write_bytes(raw)
-    one, two = (pipelines.Pipeline(kind.Settings(model=str(each), device="cpu"), 1) for each in (model, other))
-    assert one.identity != two.identity
+    one, two = (kind.load_pipeline(kind.Settings(model=str(each), device="cpu"), 1)[1] for each in (model, other))
+    assert one["version"] != two["version"]

@@ -113,8 +113,8 @@ def test_samples_are_read_back_by_the_documented_renaming(world: Exported, monke
     sampled = world.results.parent / "made"
     for number, (test, form) in enumerate(zip(tables.TESTS, ("_s-1_0.png", "_s-1_0_R_7.png", "_  0.png"), strict=True)):
         names = [*read(layout / "birds" / test, "test")]
-        for name in random.Random(number).sample(names, len(names)):
-            picture(sampled / test.removeprefix("test_") / "single" / f"{name}{form}", number)
+        for place, name in enumerate(random.Random(number).sample(names, len(names))):
+            picture(sampled / test.removeprefix("test_") / "single" / f"{name}{form}", 1000 * number + place)
     monkeypatch.chdir(world.results.parent)
     recipe = re.search(r"```python\n(import re\n.*?)```", (ROOT / "docs/generators.md").read_text(), re.DOTALL)
     exec(recipe[1].replace("results/presets/published_birds/C-CUB/color/layout", str(layout)), {})

@@ -9,6 +9,7 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.generate.config import Generator
 from compclip.generate.generators import folder
+from compclip.io import write_manifest
 from tests.generate.conftest import HOME, Place, make_prompts, picture
 from tests.specs.evaluated import refused
 
@@ -44,7 +45,7 @@ def test_missing_and_unreadable_files_are_named(place: Place) -> None:
     assert manifest["path"].isna().sum() == 16
     assert summary["unreadable"]["names"] == ["test_seen s/1 0 0", "test_seen s/1 1 0"]
     assert summary["missing"]["count"] == 14
-    assert summary["splits"]["test_unseen"] == {"ok": 0, "missing": 6, "unreadable": 0}
+    assert summary["splits"]["test_unseen"] == {"ok": 0, "missing": 6, "unreadable": 0, "skipped": 0}
     assert summary["files_without_prompt"]["names"] == [f"{HOME}/test_seen/other/0.png", f"{HOME}/test_seen/s/1/7.png"]
     assert len([path for path in (place.target / "images").rglob("*") if path.is_file()]) == 2
 
@@ -63,9 +64,9 @@ def test_endings_and_draws(place: Place, ending: str) -> None:
 
 
 def list_texts(place: Place, mine: Path, **changed: str) -> None:
-    """Write ``manifest.csv`` of the prompts' texts; ``changed`` has other texts by file name."""
+    """Write the manifest of the prompts' texts; ``changed`` has other texts by file name."""
     rows = place.prompts[["file_name", "text"]].set_index("file_name", drop=False)
-    rows.assign(text=pd.Series(rows["text"].to_dict() | changed)).to_csv(mine / "manifest.csv", index=False)
+    write_manifest(mine, rows.assign(text=pd.Series(rows["text"].to_dict() | changed)))
 
 
 def test_texts_that_the_images_were_made_from(place: Place) -> None:
@@ -74,25 +75,51 @@ def test_texts_that_the_images_were_made_from(place: Place) -> None:
     list_texts(place, mine)
     assert place.generate("folder", path=str(mine))[1]["texts_checked"] == 18
     list_texts(place, mine, **{names[2]: "a blue bird", names[5]: "a tan bird"})
-    with pytest.raises(UserError, match=rf"2 of 18 images have no row or were made from another .*{names[2]}.*a red b"):
+    with pytest.raises(UserError, match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red"):
         place.generate("folder", path=str(mine))
 
 
-# What manifest.csv contains, and what is said of it, where four images were made.
+# What the manifest contains, and what is said of it, where four images were made.
 FAULTS = {
-    "file_name,words\n": "not a CSV file with columns file_name and text",
-    "file_name,text\nx,y,z\n": "not a CSV file|4 of 4 images have no row",
-    "file_name,text\nx.png,a\n": "4 of 4 images have no row",
-    f"file_name,text\n{HOME}/test_seen/s/1/0.png,a red bird\n": "3 of 4 images have no row",
-    "file_name,text\nmine/shape/test_seen/s/1/0.png,a red bird\n": "4 of 4 images have no row",
+    '{"file_name": "x.png", "words": "a"}': "no column 'text'; its columns: 'file_name', 'words'",
+    "file_name,text": "not objects with file_name and text|no column 'file_name'",
+    '{"file_name": "x.png", "text": "a"}': "4 of 4 images have no line",
+    f'{{"file_name": "{HOME}/test_seen/s/1/0.png", "text": "a red bird"}}': "3 of 4 images have no line",
+    '{"file_name": "mine/shape/test_seen/s/1/0.png", "text": "a red bird"}': "4 of 4 images have no line",
 }
 
 
 @pytest.mark.parametrize("rows", FAULTS)
 def test_refused_manifests(place: Place, rows: str) -> None:
     mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
-    (mine / "manifest.csv").write_text(rows)
+    (mine / "manifest.jsonl").write_text(rows)
     assert re.search(FAULTS[rows], refused(lambda: place.generate("folder", path=str(mine))))
+
+
+def test_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
+    names = list(place.prompts["file_name"])
+    mine = make(place.root / "made", names)
+    write_manifest(mine, place.prompts[:9])
+    write_manifest(mine, place.prompts[9:].assign(status=["ok"] * 8 + ["refused"], seed=3))
+    manifest, summary = place.generate("folder", path=str(mine))
+    assert summary["missing"]["count"] == 1 and manifest["status"].iloc[-1] == "missing"
+    one = (mine / names[0]).read_bytes()
+    for name in names:
+        (mine / name).write_bytes(one)
+    (mine / "manifest.jsonl").unlink()
+    with pytest.raises(UserError, match=r"17 of 18 images are equal to that of another text.*draw an image for each"):
+        place.generate("folder", place.prompts.assign(text=names), path=str(mine))
+
+
+def test_a_preview_says_what_a_run_would_miss(place: Place) -> None:
+    mine, settings = make(place.root / "made", list(place.prompts["file_name"])), folder.Settings
+    chosen = settings(path=str(mine))
+    assert folder.preview(chosen, place.prompts) == ""
+    (mine / place.prompts["file_name"][3]).unlink()
+    assert folder.preview(chosen, place.prompts) == "1 of 18 images are missing and would count as wrong"
+    (mine / place.prompts["file_name"][5]).write_bytes(b"<html>")
+    with pytest.raises(UserError, match=r"not a readable image .*make it again"):
+        folder.preview(chosen, place.prompts)
 
 
 def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:
@@ -105,9 +132,9 @@ def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:
     for file in more.rglob("0_*.png"):
         file.unlink()
     make(mine, names[4:])
-    with pytest.raises(UserError, match=r"only 2 of 5 images are of this composition's prompts; give .*manifest.csv"):
+    with pytest.raises(UserError, match=r"only 2 of 5 images are of this composition's prompts; give .*manifest.jsonl"):
         place.generate("folder", prompts, path=str(mine))
-    prompts[["file_name", "text"]].to_csv(mine / "manifest.csv", index=False)
+    write_manifest(mine, prompts)
     assert (place.generate("folder", prompts, path=str(mine))[0]["status"] == "ok").all()
 
 

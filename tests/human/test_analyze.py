@@ -13,7 +13,7 @@ from scipy import stats
 from compclip.core.errors import UserError
 from compclip.core.rounding import json_values
 from compclip.human.answers import collect
-from compclip.human.correlation import STATISTICS, answer_correlations, correlate_entries, other_scores, run_scores
+from compclip.human.correlation import RANK_CORRELATIONS, answer_correlations, correlate_entries, run_scores
 from compclip.human.opinions import majorities, opinions_of, preferences, workers_of
 from compclip.human.tasks import KINDS, TASKS, prompt_key
 from compclip.io import read_json
@@ -75,11 +75,10 @@ def answers(large: Study, chance: Any, tmp_path_factory: pytest.TempPathFactory)
     return path
 
 
-def run_analysis(study: Study, answers: list[Path], folder: Path, **other: Path) -> dict[str, Any]:
-    tables = {"tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores}
-    reads = tables | {"other": list(other.values())}
+def run_analysis(study: Study, answers: list[Path], folder: Path) -> dict[str, Any]:
+    reads = {"tasks": study.folder / "tasks.parquet", "answers": answers, "scores": study.scores}
     writes = {"analysis": folder / "analysis", "summary": folder / "analysis.json"}
-    analyze.main(job(reads, writes, other=list(other), keep=0.75, bootstrap=200, seed=0))
+    analyze.main(job(reads, writes, keep=0.75, seed=0))
     return read_json(folder / "analysis.json")
 
 
@@ -101,11 +100,6 @@ def test_careless_people_are_excluded(summary: dict[str, Any], large: Study) -> 
     assert summary["workers"]["answers_excluded"] == CARELESS * len(large.tasks)
     assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
     assert summary["kinds"]["match"]["agreement"]["low"] > 0
-    cells = [
-        row["n"] for row in summary["correlations"] if row["level"] == "generator and split" and row["split"] == "all"
-    ]
-    # Two kinds, two scores, two statistics; eight generators with splits.
-    assert cells == [8] * 8
 
 
 def test_planted_preferences_are_within_their_intervals(
@@ -149,15 +143,13 @@ def test_planted_correlations_are_within_their_intervals(large: Study, surveys: 
         # The same people are asked about the same scores many times.
         score = np.tile(score, 100)
         share = random.binomial(PEOPLE, agreement(score, known)) / PEOPLE
-        clear = share != 0.5
         truth[kind] = {
             "kendall": stats.kendalltau(score, share)[0],
             "spearman": stats.spearmanr(score, share)[0],
-            "point_biserial": stats.pearsonr(score[clear], share[clear] > 0.5)[0],
         }
         for opinions in surveys:
             table = answer_correlations(majorities(opinions, tasks), {"expected_top1": known}, 100, 0)
-            rows += table[(table["split"] == "all") & (table["level"] == "image")].to_dict("records")
+            rows += table[table["split"] == "all"].to_dict("records")
     for statistic in truth["match"]:
         found = [(row, truth[row["kind"]][statistic]) for row in rows if row["statistic"] == statistic]
         assert len(found) == 2 * SURVEYS and min(of[statistic] for of in truth.values()) > 0.4
@@ -180,7 +172,7 @@ def test_same_answers_same_bytes(large: Study, answers: Path, analyzed: Path, tm
 
 def test_artifacts_name_no_worker(analyzed: Path) -> None:
     files = [analyzed / "analysis.json", *(analyzed / "analysis").iterdir()]
-    made = {"tasks.csv", "workers.csv", "preferences.csv", "correlations.csv", "people.svg"}
+    made = {"tasks.csv", "workers.csv", "preferences.csv", "correlations.csv"}
     assert {file.name for file in files[1:]} == made
     for file in files:
         text = file.read_text()
@@ -208,34 +200,6 @@ def test_answers_that_do_not_count_alone_are_refused(study: Study, tmp_path: Pat
     with pytest.raises(UserError, match="no answer to the tasks"):
         run_analysis(study, [written(tmp_path / "b.csv", ("f" * 16, "w", "no", 0))], tmp_path)
     assert not (tmp_path / "analysis").exists()
-
-
-def test_another_score(large: Study, answers: Path, tmp_path: Path) -> None:
-    columns = ["generator", "split", "image_id", "caption_id", "draw", "score"]
-    table = pd.DataFrame([(*image, -value) for image, value in score_of(large).items()], columns=columns)
-    table.to_csv(tmp_path / "other.csv", index=False)
-    table.to_parquet(tmp_path / "other.parquet")
-    assert other_scores(tmp_path / "other.csv") == other_scores(tmp_path / "other.parquet")
-    rows = pd.DataFrame(run_analysis(large, [answers], tmp_path, upside=tmp_path / "other.csv")["correlations"])
-    rows = rows.query("kind == 'match' and split == 'all' and level == 'image' and statistic == 'kendall'")
-    by_score = rows.set_index("score")["value"]
-    assert by_score["upside"] == pytest.approx(-by_score["expected_top1"])
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("generator,split,image_id,caption_id\n", "no column 'score'"),
-        ("generator,split,image_id,caption_id,score\ng,s,i,0,high\n", "line 2: caption_id, draw and score must be"),
-        ("generator,split,image_id,caption_id,score\ng,s,i,0,nan\n", "line 2: score is nan"),
-        ("generator,split,image_id,caption_id,score\ng,s,i,0,1\ng,s,i,0,2\n", "line 3: second score"),
-        ("generator,split,image_id,caption_id,score\ng,s\n", "line 2: 2 values"),
-    ],
-)
-def test_bad_scores_are_named(tmp_path: Path, text: str, reason: str) -> None:
-    (tmp_path / "s.csv").write_text(text)
-    with pytest.raises(UserError, match=reason):
-        other_scores(tmp_path / "s.csv")
 
 
 def task(name: str, kind: str, generators: str = "g", **more: object) -> dict[str, object]:
@@ -313,26 +277,17 @@ def test_preferences(opinions: pd.DataFrame) -> None:
 def entries_of(n: int, random: np.random.Generator) -> pd.DataFrame:
     score = np.round(random.random(n), 6)
     share = random.binomial(3, score) / 3
-    majority = np.where(share == 0.5, np.nan, share > 0.5)
-    names = {"image_id": [str(i // 2) for i in range(n)], "cell": [f"c{i % 4}" for i in range(n)]}
-    return pd.DataFrame({**names, "score": score, "share": share, "majority": majority})
+    return pd.DataFrame({"image_id": [str(i // 2) for i in range(n)], "score": score, "share": share})
 
 
 def test_compare_says_what_scipy_says() -> None:
     entries = entries_of(80, np.random.default_rng(2))
-    rows = {(r["level"], r["statistic"]): r for r in correlate_entries(entries, 500, np.random.default_rng(0))}
-    means = entries.groupby("cell")[["score", "share"]].mean()
-    expected = {
-        ("image", "kendall"): stats.kendalltau(entries["score"], entries["share"]),
-        ("image", "spearman"): stats.spearmanr(entries["score"], entries["share"]),
-        ("image", "point_biserial"): stats.pointbiserialr(entries["majority"], entries["score"]),
-        ("generator and split", "kendall"): stats.kendalltau(means["score"], means["share"]),
-        ("generator and split", "spearman"): stats.spearmanr(means["score"], means["share"]),
-    }
-    assert {key: row["value"] for key, row in rows.items()} == pytest.approx({k: v[0] for k, v in expected.items()})
-    assert rows["generator and split", "kendall"]["n"] == 4
-    for row in rows.values():
+    rows = {row["statistic"]: row for row in correlate_entries(entries, 500, np.random.default_rng(0))}
+    for name, theirs in {"kendall": stats.kendalltau, "spearman": stats.spearmanr}.items():
+        row = rows.pop(name)
+        assert row["value"] == pytest.approx(theirs(entries["score"], entries["share"])[0]) and row["n"] == 80
         assert row["low"] <= row["value"] <= row["high"] and row["images"] == 40
+    assert not rows
 
 
 def test_a_mirrored_entry_does_not_depend_on_its_side() -> None:
@@ -342,10 +297,9 @@ def test_a_mirrored_entry_does_not_depend_on_its_side() -> None:
     turned = entries.assign(
         score=np.where(side, -entries["score"], entries["score"]),
         share=np.where(side, 1 - entries["share"], entries["share"]),
-        majority=np.where(side, 1 - entries["majority"], entries["majority"]),
     )
     one, other = (correlate_entries(e, 100, np.random.default_rng(0), mirrored=True) for e in (entries, turned))
-    assert [r["statistic"] for r in one] == list(STATISTICS)
+    assert [r["statistic"] for r in one] == list(RANK_CORRELATIONS)
     for a, b in zip(one, other, strict=True):
         assert [a[k] for k in ("value", "low", "high")] == pytest.approx([b[k] for k in ("value", "low", "high")])
         assert a["n"] == 40
@@ -362,7 +316,7 @@ def test_what_does_not_vary_has_no_correlation() -> None:
 def test_two_images_have_no_interval() -> None:
     """Half of their resamples are of one image, and have no correlation."""
     rows = correlate_entries(entries_of(4, np.random.default_rng(3)), 500, np.random.default_rng(0))
-    told = {row["statistic"]: (row["low"], row["high"]) for row in rows if row["level"] == "image"}
+    told = {row["statistic"]: (row["low"], row["high"]) for row in rows}
     assert rows[0]["value"] is not None and set(told.values()) == {(None, None)}
 
 

@@ -114,7 +114,7 @@ def test_what_is_skipped_is_counted(study: Study) -> None:
     skipped = study.summary["skipped"]
     assert skipped["no image"] == skipped["not scored"] == 1 and skipped["no other caption"] >= 2
     assert skipped["two generators' images are the same"] > 20
-    assert skipped["seen caption that was not swapped"] == len(GENERATORS)
+    assert skipped["seen caption that was not swapped"] >= len(GENERATORS)
     twins = study.tasks[(study.tasks["kind"] == "perceptual") & (study.tasks["check"] == "none")]
     assert (twins["picture_1"] != twins["picture_2"]).all()
 

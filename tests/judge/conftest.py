@@ -43,7 +43,7 @@ def squares_settings(squares: Path, **settings: Any) -> dict[str, Any]:
 def squares_job(squares: Path, place: Path, name: str, cache: str, **settings: Any) -> Job:
     """Return the job that trains judge ``name`` in ``place`` on the squares."""
     files = {file: squares / f"{file}.parquet" for file in ("captions", "images")}
-    files |= {"splits": [squares / "splits.parquet"], "negatives": settings.pop("negatives", [])}
+    files |= {"splits": [squares / "splits.parquet"]}
     made = job(
         files, {"judge": place / name}, cache=place / cache,
         settings=squares_settings(squares, **settings), results=str(squares), halves=0, seed=0,
@@ -103,16 +103,10 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (image_id, 1, f"The ground is {outer}, the square is {inner}."),
         ]
         splits.append((image_id, ("train", "train", "test_seen", "test_unseen")[number % 4]))
-    table = captions_table(captions)
-    write_table(table, results / "captions.parquet", tables.CAPTIONS)
+    write_table(captions_table(captions), results / "captions.parquet", tables.CAPTIONS)
     files = [f"images/{image_id}.png" for image_id in images]
     write_table(images_table(images, files), results / "images.parquet", tables.IMAGES)
     write_table(pd.DataFrame(splits, columns=["image_id", "split"]), results / "splits.parquet", tables.SPLIT)
-    # Of each first caption with another color of the square.
-    firsts = table[table["caption_id"] == 0]
-    texts = firsts["text"].str.replace(r"^a \w+ square", "a gray square", regex=True)
-    negatives = firsts.assign(text=texts)[list(tables.NEGATIVES.columns)]
-    write_table(negatives, results / "negatives.parquet", tables.NEGATIVES)
     (results / "tiny.json").write_text(json.dumps(TINY))
     return results
 

@@ -104,11 +104,3 @@ def test_training_from_the_frontier_is_training(
         if not key.endswith(("k_proj.bias", "in_proj_bias")):
             moved, off = ((tensor - other[key]).float().norm() for other in (start, weights[0]))
             assert off <= (0.2 if coarse else 2e-3) * moved + 1e-6, key
-
-
-def test_mirrored_images_are_run_whole(train: Train, model: Model, caplog: pytest.LogCaptureFixture) -> None:
-    settings = {"model": model("resnet"), "trainable": PUBLISHED, "epochs": 1, "flip": True}
-    with caplog.at_level("INFO", "compclip"):
-        train("judge", **settings)
-    assert "judge.flip: every epoch runs the whole image tower" in caplog.text
-    assert "images after" not in caplog.text and "captions, " in caplog.text

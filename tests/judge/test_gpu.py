@@ -24,11 +24,10 @@ from .conftest import PUBLISHED, Model, Train, assert_alike, untrained
         ("sketch", {}, 2**33),
         pytest.param("resnet", {"trainable": PUBLISHED, "captions": 2}, 2**33, marks=pytest.mark.slow),
         ("resnet", {"trainable": PUBLISHED}, 2**10),
-        pytest.param("resnet", {"trainable": PUBLISHED, "flip": True}, 2**33, marks=pytest.mark.slow),
         pytest.param("vit", {}, 2**33, marks=pytest.mark.slow),
         ("trunk", {}, 2**33),
     ],
-    ids=["default", "published", "little memory", "mirrored", "a transformer", "timm's"],
+    ids=["default", "published", "little memory", "a transformer", "timm's"],
 )
 def test_the_judge_is_trained_and_judges(
     train: Train, model: Model, squares: Path, name: str, settings: dict[str, Any], free: int
@@ -67,10 +66,6 @@ def test_the_simulation_refuses_what_a_gpu_does() -> None:
         layer.to(device)
         with pytest.raises(RuntimeError, match="tensors on two devices"):
             layer(torch.ones(3, 4))
-        with pytest.raises(RuntimeError, match="tensors on two devices"):
-            torch.ones(3)[torch.zeros(1, dtype=torch.long, device=device)]
-        with pytest.raises(RuntimeError, match="numpy.. is not supported"):
-            torch.ones(3, device=device).numpy()
         pooled = F.adaptive_avg_pool2d(torch.ones(1, 1, 5, 5, device=device, requires_grad=True), 2)
         with pytest.raises(RuntimeError, match="does not have a deterministic implementation on CUDA"):
             pooled.sum().backward()

@@ -12,7 +12,7 @@ from torch import nn
 from compclip.clip.device import find_device
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
-from compclip.judge.parallel import Group, joined, own_device, synchronise_norms
+from compclip.judge.parallel import Group, own_device, synchronise_norms
 from tests.judge import two_processes
 
 from .conftest import TOGETHER, Model, Train, assert_alike, untrained
@@ -31,9 +31,9 @@ rule two_processes:
 def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, tmp_path: Path) -> None:
     """As a rule on the CPU, on a model without batch norms; a killed training resumes to the same bytes."""
     settings = {"model": model("vit"), **TOGETHER}
-    one = train("one", negatives=[squares / "negatives.parquet"], **settings)
+    one = train("one", **settings)
     files = {name: f"{squares}/{name}.parquet" for name in ("captions", "images")}
-    files |= {name: [f"{squares}/{name}.parquet"] for name in ("splits", "negatives")}
+    files |= {name: [f"{squares}/{name}.parquet"] for name in ("splits",)}
     script = Path(__file__).with_name("two_processes.py")
     rule = RULE.format(files=files, settings={**settings, "gpus": 2}, squares=squares, script=script)
     (tmp_path / "Snakefile").write_text(rule)
@@ -73,16 +73,6 @@ def test_a_gpu_where_there_is_none(train: Train, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UserError, match=r"judge\.device: cuda, but torch sees no GPU; use auto or cpu"):
         train("judge", device="cuda")
     assert find_device("auto") == torch.device("cpu")
-
-
-def test_torchrun_without_several_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    started = joined(1, torch.device("cpu"), "judge.gpus")
-    with (
-        pytest.raises(UserError, match=r"judge\.gpus: 1, but started as 2 processes; start it by torchrun"),
-        started,
-    ):
-        pass
 
 
 def test_norms_that_train_are_synchronised_only_on_gpus() -> None:

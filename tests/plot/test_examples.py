@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.plot.examples import choose_examples, mark, spread_evenly, swapped_spans
+from compclip.plot.examples import choose_examples, mark, of_all_judges, spread_evenly, swapped_spans
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import read_composition, read_generated
@@ -77,7 +78,7 @@ def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
 def test_every_swap_marks_its_pairs(results: Path) -> None:
     layout = Layout(results, DATASET, COMPOSITION)
     tables = read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
-    swaps, unseen = choose_examples(read_generated(layout, GENERATORS, "0"), 12, np.random.default_rng(0), **tables)
+    swaps, unseen = choose_examples(read_generated(layout, GENERATORS, ["0"]), 12, np.random.default_rng(0), **tables)
     changes = pd.read_parquet(layout.place / "swapped.parquet").set_index(["image_id", "swapped_text"])["changes"]
     assert len({example.image_id for example in swaps}) == 12 and len(unseen) == 6
     for example in swaps:
@@ -89,3 +90,18 @@ def test_every_swap_marks_its_pairs(results: Path) -> None:
         (caption,) = example.captions
         assert [picture.title for picture in caption.pictures] == ["faithful", "memorizer", "photographs"]
         assert {kind for _, kind in caption.segments} == {"", "unseen"}
+
+
+def test_what_most_judges_say_is_marked() -> None:
+    def judged(hit: list[bool], first: list[float]) -> pd.DataFrame:
+        return pd.DataFrame({"hit": hit, "adjective_first": first, "expected_top1": [float(of) for of in hit]})
+
+    tables = (
+        judged([True, False], [1.0, np.nan]),
+        judged([True, False], [0.0, np.nan]),
+        judged([False, True], [1.0, np.nan]),
+    )
+    together = of_all_judges(tables)
+    assert together[["hits", "right", "judges", "hit"]].values.tolist() == [[2, 2, 3, True], [1, 0, 3, False]]
+    assert together["expected_top1"].tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert pd.isna(together["adjective_first"][1])

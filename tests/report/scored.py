@@ -48,7 +48,9 @@ def scores(
                 first = (u + noise < chance + 0.01 * judge).astype(float)
                 exact = np.clip(0.25 + chance / 2 + 0.02 * judge, 0, 1)
                 values = {"expected_top1": exact, "adjective_first": first}
-                by_judge.append(rows.assign(**values, hit=first > 0, weight=1.0, adjectives=6, adjusted_first=first))
+                by_judge.append(
+                    rows.assign(**values, similarity=0.5, hit=first > 0, weight=1.0, adjectives=6, adjusted_first=first)
+                )
             mean = by_judge[0].assign(**{name: np.mean([t[name] for t in by_judge], axis=0) for name in values})
             about = {
                 "split": split, "prompts": "pairs", "distractors": "original", "blind_control": 0.02,

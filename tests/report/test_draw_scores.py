@@ -122,13 +122,12 @@ def test_pairs_have_a_dot_for_each_generator(tables: Tables) -> None:
     table = tables["pairs"]
     with style():
         axes = draw_pairs(table, 0).axes
-    for named, panel, split in zip(axes[::2], axes[1::2], ("test_unseen", "test_swapped"), strict=True):
-        rows = table[(table["split"] == split) & table["adjective_accuracy_fall"].notna()]
-        # The greatest fall is on top.
-        ranked = rows.groupby("pair")["adjective_accuracy_fall"].mean().sort_values(kind="stable").index
-        names = [label.get_text().partition(" (")[0] for label in named.get_yticklabels()]
-        assert names == [pair_words(pair) for pair in ranked]
+    for panel, split in zip(axes, ("test_unseen", "test_swapped"), strict=True):
+        rows = table[(table["split"] == split) & table["adjective_accuracy"].notna()]
+        ranked = rows.groupby("pair")["adjective_accuracy"].mean().sort_values(kind="stable").index
+        names = [label.get_text().partition(" (")[0] for label in panel.get_yticklabels()]
+        assert names == [pair_words(pair) for pair in ranked], "the lowest is on top"
         dots = [line for line in panel.lines if line.get_label() in GENERATORS]
-        assert values(dots) == pytest.approx(sorted(100 * rows["adjective_accuracy_fall"]))
+        assert values(dots) == pytest.approx(sorted(100 * rows["adjective_accuracy"]))
     many = pd.concat([table.assign(generator=f"g{n}") for n in range(len(SERIES_COLORS) + 2)])
     assert "2 more generators are in pairs.csv" in " ".join(draw_pairs(many, 0).get_supxlabel().split())

@@ -30,7 +30,10 @@ def test_every_scored_image_is_listed_with_its_rank(data: dict[str, Any], result
         files = [layout.scores(name, "0") / f"{split}.parquet" for split in tables.TESTS]
         scored = {file.stem: read_table(file, tables.SCORES) for file in files if file.is_file()}
         assert len(columns["prompt"]) == sum(map(len, scored.values())) == len(columns["nearest"])
-        assert sum(columns["hit"]) == sum(table["hit"].sum() for table in scored.values())
+        assert sum(columns["hits"]) == sum(table["hit"].sum() for table in scored.values())
+        right = sum((table["adjective_first"] > 0.5).sum() for table in scored.values())
+        assert sum(number == 1 for number in columns["right"]) == right > 0
+        assert columns["right"].count(-1) == sum((table["adjectives"] == 1).sum() for table in scored.values())
         assert all((results / (columns["prefix"] + path)).is_file() for path in columns["path"])
         assert all(1 <= rank <= 100 for rank in columns["rank"])
 
@@ -47,7 +50,7 @@ def test_the_nearest_caption_is_of_another_class_and_changes_are_marked(data: di
 def test_the_page_reads_only_its_data(results: Path) -> None:
     page = Page((results / "entries.html").read_text().replace("<script>", "<style>").replace("</script>", "</style>"))
     assert [attrs["name"] for tag, attrs in page.tags if tag == "select"] == [
-        "composition", "generator", "split", "pair", "hit"
+        "composition", "generator", "split", "pair", "hit", "right"
     ]  # fmt: skip
     assert not any(tag in ("link", "iframe") or attrs.get("src") for tag, attrs in page.tags)
 

@@ -149,14 +149,10 @@ def test_a_run_with_fid_and_without_divergences(copied: Path, page: Page) -> Non
     assert ["memorizer", "12.30", "–", "30.00", "31.50"] in with_fid.rows and "seen: few <b>" in with_fid.text
 
 
-def test_divergence_and_figures_of_words(page: Page) -> None:
+def test_divergence_and_figures(page: Page) -> None:
     assert len([row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]) == 8
     figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
     assert all(attrs["alt"] for attrs in figures)
-    title = f"Adjectives in each split ({DATASET}, {COMPOSITION})"
-    assert sum((attrs["alt"] or "").startswith(title) for attrs in figures) == 1
-    # White stays white on a dark page.
-    assert len(page.by_class("true-colors")) == 1
 
 
 @pytest.mark.parametrize("configured", [["sd", "folder"], []])

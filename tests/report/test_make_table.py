@@ -130,14 +130,8 @@ def test_comparisons_are_differences_of_means_over_the_same_entries(results: Pat
     assert both["measure"].value_counts().nunique() == 1
     known = both.dropna(subset="low")
     assert ((known["low"] <= known["difference"]) & (known["difference"] <= known["high"])).all()
-    entry, rows = ["image_id", "caption_id", "draw"], of_measure(both, "r_precision").set_index(["kind", "a", "split"])
-    seen, swapped, unseen = (scores_of(results, "memorizer", f"test_{name}") for name in ("seen", "swapped", "unseen"))
-    paired = swapped.merge(seen, on=entry)
-    expected = (paired["expected_top1_x"] - paired["expected_top1_y"]).mean()
-    row = rows.loc[("fall", "memorizer test_swapped", "test_swapped")]
-    assert row["difference"] == pytest.approx(expected, abs=2e-6) and row["n"] == len(paired)
-    row = rows.loc[("fall", "memorizer test_unseen", "test_unseen")]
-    assert row["difference"] == pytest.approx(unseen["expected_top1"].mean() - seen["expected_top1"].mean(), abs=2e-6)
+    rows = of_measure(both, "r_precision").set_index(["kind", "a", "split"])
+    seen = scores_of(results, "memorizer", "test_seen")
     others = scores_of(results, "faithful", "test_seen")
     row = rows.loc[("generators", "faithful", "test_seen")]
     assert row["difference"] == pytest.approx((others["expected_top1"] - seen["expected_top1"]).mean(), abs=2e-6)
@@ -165,7 +159,7 @@ def test_a_generator_without_images_has_rows(copied: Path) -> None:
     found = run(copied)
     rows = of_measure(found["scores"], "r_precision").query("generator == 'memorizer' and judge != 'oracle'")
     assert (rows["n"] == 0).all() and rows["value"].isna().all() and len(rows) == 5
-    assert (found["comparisons"].set_index("a").loc["memorizer test_unseen", "n"] == 0).all()
+    assert (found["comparisons"].query("a == 'memorizer' or b == 'memorizer'")["n"] == 0).all()
     assert "| memorizer   |               – |" in (copied / "table.md").read_text()
 
 
@@ -228,7 +222,7 @@ NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
         (FIRST, {"chunking": "published"}, "equal chunks, as published, without the remainder"),
         (FIRST, {"images_without_class": 3}, "3 judged images have no class: each is its own"),
         (FIRST, {"truncated_captions": 2}, "2 captions are longer than the judge reads"),
-        (SWAPPED, {"missing": ["a", "b"]}, "memorizer; swapped: 2 images are missing and not scored: they are named"),
+        (SWAPPED, {"missing": ["a", "b"]}, "memorizer; swapped: 2 images are missing and count as wrong: they are"),
         (SWAPPED, {"balance": {"rule": "no cut: 1", "cut": {}}}, "memorizer; swapped: not balanced (no cut: 1)."),
         (
             SWAPPED, {"balance": {"rule": "to 1.25", "cut": {"red_wing": {"of": 29, "kept": 1}}}},

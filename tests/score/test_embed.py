@@ -8,7 +8,6 @@ import pytest
 
 from compclip.clip import embed
 from compclip.clip.embed import Embedder, InvalidEmbedding, items_of, mean_embedding, merge_equal, similarities
-from compclip.core import digests
 from compclip.core.cache import Cache
 from compclip.core.errors import UserError
 from tests.score.world import FakeJudge
@@ -39,15 +38,14 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
 
 
 def test_an_image_that_changes_meanwhile_is_not_cached(tmp_path: Path, files: list[Path]) -> None:
-    """What the check of the inputs has read is not read again before it is encoded."""
-    digests.record(tmp_path, "step")
-    digests.check([tmp_path])
-    assert digests.checked_digest(files[0]) == digests.sha256(files[0])
-    assert digests.checked_digest(tmp_path.with_name(f"{tmp_path.name}-0.png")) is None
-    files[1].write_text("red bill")
+    class Slow(FakeJudge):
+        def encode_images(self, items, batch):
+            files[1].write_text("red bill")
+            return super().encode_images(items, batch)
+
     with Cache(tmp_path / "c.sqlite") as cache:
         with pytest.raises(UserError, match=r"1\.png: changed while it was read"):
-            Embedder(FakeJudge(), cache, 4, "made").images([(path, None) for path in files])
+            Embedder(Slow(), cache, 4, "made").images([(path, None) for path in files])
         assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
 
 
@@ -131,3 +129,13 @@ def test_mean_embedding_has_unit_length() -> None:
     vectors = np.eye(3, dtype=np.float32)
     assert mean_embedding(vectors, np.ones(len(vectors), bool)) == pytest.approx(np.full(3, 3**-0.5))
     assert np.isfinite(mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32), np.ones(2, bool))).all()
+
+
+def test_cached_embeddings_of_another_width_are_refused(tmp_path: Path) -> None:
+    with Cache(tmp_path / "c.sqlite") as cache:
+        embedder = Embedder(FakeJudge(), cache, 4, "made")
+        embedder.texts(["red wing", "blue bill"])
+        key, value = cache.db.execute("SELECT key, value FROM entries").fetchone()
+        cache.put([(key, value[:32])])
+        with pytest.raises(InvalidEmbedding, match=r"c\.sqlite: embeddings of .* and 16 numbers by one judge; delete"):
+            embedder.texts(["red wing", "blue bill"])

@@ -1,6 +1,5 @@
 """The score against torchmetrics; pairs scored by a tiny stretched model, what cannot be scored, the command."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from scipy import stats
 
 from compclip.clip import tokens
 from compclip.clip.embed import Embedder
@@ -20,9 +18,7 @@ from compclip.clip.model import Judge, load_judge
 from compclip.clip.vision import import_torchvision
 from compclip.core import cli
 from compclip.core.cache import Cache
-from compclip.specs import correlate
 from compclip.specs import score as step
-from compclip.specs.correlate import rating_correlations
 from compclip.specs.measure import cosine, specs_score
 from compclip.specs.score import read_image_texts, score_pairs
 from tests.clip.conftest import clip_folder
@@ -196,42 +192,3 @@ def test_against_torchmetrics(n: int, d: int, seed: int, dtype: torch.dtype) -> 
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="expected pairs of rows"):
         specs_score(torch.zeros(2, 4), torch.zeros(shape))
-
-
-SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
-
-
-def rated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return images with three captions each, scores with ties, and correlated ratings in four steps."""
-    random = np.random.default_rng(seed)
-    scores = np.round(random.random(n), 2)
-    ratings = np.clip((scores * 3 + random.normal(size=n)).round(), 0, 3)
-    return np.array([f"i{i // 3}" for i in range(n)]), scores, ratings
-
-
-def test_undefined_values_are_none() -> None:
-    images, scores, ratings = rated(12, 3)
-    assert rating_correlations(images, scores, np.ones(12), 50, 0)["pearson"]["value"] is None
-    alone = rating_correlations(np.repeat("i", 12), scores, ratings, 50, 0)["kendall"]
-    assert alone["value"] is not None and alone["low"] is None
-    assert rating_correlations(images[:1], scores[:1], ratings[:1], 50, 0)["spearman"]["value"] is None
-
-
-def test_scores_are_correlated_with_ratings(tmp_path: Path) -> None:
-    """On a table as ``specs.score`` writes it; two of its rows lack a score or a rating."""
-    images, scores, ratings = rated(150, 4)
-    table = pd.DataFrame({"image": images, "text": "a", "rating": ratings, "specs": scores, "status": "ok"})
-    lacking = pd.DataFrame({"image": ["x", "y"], "rating": ["good", 3], "specs": [0.5, None]})
-    pd.concat([table, lacking]).to_csv(tmp_path / "s.csv", index=False)
-    step = correlate.Correlate(scores=tmp_path / "s.csv", bootstrap=100, output=tmp_path / "r.json")
-    correlate.main(step)
-    result = json.loads(step.output.read_text())
-    for name, theirs in SCIPY.items():
-        assert result[name]["value"] == pytest.approx(theirs(scores, ratings)[0], abs=1e-6)
-        assert result[name]["low"] < result[name]["value"] < result[name]["high"]
-        assert (result[name]["n"], result[name]["images"]) == (150, 50)
-    assert result["left_out"] == 2
-    lacking.to_csv(tmp_path / "s.csv", index=False)
-    assert "no row with a score and a rating" in refused(lambda: correlate.main(step))
-    table.drop(columns="rating").to_csv(tmp_path / "s.csv", index=False)
-    assert "no column 'rating'" in refused(lambda: correlate.main(step))

@@ -3,7 +3,6 @@
 import copy
 import functools
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from safetensors.torch import save_file
 from compclip.clip import tokens
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, construct, load_judge, read_judge
-from compclip.io import read_json, write_json
+from compclip.io import read_json
 from compclip.specs.released import check_output
 from compclip.specs.stretch import stretch, stretch_positions, stretch_state, write_judge
 from tests.clip.conftest import SIGLIP, clip_folder
@@ -152,27 +151,13 @@ def tiny(tmp_path: Path) -> Path:
     return tmp_path / "judges"
 
 
-@pytest.mark.parametrize("output", [".", "half", "other", "link", "notes.txt"])
-def test_other_files_are_not_overwritten(tiny: Path, output: str) -> None:
-    """In a folder of other files, without a manifest, with a judge and another file, a link to it; and a file."""
-    (tiny / "half").mkdir()
-    write_json({}, tiny / "half" / "model.json")
-    shutil.copytree(tiny / "plain", tiny / "other")
-    (tiny / "other" / "notes.txt").write_text("mine too")
-    (tiny / "link").symlink_to(tiny / "other")
-    message = "is a file; choose a folder" if output == "notes.txt" else "has other files than a judge's; choose a new"
-    assert refused(lambda: check_output(tiny / output)).startswith(f"--output {tiny / output}: {message}")
-
-
-def test_another_judge_may_be_overwritten(tiny: Path) -> None:
-    """Also one that was trained, and the target of a link."""
+def test_nothing_is_overwritten(tiny: Path) -> None:
     (tiny / "empty").mkdir()
-    (tiny / "link").symlink_to(tiny / "empty")
-    for folder in (tiny / "empty", tiny / "link"):
-        check_output(folder)
-        run(folder, tiny / "plain")
-        (folder / "log.csv").touch()
-    assert (tiny / "link").is_symlink() and load_judge(tiny / "link", 1, "cpu").name == "tiny-248"
+    (tiny / "notes.txt").touch()
+    for name in ("empty", "new"):
+        check_output(tiny / name)
+    for name in (".", "plain", "notes.txt"):
+        assert refused(lambda name=name: check_output(tiny / name)).endswith("choose a new or an empty folder")
 
 
 def test_what_the_result_is_named_after(tiny: Path) -> None:

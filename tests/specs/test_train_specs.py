@@ -162,31 +162,6 @@ def test_a_detail_that_would_be_truncated_is_not_drawn() -> None:
 # The training.
 
 
-def rises(judge: Judge, samples: list[LongExample]) -> float:
-    """Return the fraction of details that raise the similarity."""
-    found: list[bool] = []
-    images = judge.encode_images([(one.image, None) for one in samples], len(samples))
-    for one, image in zip(samples, images, strict=True):
-        texts = judge.encode_texts([one.text[:end] for end in one.ends], len(one.ends))
-        found += (np.diff(texts @ image) > 0).tolist()
-    return float(np.mean(found))
-
-
-@pytest.mark.slow
-def test_it_learns(quarters: list[LongExample], tmp_path: Path) -> None:
-    """Contrastive training tells the images apart; SPECS after it makes details raise the similarity."""
-    judge, stream = new_judge(), stream_of(quarters)
-    chosen = SpecsTraining(epochs=40, batch=15, accumulation=1, lr=5e-3, warmup=0.1, precision="fp32")
-    rows = train_specs(judge, stream, 30, chosen, tmp_path / "before.pt", loss="contrastive")
-    assert rows[-1]["loss"] < 0.6 * rows[0]["loss"] and len(rows) == 80
-    before = rises(judge, quarters)
-    rows = train_specs(judge, stream, 30, chosen.model_copy(update={"lr": 1e-3}), tmp_path / "after.pt")
-    assert before < 0.8 and rises(judge, quarters) > 0.9
-    assert all(0 <= row["margin"] <= 1.5 for row in rows) and rows[-1]["margin"] > 0
-    total = [row["contrastive"] + 8 * row["detail"] + 0.8 * row["negative"] for row in rows]
-    np.testing.assert_allclose(total, [row["loss"] for row in rows], rtol=1e-5)
-
-
 def test_the_rate(run: Run) -> None:
     """Warm-up is a number of steps, or a fraction of them if below 1."""
     climbing = [row["lr"] for row in run("number", warmup=3)[1]]

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
-from compclip.io import read_json, read_table, spreadsheet_safe, spreadsheet_texts
+from compclip.io import read_json, read_table
 from compclip.split.export import export, split_dict
 from tests.project import COMPOSITION, DATASET
 from tests.split.split_worlds import captions_table, images_table
@@ -64,13 +62,3 @@ def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
         "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip
-
-
-@given(st.lists(st.text("'=+-@\t\r\n＝a, \"", max_size=4), min_size=1, max_size=5))
-def test_no_text_is_a_formula_and_none_is_lost(texts: list[str]) -> None:
-    table = pd.DataFrame({"text": pd.Series(texts, dtype="str"), "n": -1})
-    safe = spreadsheet_safe(table)
-    assert not safe["text"].str.match(r"[=+\-@\t\r\n＝]").any() and (safe["n"] == -1).all()
-    assert list(spreadsheet_texts(safe)["text"]) == texts
-    unchanged = [text for text in texts if not text.lstrip("'") or text.lstrip("'")[0] in 'a, "']
-    assert set(unchanged) <= set(safe["text"])

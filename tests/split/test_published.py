@@ -13,7 +13,6 @@ from compclip.io import read_json, read_table
 from compclip.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 from tests.split.split_worlds import COLORS, NOUNS, captions_table, pairs_table
 from tests.split.stage import inputs, run, run_all
-from workflow_scripts.workflow.config import load_config
 
 
 def take(folder: Path, violations: str = "refuse", data: bool = True) -> None:
@@ -38,12 +37,6 @@ def test_our_own_files_come_back(tmp_path: Path) -> None:
         assert read_json(tmp_path / "heldout.json")["pairs"] == pairs
         found = read_json(tmp_path / "audit.json")
         assert found["counts"]["violations"] == 0 and found["tolerance"] == "refuse"
-
-
-def test_the_files_of_a_composition() -> None:
-    published = load_config({"split": {"published": {"split": "x/{composition}/split.pkl"}}}).split.published
-    assert published.file("data", "color") is None
-    assert published.file("split", "color") == "x/color/split.pkl"
 
 
 def test_violations_are_refused_or_counted(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from compclip.core.errors import UserError
-from compclip.core.tables import CAPTIONS, DIVISION, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
+from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
 from compclip.io import empty_table, read_json, read_table, write_json, write_table
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
@@ -99,7 +98,3 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, 
     assert counts["images_unused"] == 80 - len(splits) and (len(splits) < 80) == bool(division)
     if division:
         assert heldout["source"] == "divergence" and read_json(one / "splits.json")["captions"]["train"] == 3 * 32
-        file = one / "division.parquet"
-        read_table(file, DIVISION).iloc[1:].to_parquet(file, index=False)
-        with pytest.raises(UserError, match="division.parquet has other images than captions.parquet; rerun"):
-            run("make_splits", one, division=file)

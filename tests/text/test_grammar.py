@@ -23,8 +23,8 @@ def test_lists_hold_words_and_those_of_the_lists_they_name() -> None:
 
 def test_an_edited_list_changes_the_identity_of_what_reads_captions(tmp_path: Path, monkeypatch) -> None:
     def identities() -> list[str]:
-        code._definition.cache_clear(), code.code_hash.cache_clear()
-        names = ("pairs.engine", "split.make_splits", "split.swap_adjectives", "split.audit", "split.sample_heldout")
+        code._parse.cache_clear(), code.code_hash.cache_clear()
+        names = ("pairs.engine", "split.make_splits", "split.swap_adjectives", "split.audit", "pairs.rank_pairs")
         return [code.code_hash(f"compclip.{name}") for name in names]
 
     before = identities()

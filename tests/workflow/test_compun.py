@@ -51,7 +51,7 @@ def test_compounds_models_and_people_of_the_user(project: Project) -> None:
         f"  compounds: {{file: {PLACE}/drawn/list.csv, images: {PLACE}/drawn/images}}\n"
         f"  models: [{{judge: {PLACE}/judges/taught, name: mine}}]\n"
         f"  captions: {PLACE}/drawn/captions.json\n"
-        "  bootstrap: 200\n  human: {keep: 0.5}\n"
+        "  human: {keep: 0.5}\n"
     )
     (project.root / "own.yaml").write_text(config)
     project.snakemake("own.yaml", "--", "own/compun.html", "own/sketch/compun/human/tasks.json")

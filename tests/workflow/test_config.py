@@ -25,36 +25,24 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, s
         ({"dataset": {"source": "nope"}}, ["dataset.source", "'nope'", "cub", "sketch", "table"]),
         ({"dataset": {"source": "table"}}, ["dataset", "dataset.table"]),
         ({"dataset": {"cub": {"root": "x", "image": "y"}}}, ["dataset.cub.image", "unknown key", "images"]),
-        ({"dataset": {"limit": 0}}, ["dataset.limit", "0"]),
         ({"dataset": {"name": "../x"}}, ["dataset.name", "'../x'"]),
-        ({"dataset": {"cub": {"root": "x", "images_sha256": "12"}}}, ["dataset.cub.images_sha256", "'12'"]),
         ({"generate": {"generators": ["nope"]}}, ["generators.0", "'nope'", "photographs", "folder"]),
         ({"generate": {"generators": ["shuffled", "shuffled"]}}, ["duplicate generator 'shuffled'"]),
         ({"generate": {"generators": [{"name": "x", "kind": "folder"}]}}, ["'x'", "path", "required"]),
-        ({"generate": {"generators": [{"name": "x", "kind": "folder", "path": "p", "a": 1}]}}, ["'x'", " a: "]),
-        ({"generate": {"generators": [{"name": "../x", "kind": "shuffled"}]}}, ["generators.0.name"]),
         ({"compositions": ["colour"]}, ["compositions", "colour", "color"]),
-        ({"threads": 0}, ["threads", "0"]),
-        ({"seed": "x"}, ["seed", "'x'"]),
         ({"split": {"heldout": {"pairs": ["purple bill"]}}}, ["split.heldout.pairs: write pairs as"]),
         ({"split": {"heldout": {"pairs": [["red", "bill"]]}}}, ["pairs: write pairs", "such as [purple_bill]"]),
         ({"split": {"heldout": {"pairs": {"color": "red_bill"}}}}, ["pairs: write pairs as a list"]),
         ({"generate": {"generators": [{"name": "x", "kind": "folder", "options": 3}]}}, ["generators.0.options", "3"]),
         ({"compositions": "color"}, ["compositions: expected a list; write [color]"]),
         ({"dataset": {"name": "my birds"}}, ["dataset.name: a name has letters, digits, - and _", "'my birds'"]),
-        ({"dataset": {"name": "-x"}}, ["dataset.name: a name has letters"]),
-        ({"generate": {"generators": [{"name": "a{b}", "kind": "shuffled"}]}}, ["generators.0.name: a name has"]),
-        ({"compositions": ["{x}"]}, ["compositions", "'{x}'", "a composition's name has letters"]),
         ({"results": "."}, ["results: contains the checkout"]),
         ({"cache": ".."}, ["cache: contains the checkout"]),
-        ({"results": "results/.."}, ["results: contains the checkout"]),
         ({"results": "results/{x}"}, ["results: '{' would be misread"]),
-        ({"results": "-rf"}, ["results: '-' would be misread"]),
         ({"results": "a/-rf"}, ["results: '-' would be misread"]),
         ({"results": "s3://bucket/folder"}, ["results: expected a local folder"]),
         ({"judge": {"seeds": [1, 1]}}, ["judge: duplicate seed in [1, 1]; remove one"]),
         ({"judge": {"seeds": [0, 1], "epochs": 0}}, ["judge: without training (epochs: 0) all judges are equal"]),
-        ({"judge": {"seeds": []}}, ["judge.seeds: ", "at least 1 item"]),
         ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; allowed: halves, split, world"]),
         ({"score": {"reference": "nobody"}}, ["score.reference: nobody is not in generate.generators; allowed: "]),
         ({"human": {"generators": ["nobody"]}}, ["human.generators: nobody is not in generate.generators; allowed: "]),
@@ -66,19 +54,14 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, s
         ),
         ({"split": {"heldout": {"pairs": {"size": ["big_bill"]}}}}, ["split.heldout.pairs: unknown composition size"]),
         ({"split": {"published": {"split": "s.pkl"}}}, ["split.published: s.pkl: several", "add {composition}"]),
-        ({"results": "~/x"}, ["results: '~' would be misread"]),
         ({"judge": {"model": "sketch", "epochs": 0}}, ["epochs: 0 with pretrained: null is a judge with random w"]),
-        ({"judge": {"model": "RN50", "pretrained": None, "epochs": 0}}, ["is a judge with random weights"]),
         ({"judge": {"model": "hf-hub:a/b", "pretrained": "x"}}, ["pretrained must be null, because hf-hub:a/b has"]),
         ({"judge": {"model": "hf-hub:a b"}}, ["model 'hf-hub:a b': expected hf-hub:owner/name"]),
-        ({"judge": {"model": "hf-hub:../../x"}}, ["expected hf-hub:owner/name"]),
         ({"split": {"published": {"split": "x"}, "heldout": {"pairs": ["red_bill"]}}}, ["remove heldout.pairs or pub"]),
         ({"split": {"method": "divergence", "heldout": {"pairs": ["red_bill"]}}}, ["remove heldout.pairs"]),
         ({"split": {"method": "divergence", "published": {"split": "x.pkl"}}}, ["remove published"]),
         ({"split": {"divergence": {"train": 0.7, "test": 0.4}}}, ["sum to at most 1, not 1.1"]),
         ({"split": {"divergence": {"compound": 1.5}}}, ["compound: expected max or a number from 0 to 1"]),
-        ({"split": {"divergence": {"compound": "most"}}}, ["split.divergence.compound"]),
-        ({"split": {"divergence": {"atom": -0.1}}}, ["split.divergence.atom"]),
     ],
 )
 def test_mistakes(values: dict[str, Any], parts: list[str]) -> None:
@@ -159,15 +142,6 @@ def test_unknown_make_variables(words: str) -> None:
     assert run.returncode and f"unknown variable {name}; known: BASE CONFIG CORES" in run.stderr
     good = subprocess.run(["make", "-n", "run", "CONFIG=my x.yaml"], cwd=ROOT, env=environment, capture_output=True)
     assert good.returncode == 0 and b"--config 'my x.yaml'" in good.stdout
-
-
-def test_a_generator_is_a_word_or_more() -> None:
-    mine = {"name": "mine", "kind": "folder", "path": "x"}
-    generators = load_config({"generate": {"generators": ["shuffled", mine]}}).generate.generators
-    assert [(g.name, g.kind, g.options) for g in generators] == [
-        ("shuffled", "shuffled", {}),
-        ("mine", "folder", {"path": "x"}),
-    ]
 
 
 @pytest.mark.parametrize(

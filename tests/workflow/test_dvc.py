@@ -1,5 +1,6 @@
 """What DVC versions: ``dvc.yaml`` is written by hand, and Snakemake and DVC agree on what is done."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -41,6 +42,10 @@ def test_a_run_is_shared(first_run: Project, tmp_path: Path) -> None:
     run.call("git", "init", "-q")
     run.call("dvc", "remote", "add", "--default", "--force", "store", str(tmp_path / "store"))
     run.snakemake("config.yaml")
+    assert "?? results" not in run.call("git", "status", "--short", "--untracked-files=all").stdout
+    # As docs/sharing.md says.
+    command = re.search(r"^    (printf .*)$", (ROOT / "docs" / "sharing.md").read_text(), re.MULTILINE)
+    run.call("bash", "-c", command[1])
     run.call("dvc", "commit", "-f")
     run.call("git", "add", "--all")
     run.call(*git, "commit", "-qm", "run")

@@ -4,15 +4,13 @@ import ast
 import re
 import sys
 from collections.abc import Iterable
-from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 import yaml
-from packaging.specifiers import SpecifierSet
 
 from benchmarks.lock import APART, LOCK, requirement_groups
-from compclip.core.code import PACKAGE, ROOT, UNDECISIVE, module_file, reached
+from compclip.core.code import PACKAGE, ROOT, module_file
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
 # The packages of the project that runs import.
@@ -68,16 +66,12 @@ def rules() -> list[tuple[str, Path, list[str]]]:
 
 
 def imported(*targets: str) -> set[str]:
-    """Return the packages, except Python's own, that ``targets`` (``code.reached``) need to be imported and run."""
-    definitions = reached(*targets)
-    pending, seen, names = {module for module, _ in definitions}, set(), set()
+    """Return the packages, except Python's own, that importing ``targets`` imports."""
+    pending, seen, names = {*targets}, set(), set()
     while pending:
         seen.add(module := pending.pop())
         for statement in ast.parse(module_file(module).read_text()).body:
-            is_late = isinstance(statement, ast.FunctionDef | ast.ClassDef) and module not in UNDECISIVE
-            if is_late and (module, statement.name) not in definitions:
-                continue
-            for node in ast.walk(statement):
+            for node in () if isinstance(statement, ast.FunctionDef | ast.ClassDef) else ast.walk(statement):
                 if isinstance(node, ast.Import):
                     names |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:
@@ -112,14 +106,6 @@ def test_each_package_is_in_one_group_with_the_version_of_the_lock() -> None:
     versions = {name: version for listed in GROUPS.values() for name, version in listed.items()}
     assert versions == {name: RUNS[name] if name in APART else locked[name] for name in versions}
     assert LOCK.read_text().count("==") <= LOCK.read_text().count("--hash=sha256:")
-
-
-def test_every_python_3_11_can_have_what_is_locked() -> None:
-    """Debian 12's is 3.11.2, and pip refuses what asks for more."""
-    locked = pins(LOCK.read_text().splitlines())
-    asked = {one.name: one.metadata["Requires-Python"] or "" for one in distributions() if normal(one.name) in locked}
-    assert len(asked) > 100
-    assert [name for name, versions in asked.items() if "3.11.0" not in SpecifierSet(versions)] == []
 
 
 def test_runs_have_what_the_code_imports() -> None:

@@ -54,6 +54,5 @@ def test_a_disk_that_is_full_of_results(first_run: Project, tmp_path: Path, disk
     refused = project.call(*run, check=False)
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1] == (
-        f"error: full.yaml: results: {tmp_path}/disk: not writable (read-only file system);"
-        " fix its permissions or choose another folder"
+        f"error: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"
     )

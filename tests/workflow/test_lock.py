@@ -63,7 +63,7 @@ def test_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
         ):
             raise AssertionError("held twice")
         holder.send_signal(signal.SIGKILL)
-    # Its file is there still, and nobody holds it.
+    # Its file remains, but the lock is free.
     assert path.exists()
     with locked(path, refuse):
         pass

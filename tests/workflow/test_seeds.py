@@ -49,7 +49,9 @@ def test_each_seed_changes_what_it_draws(settings) -> None:
     assert "train_judge" not in changed(seed=1, seeds={"halves": 0})
 
 
-def test_seeds_default_to_one() -> None:
+def test_seeds_default_to_one_and_judges_to_two() -> None:
     config = load_config({"seed": 3, "seeds": {"split": 5}})
-    assert config.seeds.model_dump() == {"world": 3, "split": 5, "halves": 3} and config.judges == ["3"]
+    assert config.seeds.model_dump() == {"world": 3, "split": 5, "halves": 3} and config.judges == ["3", "4"]
+    for alone in ({"share": False}, {"epochs": 0}):
+        assert load_config({"seed": 3, "judge": alone}).judges == ["3"]
     assert load_config({"judge": {"seeds": [2, 0]}}).judges == ["2", "0"]

@@ -37,7 +37,7 @@ def test_the_small_run(first_run: Project) -> None:
     steps = pd.read_parquet(results / "sketch" / "specs" / "0" / "similarities.parquet")
     assert steps.groupby("judge").size().to_dict() == dict.fromkeys(("specs", "stretched", "contrastive"), 40 * 14)
     page = (results / "specs.html").read_text()
-    assert "Seed 0" in page and len(re.findall(r'src="figures/[^"]+\.svg"', page)) == 3
+    assert "Seed 0" in page and len(re.findall(r'src="figures/[^"]+\.svg"', page)) == 2
 
 
 @pytest.mark.slow

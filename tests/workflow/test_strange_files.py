@@ -21,14 +21,12 @@ from compclip.core.errors import UserError, one_line
 from compclip.core.heldout import read_heldout
 from compclip.dataset.archive import contents
 from compclip.dataset.load_dataset import check_captions
-from compclip.dataset.sources.published import read_classes
 from compclip.dataset.sources.table import caption_rows
 from compclip.divergence.samples import read_samples
 from compclip.generate.generators.folder import check_texts
 from compclip.human.answers import collect
-from compclip.human.correlation import other_scores
 from compclip.specs.data import check_examples, read_source
-from compclip.specs.retrieval import read_coco
+from compclip.specs.retrieval import read_gallery
 from compclip.specs.score import read_image_texts
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.workflow.config import read_config
@@ -40,14 +38,7 @@ ARRAYS = [
     arrow.array([True, False]), arrow.array([0, 1], arrow.timestamp("s")), arrow.array(["a", "a"]).dictionary_encode(),
     arrow.array(["\0", "../x"]), arrow.array([1, 2], arrow.decimal128(12, 2)),
 ]  # fmt: skip
-TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-
-
-def coco(path: Path) -> Any:
-    (path.parent / "annotations").mkdir(exist_ok=True)
-    (path.parent / "val").mkdir(exist_ok=True)
-    path.rename(path.parent / "annotations" / "captions_val.json")
-    return read_coco(path.parent, "val", 5)
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def answers(path: Path) -> Any:
@@ -56,10 +47,8 @@ def answers(path: Path) -> Any:
 
 # Good rows and entries.
 ANSWER = {"task_id": "t", "annotator": "w", "choice": "yes", "lead_time": 3}
-SCORE = {"generator": "g", "split": "test_seen", "image_id": "a", "caption_id": 0, "score": 0.5, "draw": 1}
 SAMPLE = {"id": 1, "atoms": ["a"], "compounds": [{"name": "b", "atoms": [0], "edges": []}]}
 LONG = {"image": "a.png", "text": "b", "conversations": [{"from": "gpt", "value": "x"}]}
-COCO = {"images": [{"id": 1, "file_name": "x"}], "annotations": [{"image_id": 1, "caption": "y"}]}
 CHANGE = {"noun": "n", "original_adj": "o", "new_adj": "m"}
 SWAPPED = {"text": "b", "swapped_text": "c", "changes_made": CHANGE}
 SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pairs": ["red_wing"]}
@@ -70,11 +59,9 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "numbered captions": (TABLES, caption_rows, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), answers, ANSWER),
-    "other scores": (TABLES, other_scores, SCORE),
     "compounds": (TABLES, read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
     "texts": ((".csv",), read_texts, {"compound": "a b", "text": "c"}),
     "texts of compounds": ((".json",), read_texts, {"a b": ["c"]}),
-    "classes": ((".txt",), read_classes, {}),
     "held-out pairs": ((".json",), read_heldout, {"pairs": ["red_wing"]}),
     "renames": ((".yaml",), read_renames, {"a": "b"}),
     "lexicon": ((".yaml",), load_lexicon, {"red": ["scarlet"]}),
@@ -82,7 +69,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "samples": ((".jsonl",), read_samples, SAMPLE),
     "long captions": (TABLES, lambda p: check_examples(read_source(p), p.parent), LONG),
     "pairs to score": ((".csv",), read_image_texts, {"image": "a.png", "text": "b"}),
-    "coco": ((".json",), coco, COCO),
+    "gallery": (TABLES, read_gallery, {"image": "a.png", "caption": "b"}),
     "archive": ((".zip", ".tgz"), contents, {}),
     "published data": ((".pkl",), published.read_data, {"a": {0: SWAPPED}}),
     "published split": ((".pkl",), published.read_split, SPLIT),

@@ -3,7 +3,7 @@
 from compclip.compun.analyze_choices import analyze_choices
 from compclip.core.rounding import DECIMALS
 from compclip.core.tables import CHOICES, COMPOUNDS
-from compclip.io import read_json, read_table, spreadsheet_safe, write_text
+from compclip.io import read_json, read_table, write_text
 from workflow_scripts.job import Job, run
 
 
@@ -11,8 +11,8 @@ def main(job: Job) -> None:
     choices = read_table(job.input.choices / "choices.parquet", CHOICES)
     people = read_json(job.input.people)["accuracy"] if job.input.people else None
     of, params = read_table(job.input.compounds, COMPOUNDS), job.params
-    table = analyze_choices(choices, of, people, resamples=params.bootstrap, seed=params.seed)
-    text = spreadsheet_safe(table).to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
+    table = analyze_choices(choices, of, people, seed=params.seed)
+    text = table.to_csv(index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
     write_text(text, job.output.analysis)
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.tables import TESTS
-from compclip.divergence.results import FIGURES, divergence_lines, measured, read_divergences
+from compclip.divergence.results import divergence_lines, read_divergences
 from compclip.io import read_json
 from compclip.plot.labels import SPLIT_NAMES
-from compclip.plot.page import PageSection, show_figures
+from compclip.plot.page import PageSection
 from workflow_scripts.layout import Layout
 
 
@@ -20,18 +20,14 @@ def divergence_cells(divergences: pd.DataFrame, texts: str) -> list[dict[str, An
     ]
 
 
-def section(layout: Layout, *, divided: bool = False) -> PageSection:
-    """Return the section of one composition; ``divided``: the images were divided by divergence."""
+def section(layout: Layout) -> PageSection:
     divergences = read_divergences(layout.place)
-    drawn = [name for name, (split, _) in FIGURES.items() if measured(divergences, "pairs", split, "captions")]
     context = {
         "of_prompts": divergence_cells(divergences, "prompts"),
         "of_captions": divergence_cells(divergences, "captions"),
         "tests": [SPLIT_NAMES[split] for split in TESTS],
         "warnings": read_json(layout.place / "divergence.json")["warnings"],
         "shuffles": divergences["shuffles"].max(),
-        "division": show_figures([layout.figure("division")] if divided else []),
-        "parts": show_figures(map(layout.figure, drawn)),
         "measured": len(divergences) > 0,
     }
     return PageSection("How far test is from train", "divergence_section.html.j2", context)

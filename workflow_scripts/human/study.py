@@ -12,7 +12,7 @@ from compclip.core.cache import key
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import SCORES, TESTS
-from compclip.human.pictures import encode
+from compclip.human.pictures import encode_picture
 from compclip.human.study import Page, Picture, project_tasks, task_table
 from compclip.human.tasks import ALL_KINDS, TASKS, read_tasks
 from compclip.io import atomic_folder, read_table, write_json, write_table, write_text
@@ -36,7 +36,7 @@ def write_study(job: Job, pages: Mapping[str, Sequence[Page]], study: Sequence[s
     files: dict[Picture, str] = {}
     with atomic_folder(job.output.pictures) as folder:
         for picture in track(wanted, len(wanted), "pictures"):
-            raw, suffix = encode(picture.image(images, job.params.seed))
+            raw, suffix = encode_picture(picture.image(images, job.params.seed))
             files[picture] = f"{key(*study, raw).hex()[:16]}.{suffix}"
             (folder / files[picture]).write_bytes(raw)
     write_table(task_table(pages, files, study), job.output.tasks, TASKS)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from compclip.clip.device import find_device
-from compclip.clip.model import MANIFEST, save_judge
+from compclip.clip.model import JUDGE_MANIFEST, save_judge
 from compclip.clip.sources import model_name
-from compclip.core.tables import CAPTIONS, IMAGES, NEGATIVES, SPLIT
+from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
 from compclip.io import atomic, read_frame, read_table, write_json
 from compclip.judge.config import Training
 from compclip.judge.parallel import joined, own_device
@@ -24,7 +24,6 @@ def main(job: Job) -> None:
             read_table(read.captions, CAPTIONS), read_table(read.images, IMAGES),
             [read_table(file, SPLIT) for file in read.splits], settings, Path(given.results), halves=given.halves,
             pretraining=read_frame(read.pretraining) if read.pretraining else None,
-            negatives=pd.concat([read_table(file, NEGATIVES) for file in read.negatives]) if read.negatives else None,
         )  # fmt: skip
         options = {"seed": given.seed, "threads": given.threads, "cache": given.cache}
         built, rows = train_judge(material, settings, **options, device=device, group=group)
@@ -33,7 +32,7 @@ def main(job: Job) -> None:
             judge_hash = save_judge(built, model_name(settings.model), settings.crop, folder)
             with atomic(folder / "log.csv") as temporary:
                 pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
-            write_json({"judge_hash": judge_hash, **summary, "seed": given.seed}, folder / MANIFEST)
+            write_json({"judge_hash": judge_hash, **summary, "seed": given.seed}, folder / JUDGE_MANIFEST)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pandas as pd
 from compclip.core import tables
 from compclip.divergence.results import read_divergences
 from compclip.io import read_json, read_table
-from compclip.plot.examples import GeneratedImages
+from compclip.plot.examples import GeneratedImages, of_all_judges
 from compclip.report.readable import Readable, to_read
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout
@@ -39,15 +39,22 @@ def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFr
     return summary, {name: read_table(folder / f"{name}.parquet", tables.SCORES) for name in names}
 
 
-def read_generated(layout: Layout, generators: Sequence[str], judge: str) -> Iterator[GeneratedImages]:
+def read_generated(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> Iterator[GeneratedImages]:
     for name in generators:
-        summary, scores = read_score_folder(layout.scores(name, judge))
-        yield GeneratedImages(name, read_manifest(layout, name), scores, summary)
+        folders = [read_score_folder(layout.scores(name, judge)) for judge in judges]
+        scores = {split: of_all_judges([tables[split] for _, tables in folders]) for split in folders[0][1]}
+        yield GeneratedImages(name, read_manifest(layout, name), scores, folders[0][0])
 
 
 def read_summaries(layout: Layout, params: Any) -> list[dict[str, Any]]:
     """Return the summary of each generator's scores by the first judge."""
     return [read_json(layout.scores(name, params.judges[0]) / "summary.json") for name in params.generators]
+
+
+def unchecked(layout: Layout, params: Any) -> list[str]:
+    """Return the generators whose images may have been made from other texts than those of the prompts."""
+    summaries = {name: read_json(layout.generated(name) / "summary.json") for name in params.generators}
+    return [name for name, of in summaries.items() if of["kind"] == "folder" and not of["texts_checked"]]
 
 
 def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
@@ -64,4 +71,5 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
         fids=read_fids(layout, params),
         health=read_health(layout, params.judges, params.health),
         heldout=read_json(layout.place / "heldout.json"),
+        unchecked=unchecked(layout, params),
     )  # fmt: skip

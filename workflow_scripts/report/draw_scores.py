@@ -1,4 +1,4 @@
-"""Draw what generators compose, the scores, the falls from seen by pair, and the judges' training."""
+"""Draw what generators compose, the scores, held-out pairs, and the judges' training."""
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ def main(job: Job) -> None:
                 "Both scores of each generator on each split",
                 draw_scores(scores, job.params.reference, seed),
             ),
-            (job.output.pairs, "How far each generator falls from seen, by held-out pair", draw_pairs(pairs, seed)),
+            (job.output.pairs, "Adjective accuracy by held-out pair", draw_pairs(pairs, seed)),
             (job.output.loss, "The judges' training", draw_loss(trainings, seed)),
         ):
             save(figure, path, f"{title} ({', '.join(names)})")

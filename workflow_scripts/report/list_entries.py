@@ -24,7 +24,7 @@ def main(job: Job) -> None:
             tables = read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
             splits = read_composition(layout, "splits")["splits"]
             judged = judged_images(splits, tables["images"], params.train_on, params.halves)
-            generated = read_generated(layout, params.generators, params.judge)
+            generated = read_generated(layout, params.generators, params.judges)
             judge, cache = layout.judge(params.judge), params.cache
             with open_embedder(judge, params.batch, params.threads, params.device, cache) as embedder:
                 data = list_entries(generated, embedder, root=layout.results, judged=judged, **tables)
@@ -32,7 +32,7 @@ def main(job: Job) -> None:
             (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")
             count = sum(len(columns["prompt"]) for columns in data["generators"].values())
             log.info("%s: %s judged images, %.1f MB", name, f"{count:,}", len(text.encode()) / 1e6)
-    context = {name: getattr(params, name) for name in ("dataset", "compositions", "judge")}
+    context = {name: getattr(params, name) for name in ("dataset", "compositions", "judge", "judges")}
     context["splits"] = [SPLIT_NAMES[split] for split in TESTS]
     write_page(render("entries.html.j2", context), job.output.page)
 

@@ -14,7 +14,6 @@ from compclip.core.seeds import rng
 from compclip.core.tables import MEASUREMENTS
 from compclip.io import read_json, read_table
 from compclip.plot.examples import choose_examples
-from compclip.plot.labels import WORD_KINDS, swatch
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
 from compclip.report.rows import of_composition
@@ -56,15 +55,11 @@ def ignored_line(params: Any) -> str:
 def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
     """Return what the page shows of a composition without scores."""
     tables = artifacts.read_composition(layout, "captions", "pairs", "ranking", "splits", "swapped")
-    figures = [layout.figure(name) for name in ("swapped_pairs", *WORD_KINDS.values())]
-    divided = params.settings["split"].get("method") == "divergence"
     splits = split_section(layout, params.seed, alone=not params.generators)
     return {
         "name": layout.composition,
-        "sections": [splits, divergence_section(layout, divided=divided)],
-        "of_section": {"splits": show_figures(figures)},
-        # A swatch shows a color as it is, also on a dark page.
-        "swatches": any(map(swatch, tables["ranking"]["adjective"])),
+        "sections": [splits, divergence_section(layout)],
+        "of_section": {},
         "skipped": [line for line in skipped_lines(layout, tables, params) if line.count],
     }
 
@@ -74,7 +69,7 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     context = with_splits(layout, params)
     scores, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
     tables = artifacts.read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
-    generated = artifacts.read_generated(layout, params.generators, params.judges[0])
+    generated = artifacts.read_generated(layout, params.generators, params.judges)
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
     swapped, unseen = choose_examples(generated, params.examples, stream, **tables)
     # The first figure is part of the page, so that the page alone has the result.
@@ -86,9 +81,9 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
         "trained": judges[0].get("epochs") != 0,
         "of": artifacts.read_readable(layout, (scores, comparisons), params),
         "candidates": int(scores["candidates"].iloc[0]),
-        "sections": [divergence, judge_section(layout, params.generators, params.judges, params.health), splits],
+        "sections": [divergence, judge_section(layout, params.judges, params.health), splits],
         "figures": dict(zip(SCORE_FIGURES, figures, strict=True)),
-        "of_section": context["of_section"] | {"the-judge": show_figures([layout.figure("loss")])},
+        "of_section": {"the-judge": show_figures([layout.figure("loss")])},
         "strip": swapped[:STRIP],
         "swapped": [swapped[n : n + TOGETHER] for n in range(0, len(swapped), TOGETHER)],
         "unseen": unseen,

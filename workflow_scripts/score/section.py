@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from compclip.core.tables import TESTS
 from compclip.io import read_json
 from compclip.plot.labels import interval, percent
 from compclip.plot.page import PageSection
@@ -49,22 +46,7 @@ def read_health(layout: Layout, judges: Sequence[str], loss: float) -> Health:
     return Health({name: read_json(layout.place / "health" / f"{name}.json") for name in judges}, loss)
 
 
-def hub_lines(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a line for each generator: the hubness of each split, as the mean over the judges."""
-    lines = []
-    for generator in generators:
-        summaries = [read_json(layout.scores(generator, judge) / "summary.json")["scores"] for judge in judges]
-        cells: list[PageCell] = []
-        for split in TESTS:
-            # The first score of a set is of all its prompts.
-            first = [next((score for score in scores if score["set"] == split), None) for scores in summaries]
-            known = [score["hubness"] for score in first if score and score["hubness"] is not None]
-            cells.append(_page_cell(percent(float(np.mean(known)))) if known else None)
-        lines.append({"name": generator, "cells": cells})
-    return lines
-
-
-def section(layout: Layout, generators: Sequence[str], judges: Sequence[str], loss: float) -> PageSection:
+def section(layout: Layout, judges: Sequence[str], loss: float) -> PageSection:
     """Return the section of one composition; loss: ``score.health``."""
     manifests = [read_json(layout.judge(name) / "manifest.json") for name in judges]
     health = read_health(layout, judges, loss)
@@ -75,6 +57,5 @@ def section(layout: Layout, generators: Sequence[str], judges: Sequence[str], lo
         "health": health,
         "health_lines": health_lines(health),
         "synonyms": [(name, of["synonyms"]) for name, of in health.judges.items() if of["synonyms"]["n"]],
-        "hub_lines": hub_lines(layout, generators, judges),
     }
     return PageSection("The judge", "score_section.html.j2", context)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from compclip.io import atomic, read_frame
+from compclip.io import atomic
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from compclip.specs.draw_specs import draw_specs
@@ -17,7 +17,7 @@ def main(job: Job) -> None:
     with atomic(job.output.table) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
     with style():
-        for name, figure, title, description in draw_specs(table, read_frame(job.input.similarities)):
+        for name, figure, title, description in draw_specs(table):
             save(figure, getattr(job.output, name), title, description)
     layout = Layout(Path(params.results), params.dataset)
     write_section_page(job.output.page, params.dataset, section(layout), params.settings)

@@ -19,14 +19,11 @@ from compclip.judge.parallel import Group, joined, own_device
 from compclip.specs.config import SpecsTraining
 from compclip.specs.data import LongExamples
 from compclip.specs.stretch import write_judge
-from compclip.specs.train_specs import GPUS_SETTING, train_specs
+from compclip.specs.train_specs import SPECS_GPUS, train_specs
 from workflow_scripts.job import Job, run
 
-# The code that decides the trained weights.
-TRAINING_CODE = (
-    "compclip.specs.train_specs:train_specs", "compclip.specs.data:LongExamples", "compclip.clip.model:Judge",
-    "compclip.clip.model:read_judge", "compclip.clip.pixels:Preprocess", "compclip.clip.tokens:get_tokenizer",
-)  # fmt: skip
+# The packages of the code that decides the trained weights.
+SPECS_CODE = ("compclip.specs", "compclip.clip", "compclip.judge", "compclip.core.seeds")
 
 
 def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, group: Group) -> None:
@@ -36,8 +33,9 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
     examples = LongExamples(read_table(job.input.captions, CHUNKS), job.input.images)
     log.info("training %s by %s on %d captions, on %s", name, loss, len(examples), device)
     # Everything that decides the trained weights.
+    code = code_hash("compclip.specs.train_specs", "compclip.specs.data", within=SPECS_CODE)
     work = key(
-        code_hash(*TRAINING_CODE), settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,
+        code, settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,
         group.count, judge_hash(start), sha256(job.input.captions),
     )  # fmt: skip
     checkpoint, stream = job.params.cache / "specs" / work.hex() / "checkpoint.pt", partial(examples.stream, seed)
@@ -62,11 +60,11 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
 def main(job: Job) -> None:
     params, settings = job.params, SpecsTraining.model_validate(job.params.training)
     settle(params.threads)
-    device = own_device(find_device(params.device, "specs.base.device"), params.processes, params.device, GPUS_SETTING)
+    device = own_device(find_device(params.device, "specs.base.device"), params.processes, params.device, SPECS_GPUS)
     if settings.precision == "auto":
         settings = settings.model_copy(update={"precision": "amp_fp16" if is_gpu(device) else "fp32"})
     check_precision(settings.precision, device, "specs.training.precision")
-    with joined(params.processes, device, GPUS_SETTING) as group:
+    with joined(params.processes, device, SPECS_GPUS) as group:
         train_with_loss(job, settings, device, group)
 
 

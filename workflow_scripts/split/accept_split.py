@@ -1,14 +1,27 @@
-"""Refuse a split in which the audit found violations; accepted.json is written only for an accepted one."""
+"""Refuse a split in which the audit found violations, before anything is made of it.
 
+This is not part of the audit, because Snakemake deletes the outputs of a step that fails: audit.json remains.
+"""
+
+from compclip.core.errors import require
+from compclip.core.log import log
 from compclip.io import read_json, write_json
-from compclip.split.accept_split import accept_split
+from compclip.split.audit import in_words
 from workflow_scripts.job import Job, run
 
 
 def main(job: Job) -> None:
-    audit, is_published = read_json(job.input.audit), job.params.is_published
-    violations = accept_split(audit, job.input.audit, where=job.where, is_published=is_published)
-    write_json({"violations": violations}, job.output.accepted)
+    audit = read_json(job.input.audit)
+    violations, count = audit["violations"], int(audit["counts"]["violations"])
+    if violations:
+        rule = "swap_adjectives" if violations[0]["guarantee"] == "swapped" else "make_splits"
+        # The faults of a published split cannot be fixed here.
+        rerun = "" if job.params.is_published else f"rerun with --forcerun {rule}, or "
+        fault = f"{count} audit violations, listed in {job.input.audit} (first: {in_words(violations[0])})"
+        remedy = f"{rerun}set split.violations to count to use this split nevertheless"
+        require(audit["tolerance"] == "count", job.where, fault, remedy)
+        log.warning("warning: %s: continues despite %d audit violations", job.where, count)
+    write_json({"violations": count}, job.output.accepted)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from compclip.core.heldout import read_heldout
 from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING, SPLIT
-from compclip.io import atomic, read_table, spreadsheet_safe, write_json, write_table
+from compclip.io import atomic, read_table, write_json, write_table
 from compclip.split.make_splits import make_splits
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job, run
@@ -20,7 +20,7 @@ def main(job: Job) -> None:
     )  # fmt: skip
     write_table(splits, job.output.splits, SPLIT)
     with atomic(job.output.csv) as temporary:
-        spreadsheet_safe(splits).to_csv(temporary, index=False, lineterminator="\n")
+        splits.to_csv(temporary, index=False, lineterminator="\n")
     write_json(summary, job.output.summary)
 
 

@@ -4,8 +4,14 @@ All problems are listed, also those of each run of a config with several. Only n
 their content. The check writes, downloads and computes nothing.
 """
 
+import errno
 import os
+import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,21 +19,93 @@ from typing import Any
 from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
+from compclip.clip.config import (
+    CLIP_WEIGHTS,
+    FOLDER,
+    HUB,
+    MODELS,
+    SETTINGS,
+    ModelConfig,
+    folder_weights,
+    model_file,
+)
 from compclip.core import cli, plugins
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
-from compclip.core.errors import UserError
+from compclip.core.documents import nearest, no_such
+from compclip.core.errors import UserError, require
+from compclip.core.hub import check_hub_file
 from compclip.core.log import UNDER_RUN, log
+from compclip.core.pictures import SUFFIXES
+from compclip.core.tables import PROMPTS
 from compclip.dataset.download import FilePlace
 from compclip.generate.config import GENERATOR_KINDS
+from compclip.io import read_table
 from compclip.text.language import installed_name
 from compclip.text.lexicon import lexicons_of, load_lexicon, merge
-from workflow_scripts.workflow.check_model import check_model
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
-from workflow_scripts.workflow.findings import Findings
 
-# Keys without which no part of a run works.
-NEEDED = ("results: ", "cache: ")
+# Files that their authors publish in folders from which only a browser downloads, by pattern of their names.
+DRIVE = "https://drive.google.com/drive/folders"
+BY_HAND = {
+    **dict.fromkeys(("split.pkl", "data.pkl"), f"{DRIVE}/1jOnNp0RkUN_QFa-GvfitbKh8YTthLtgl"),
+    **dict.fromkeys(("C_CUB_*.pt", "C_Flowers_*.pt"), f"{DRIVE}/1A2I6uSnrFEgu-7QIpcxjDXE7m5799UCy"),
+}
+
+
+@dataclass
+class Findings:
+    """What checks find."""
+
+    here: bool = True  # whether steps run on this machine, in this environment
+    errors: list[str] = field(default_factory=list)
+    downloads: list[str] = field(default_factory=list)  # files that the run will download
+    notes: list[str] = field(default_factory=list)  # what the run will do without
+
+    def error(self, key: str, message: str) -> None:
+        self.errors.append(f"{key}: {message}".replace("\n", "\\n"))  # a line each
+
+    @contextmanager
+    def errors_of(self, key: str) -> Iterator[None]:
+        """Turn a UserError into an error of ``key``."""
+        try:
+            yield
+        except UserError as error:
+            self.error(key, str(error))
+
+    def exists(self, key: str, path: str | Path | None, kind: str = "file") -> bool:
+        """Return whether ``path`` is a readable ``kind`` (file, folder, file or folder); add an error if it is not.
+
+        None is a file that the config does not ask for.
+        """
+        if path is None:
+            return False
+        place = Path(path)
+        try:
+            is_folder = stat.S_ISDIR(place.stat().st_mode)
+        except OSError as error:  # a name that is too long, a file in place of a folder
+            by_hand = next((folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None)
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                self.error(key, f"{str(path)[:80]}: {error.strerror}; correct the path")
+            elif by_hand:
+                self.error(key, f"{path}: no such file; download it from {by_hand} to this path")
+            else:
+                self.error(key, no_such(path, kind))
+            return False
+        if kind in ("file", "folder") and is_folder != (kind == "folder"):
+            self.error(key, f"{path}: not a {kind}; give the path of a {kind}")
+        elif not os.access(place, os.R_OK):
+            self.error(key, f"{path}: not readable; fix its permissions")
+        else:
+            return True
+        return False
+
+    def has_images(self, key: str, folder: str) -> None:
+        """Add an error if ``folder`` is not a folder with images."""
+        if self.exists(key, folder, "folder") and not any(
+            name.lower().endswith(SUFFIXES) for _, _, names in os.walk(folder) for name in names
+        ):
+            self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
 
 
 class Check(Command):
@@ -45,45 +123,79 @@ def check_config(config: Config, here: bool = True) -> Findings:
         _check_generators(config, findings)
         for judge in config.judge.each(config.compositions):
             check_model("judge", judge, findings)
-        findings.device("judge.device", config.judge.device)
     _check_files(config, findings)
     if specs := config.specs:
         check_model("specs.base", specs.base, findings)
-        findings.device("specs.base.device", specs.base.device)
     if compun := config.compun:
         for model in compun.models:
             findings.exists(f"compun.models: {model.title}", model.judge, "folder")
             if model.open_clip:
                 check_model(f"compun.models: {model.title}", model.judge_config(), findings)
-        findings.device("compun.device", compun.device)
     for key, folder in (("results", config.results), ("cache", config.cache)):
         with findings.errors_of(key):
             check_writable(Path(folder))
+    with findings.errors_of("results"):
+        check_own(Path(config.results))
     return findings
 
 
 def _check_dataset(config: Config, findings: Findings) -> None:
     key, settings = f"dataset.{config.dataset.source}", getattr(config.dataset, config.dataset.source)
-    for name, places in settings.places().items() if hasattr(settings, "places") else ():
-        _check_archive(f"{key}.{name}", places, Path(config.cache), findings)
-    if hasattr(settings, "file") or hasattr(settings, "data"):
-        for name in ("file", "data", "classes"):
-            # The classes of published images may be their numbers.
-            if (path := getattr(settings, name, None)) != "number":
-                findings.exists(f"{key}.{name}", path)
+    for name, place in settings.places().items() if hasattr(settings, "places") else ():
+        if place.is_remote and not place.local(Path(config.cache)).is_file():
+            findings.downloads.append(place.name or place.address)
+        elif not place.is_remote:
+            findings.exists(f"{key}.{name}", str(place.local(Path())))
+    if hasattr(settings, "file"):
+        findings.exists(f"{key}.file", settings.file)
         if settings.images is not None:
             findings.has_images(f"{key}.images", settings.images)
 
 
-def _check_archive(key: str, places: list[FilePlace], cache: Path, findings: Findings) -> None:
-    """Find out whether one of the places has the file, or can have it."""
-    remote = [place for place in places if place.is_remote]
-    if any(place.local(cache).is_file() for place in places):
-        return
-    if remote:
-        findings.downloads.append(remote[0].name or remote[0].address)
-    else:
-        findings.error(key, f"{', '.join(place.address for place in places)}: no such file; correct root or the name")
+def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
+    """Check the files that ``config`` names.
+
+    Torch is imported only to look up a tag of open_clip, which is not known without it.
+    """
+    name, weights = config.model, config.pretrained
+    # A tag has neither a folder nor an ending.
+    is_path = weights is not None and ("/" in weights or bool(Path(weights).suffix) or os.path.exists(weights))
+    if name.startswith(FOLDER):
+        if findings.exists(f"{key}.model", folder := name.removeprefix(FOLDER), "folder"):
+            with findings.errors_of(f"{key}.model"):
+                folder_weights(Path(folder))
+    elif name.startswith(HUB):
+        with findings.errors_of(f"{key}.model"):
+            for files in ([SETTINGS], CLIP_WEIGHTS) if findings.here else ():
+                check_hub_file(name.removeprefix(HUB), files)
+    elif name.endswith(".json"):
+        findings.exists(f"{key}.model", name)
+    elif model_file(name) is None and name not in open_clip_models():
+        own = sorted(path.stem for path in MODELS.glob("*.json"))
+        findings.error(
+            f"{key}.model",
+            f"unknown model {name!r}; {nearest(name, {*own, *open_clip_models()})}choose one of open_clip's, one of"
+            f" {', '.join(own)}, or the path of a model config",
+        )
+    elif weights and not is_path:
+        with findings.errors_of(f"{key}.pretrained"):
+            from compclip.clip.sources import find_tag, hub_place
+
+            place = hub_place(find_tag("", name, weights))
+            if findings.here:
+                check_hub_file(*place)
+    if is_path:
+        findings.exists(f"{key}.pretrained", weights)
+    for part, path in config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ():
+        if path and ":" not in path:
+            findings.exists(f"{key}.tower.{part}", path)
+
+
+def open_clip_models() -> set[str]:
+    """Return the names of open_clip's models without importing it, and so torch."""
+    library = find_spec("open_clip")
+    places = library.submodule_search_locations if library else None
+    return {path.stem for place in places or () for path in Path(place, "model_configs").glob("*.json")}
 
 
 def _check_language(config: Config, findings: Findings) -> None:
@@ -108,10 +220,15 @@ def _check_generators(config: Config, findings: Findings) -> None:
         settings = [generator.settings(composition) for composition in config.compositions]
         for path in dict.fromkeys(each.path for each in settings if hasattr(each, "path")):
             findings.has_images(key, path)
+        for composition, each in zip(config.compositions, settings, strict=True):
+            place = Path(config.results, config.dataset.name or config.dataset.source, composition, "prompts.parquet")
+            if hasattr(kind, "preview") and place.is_file():
+                with findings.errors_of(key):
+                    if missing := kind.preview(each, read_table(place, PROMPTS)):
+                        findings.notes.append(f"{key}: {composition}: {missing}")
         if getattr(kind, "MODEL", False):
             for model in {each.model for each in settings if each.model.startswith((".", "/", "~"))}:
                 findings.exists(f"{key}: model", model, "folder")
-            findings.device(f"{key}: device", settings[0].device)
             if findings.here and find_spec("diffusers") is None:
                 remedy = "pip install the version of envs/diffusers.yaml"
                 findings.error(key, f"the package diffusers is not installed; {remedy}")
@@ -128,8 +245,6 @@ def _check_files(config: Config, findings: Findings) -> None:
     if human := config.human:
         for path in human.answers:
             findings.exists("human.answers", path)
-        for path in human.scores.values():
-            findings.exists("human.scores", path)
     if config.specs and config.specs.data:
         for name, path in config.specs.data:
             findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")
@@ -156,7 +271,7 @@ def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Raise UserError if nothing can be written to ``folder`` or, if it does not exist, to the folder above."""
+    """Raise UserError unless files can be written to ``folder`` or, if it does not exist, to the folder above."""
     existing = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     try:
         tempfile.TemporaryFile(dir=existing).close()
@@ -165,22 +280,25 @@ def check_writable(folder: Path) -> None:
         raise UserError(f"{folder}: not writable ({why}); fix its permissions or choose another folder") from error
 
 
-def report_findings(path: Path, here: bool = True, strict: bool = True) -> None:
-    """Log what a config file's run downloads; raises UserError with a line for each error.
+def check_own(folder: Path) -> None:
+    """Raise UserError for a folder with files, of which none is from a run."""
+    made = not folder.is_dir() or any(folder.glob("logs")) or any(folder.glob("**/.digests"))
+    others = sorted(path.name for path in folder.iterdir()) if not made else []
+    fault = f"contains {', '.join(others[:3])}, but nothing that a run has made"
+    require(not others, folder, fault, "choose an empty or a new folder")
 
-    If not ``strict``, errors are warnings, because a part of the run may not need what is missing.
-    """
+
+def report_findings(path: Path, here: bool = True) -> None:
+    """Log what a config file's run downloads; raises UserError with a line for each error."""
     errors: list[str] = []
     for name, config in runs_of(path).items():
         findings = check_config(config, here)
         where = f"{path}: runs.{name}" if name else str(path)
         if findings.downloads:
             log.info("%s: the run downloads %s", where, ", ".join(findings.downloads))
-        for error in findings.errors:
-            if strict or error.startswith(NEEDED):
-                errors.append(f"{where}: {error}")
-            else:
-                log.warning("warning: %s: %s", where, error)
+        for note in findings.notes:
+            log.warning("warning: %s: %s", where, note)
+        errors += [f"{where}: {error}" for error in findings.errors]
     if errors:
         raise UserError("\nerror: ".join(errors))
 

@@ -16,13 +16,12 @@ from pydantic_core import ErrorDetails
 from compclip.compun.config import CompunConfig
 from compclip.core import plugins
 from compclip.core.code import ROOT
-from compclip.core.documents import decode, no_such, parse_yaml
+from compclip.core.documents import decode, nearest, no_such, parse_yaml
 from compclip.core.errors import UserError, require
 from compclip.core.section import (
     COMPOSITION_FIELD,
     NAME,
     NAME_RULE,
-    SECRET,
     CacheFolder,
     Section,
     Seed,
@@ -94,7 +93,8 @@ class Config(Section):
     @property
     def judges(self) -> list[str]:
         """The names of the judges: their seeds."""
-        return [str(seed) for seed in self.judge.seeds or [self.seed]]
+        default = 2 if self.judge.share and self.judge.epochs else 1
+        return [str(seed) for seed in self.judge.seeds or range(self.seed, self.seed + default)]
 
     def _of_kind(self, kind: str) -> str | None:
         """The first generator of a kind; None if there is none."""
@@ -211,7 +211,7 @@ def _allowed(location: tuple[str | int, ...]) -> list[str]:
 
 
 def _setting(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Return a fault's location without the branches of unions, each of which has a fault of its own."""
+    """Return a fault's location without the branches of unions: pydantic reports a fault for each branch."""
     return tuple(w for w in location if isinstance(w, int) or not (w in BRANCHES or "[" in w))
 
 
@@ -231,7 +231,8 @@ def _describe_fault(first: ErrorDetails) -> str:
     message = first["msg"].removeprefix("Value error, ").partition(", unable to parse")[0]
     value = repr(first["input"])
     if kind == "extra_forbidden":
-        return f"{key}: unknown key; allowed: {', '.join(_allowed(location[:-1]))}"
+        allowed = _allowed(location[:-1])
+        return f"{key}: unknown key; {nearest(location[-1], allowed)}allowed: {', '.join(allowed)}"
     if kind == "list_type" and isinstance(first["input"], str | int | float):
         message = f"expected a list; write [{first['input']}]"
     if kind == "string_pattern_mismatch" and (
@@ -240,8 +241,9 @@ def _describe_fault(first: ErrorDetails) -> str:
         message = f"a name has {rules[0]}; rename it"
     if location[:1] == ("runs",) and len(location) == 3 and location[2] != "[key]":
         key, message = ".".join(map(str, location[:2])), "expected the file of a config or its content"
-    # A secret is not shown, and a long section does not help to find the fault.
-    shown = kind != SECRET and key and not (isinstance(first["input"], dict) and len(value) > MAX_SHOWN)
+    # A long section does not help to find the fault.
+    shown = key and not (isinstance(first["input"], dict) and len(value) > MAX_SHOWN)
+    value = value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]} …"
     return f"{key and f'{key}: '}{message}{f', got {value}' if shown else ''}"
 
 
@@ -307,12 +309,11 @@ def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[
     A run that names no results folder gets one inside the common folder.
 
     Raises:
-        UserError: a run has runs itself, or two runs write to the same folder or one inside the other's.
+        UserError: a run has runs itself, or two runs write to the same folder.
     """
     shared = {key: value for key, value in values.items() if key != "runs"}
     results = shared.get("results", Config.model_fields["results"].default)
-    # The common folder may contain those of the runs.
-    owners = {os.path.realpath(str(results)): ""}
+    owners = {os.path.realpath(str(results)): "all runs"}
     runs: dict[str, dict[str, Any]] = {}
     for name, content in (values.get("runs") or {}).items():
         run = read_values(Path(content)) if isinstance(content, str) else content
@@ -320,13 +321,7 @@ def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[
             raise UserError(f"{where}: runs.{name}: contains runs itself; list them in the top config instead")
         runs[name] = overlay({**shared, "results": f"{results}/{name}"}, run)
         folder = os.path.realpath(str(runs[name]["results"]))
-        for other, owner in owners.items():
-            nested = owner and os.path.commonpath([folder, other]) in (folder, other)
-            if folder == other or nested:
-                whose = owner or "all runs"
-                raise UserError(
-                    f"{where}: runs.{name}.results: {runs[name]['results']} overlaps the folder of {whose};"
-                    " choose another folder"
-                )
+        fault = f"{runs[name]['results']} is the folder of {owners.get(folder)}"
+        require(folder not in owners, f"{where}: runs.{name}.results", fault, "choose another folder")
         owners[folder] = f"runs.{name}"
     return runs

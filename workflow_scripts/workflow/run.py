@@ -1,4 +1,4 @@
-"""Run the workflow for a config and print its table: what ``make run`` and ``make unlock`` call.
+"""Run the workflow for a config and print its table: what ``make run`` calls.
 
 One run at a time works in a checkout; a second one is refused.
 """
@@ -36,7 +36,6 @@ class Run(Command):
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
     cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
-    unlock: bool = Field(False, description="remove the lock that a killed run left behind")
     snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
 
 
@@ -89,17 +88,13 @@ def print_results(folders: list[str]) -> None:
 def main(command: Run) -> None:
     config = read_config(command.config)
     with alone(f"config {command.config}"):
-        if command.unlock:
-            unlock = ["snakemake", "--unlock", "--configfile", str(command.config)]
-            sys.exit(subprocess.run(unlock, cwd=ROOT).returncode)
-        check_writable(STATE)
+        for folder in (STATE, Path(config.results), config.cache):
+            check_writable(folder)
         remedy = "wait until it ends or, if it was killed, `make unlock` and run again"
         require(not any(STATE.glob("locks/*")), STATE, "locked by another run of Snakemake", remedy)
-        report_findings(
-            command.config,
-            here=not RUNS_ELSEWHERE.search(" ".join(command.snakemake)),
-            strict=all(word.startswith("-") for word in command.snakemake),
-        )
+        # A part of the run, named by a target, may not need what is missing.
+        if all(word.startswith("-") for word in command.snakemake):
+            report_findings(command.config, here=not RUNS_ELSEWHERE.search(" ".join(command.snakemake)))
         # Targets first: --configfile would take a file name behind it as another config.
         run_snakemake(
             ["snakemake", *command.snakemake, "--cores", str(command.cores), "--configfile", str(command.config)]

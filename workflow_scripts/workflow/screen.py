@@ -19,6 +19,14 @@ LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^
 KILLED = re.compile(r"died with <Signals\.SIGKILL|non-zero exit status 137\b")
 OUT_OF_MEMORY = "killed (SIGKILL), probably because memory ran out; free some memory; run again to resume"
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
+# Seconds that a job of a rule takes in the default run, others about 1: how much work is left, whatever its pace.
+WORK = {
+    "train_judge": 55, "extract_pairs": 40, "measure_splits": 40, "load_dataset": 20, "score_images": 20,
+    "list_entries": 15, "score_oracle": 14, "make_table": 9, "measure_health": 9, "audit": 8, "generate_images": 6,
+    "make_variants": 5, "swap_adjectives": 4, "make_splits": 3, "train_specs": 60, "classify": 20,
+}  # fmt: skip
+# Of a running job at most so much is done, however long it has run.
+ALMOST = 0.9
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
 
 
@@ -31,7 +39,9 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         self.live, self.begun, self.closed = sys.stderr.isatty(), time.monotonic(), threading.Event()
         self.total, self.done = Counter[str](), Counter[str]()  # jobs of each stage
+        self.work = self.worked = 0.0  # by ``WORK``: of all jobs, and of those that have finished
         self.running: dict[int, tuple[str, str]] = {}  # a job's stage and log
+        self.started: dict[int, tuple[float, float]] = {}  # when a job has started, and its work
         self.failed: dict[int, tuple[bool, str]] = {}  # whether the job's log tells why, and the error
         self.others: list[str] = []  # Snakemake's own errors
         self.interrupted = False
@@ -42,12 +52,15 @@ class LogHandler(LogHandlerBase):
         if event == LogEvent.RUN_INFO:
             for rule in fields["stats"].keys() - {"total", "all"}:
                 self.total[stage_of(rule)] += fields["stats"][rule]
+                self.work += fields["stats"][rule] * work_of(rule)
             threading.Thread(target=self.keep_drawing, daemon=True).start()
         elif event == LogEvent.JOB_INFO and fields["rule_name"] != "all":
             self.running[number] = stage_of(fields["rule_name"]), next(iter(fields["log"]), "")
+            self.started[number] = time.monotonic(), work_of(fields["rule_name"])
         elif event == LogEvent.JOB_FINISHED and number in self.running:
             self.failed.pop(number, None)  # a retry succeeded
             self.done[stage := self.running.pop(number)[0]] += 1
+            self.worked += self.started.pop(number)[1]
             if self.done[stage] == self.total[stage]:
                 self.show(f"{stage:10} {self.done[stage]:2} of {self.total[stage]} jobs; {self.overall()}\n")
         elif event == LogEvent.JOB_ERROR and number in self.running:
@@ -63,9 +76,14 @@ class LogHandler(LogHandlerBase):
         self.interrupted |= "on user request" in message
 
     def overall(self) -> str:
-        """Return how many jobs have finished, and the time left if the others take as long on average."""
-        done, total, seconds = self.done.total(), self.total.total(), time.monotonic() - self.begun
-        took, left = (timedelta(seconds=round(s)) for s in (seconds, seconds / max(done, 1) * (total - done)))
+        """Return how many jobs have finished, and the time left if the rest of the work goes on at the same pace."""
+        done, total, now = self.done.total(), self.total.total(), time.monotonic()
+        parts = [
+            min(ALMOST * work, now - start) for number, (start, work) in self.started.items() if number in self.running
+        ]
+        worked = max(1.0, self.worked + sum(parts))
+        seconds = now - self.begun
+        took, left = (timedelta(seconds=round(s)) for s in (seconds, seconds * max(0, self.work / worked - 1)))
         return f"{done} of {total} jobs in {took}" + (f", about {left} left" if 0 < done < total else "")
 
     def keep_drawing(self) -> None:
@@ -87,9 +105,18 @@ class LogHandler(LogHandlerBase):
         super().close()
 
 
+def own_name(rule: str) -> str:
+    """Return the name of a rule without that of its run, if there are several runs."""
+    return max((name for name in STAGES if f"_{rule}".endswith(f"_{name}")), key=len, default=rule)
+
+
+def work_of(rule: str) -> float:
+    return WORK.get(own_name(rule), 1)
+
+
 def stage_of(rule: str) -> str:
     """Return the stage of a rule, the name of its file; after the run's name if there are several runs."""
-    name = max((name for name in STAGES if f"_{rule}".endswith(f"_{name}")), key=len, default=rule)
+    name = own_name(rule)
     return f"{rule.removesuffix(name).replace('_', ' ')}{STAGES.get(name, name)}"
 
 

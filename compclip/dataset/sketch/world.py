@@ -91,7 +91,7 @@ class Dice:
 
 
 @dataclass(frozen=True)
-class World:
+class SketchWorld:
     """The values of each attribute by frequency, their cumulative fractions, and the species' habits."""
 
     values: dict[str, tuple[str | None, ...]]
@@ -104,7 +104,7 @@ def _spread(n: int, dice: Dice) -> list[float]:
     return [(place + dice.unit()) / n for place in dice.several(range(n), [1.0] * n, n)]
 
 
-def make_world(seed: int, species: int) -> World:
+def make_world(seed: int, species: int) -> SketchWorld:
     """Choose which values are common on which part, and each species' habits."""
     dice = Dice(seeds.rng(seed, "sketch", "world"))
     values: dict[str, tuple[str | None, ...]] = {}
@@ -121,7 +121,7 @@ def make_world(seed: int, species: int) -> World:
         values[name] = tuple(order)
         for habit, mark in zip(habits, _spread(species, dice), strict=True):
             habit[name] = order[min(bisect(cumulative[name], mark), len(order) - 1)]
-    return World(values, cumulative, tuple(habits))
+    return SketchWorld(values, cumulative, tuple(habits))
 
 
 def draw_wild_scene(dice: Dice) -> Scene:
@@ -129,7 +129,7 @@ def draw_wild_scene(dice: Dice) -> Scene:
     return {name: dice.pick((*known, None) if name.endswith(":shape") else known) for name, known in ATTRIBUTES.items()}
 
 
-def draw_scene(world: World, species: int, dice: Dice) -> Scene:
+def draw_scene(world: SketchWorld, species: int, dice: Dice) -> Scene:
     """Draw one bird of a species: mostly its habits, sometimes values by their frequency, rarely any value."""
     scene: Scene = {}
     for name, habit in world.habits[species].items():

@@ -8,10 +8,10 @@ Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``)
 belongs to the photograph of its name, else to the one with the same class number and the same two numbers at its end.
 """
 
+import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -19,21 +19,18 @@ from pydantic import Field
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
 from compclip.dataset.download import PublishedFile, google_drive
-from compclip.dataset.reed import WHERE, ArchiveLayout, Names, NamesOrNone, Photographs, ReedFiles, take_images
-from compclip.dataset.source import Loaded, named
+from compclip.dataset.reed import WHERE, ArchiveLayout, Photographs, ReedFiles, take_images
+from compclip.dataset.source import BOX, Loaded, named
 
 IMAGES_FILE = "CUB_200_2011.tgz"
 CAPTIONS_FILE = "cvpr2016_cub.tar.gz"
 PUBLISHED_FILES = {
     IMAGES_FILE: PublishedFile(
-        (
-            "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
-            "https://s3.amazonaws.com/fast-ai-imageclas/CUB_200_2011.tgz",
-        ),
+        "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
         # From TensorFlow Datasets.
         "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
     ),
-    CAPTIONS_FILE: PublishedFile((google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ"),)),
+    CAPTIONS_FILE: PublishedFile(google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ")),
 }
 # A Mac adds files `._name`.
 CUB_LAYOUT = ArchiveLayout(
@@ -50,15 +47,18 @@ class Settings(ReedFiles):
 
     published = PUBLISHED_FILES
 
-    images: NamesOrNone = Field(IMAGES_FILE, description=f"{WHERE}; null: only captions")
-    captions: Names = Field([CAPTIONS_FILE, "cub_captions.zip"], description=WHERE)
+    images: str | None = Field(IMAGES_FILE, min_length=1, description=f"{WHERE}; null: only captions")
+    captions: str = Field(CAPTIONS_FILE, min_length=1, description=WHERE)
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the captions of all classes, and copy the photographs that the archive contains to ``folder``."""
     files, about = settings.obtain(cache)
     captions, undecodable = CUB_LAYOUT.read_captions(files["captions"])
-    photographs, boxes, listed = read_photographs(files["images"]) if "images" in files else ({}, {}, set[str]())
+    photographs: Photographs = {}
+    boxes, listed = pd.DataFrame(columns=BOX, dtype="float64"), set[str]()
+    if "images" in files:
+        photographs, boxes, listed = read_photographs(files["images"])
     renamed = renames(captions["image_id"].unique(), {*photographs, *listed})
     captions["image_id"] = captions["image_id"].replace(renamed)
     captions = captions[["image_id", "caption_id", "class_id", "text"]]
@@ -67,15 +67,14 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         "files": about,
         "photographs_in_archive": len(photographs),
         "photographs_without_captions": named(sorted(set(photographs) - set(captions["image_id"]))),
-        "photographs_without_bounding_box": named(sorted(set(photographs) - set(boxes))),
+        "photographs_without_bounding_box": named(sorted(set(photographs) - set(boxes.index))),
         "listed_but_not_in_archive": named(sorted(listed - set(photographs))),
         "caption_files_of_another_name": named([f"{old} is {new}" for old, new in sorted(renamed.items())]),
         "caption_files_not_utf8": named(undecodable),
     }
     captions, images = take_images(captions, photographs, files.get("images"), limit=limit, seed=seed, folder=folder)
-    known = {image_id: box for image_id, box in boxes.items() if image_id in photographs}
-    of_image = pd.DataFrame.from_dict(known, "index", "float64", ["bbox_x", "bbox_y", "bbox_w", "bbox_h"])
-    return Loaded(captions, images.join(of_image, on="image_id"), summary=summary)
+    boxes = boxes[boxes.index.isin(photographs)]
+    return Loaded(captions, images.join(boxes, on="image_id"), summary=summary)
 
 
 def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
@@ -94,31 +93,26 @@ def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
     return {old[0]: new for new, old in wanted.items() if len(old) == 1}
 
 
-def read_photographs(archive: Path) -> tuple[Photographs, dict[str, list[float]], set[str]]:
-    """Return the photographs of an archive; the box x, y, w, h in pixels, by image_id; all image_ids of images.txt."""
+def read_photographs(archive: Path) -> tuple[Photographs, pd.DataFrame, set[str]]:
+    """Return the photographs of an archive; the boxes in pixels, by image_id; all image_ids of images.txt."""
     wanted = ("images.txt", "bounding_boxes.txt")
     sizes, kept = contents(archive, lambda name: name.rsplit("/", 1)[-1] in wanted)
     photographs = CUB_LAYOUT.find_photographs(archive, sizes)
     tables = {name.rsplit("/", 1)[-1]: raw for name, raw in kept.items()}
     for name in wanted:
         require(name in tables, archive, f"contains no {name}", "get the archive again")
-    names = _numbered(f"{archive}: images.txt", tables["images.txt"], 1, str)
-    boxes = _numbered(f"{archive}: bounding_boxes.txt", tables["bounding_boxes.txt"], 4, float)
-    ids = {number: name.rsplit(".", 1)[0] for number, (name,) in names.items()}
-    return photographs, {ids[number]: box for number, box in boxes.items() if number in ids}, set(ids.values())
+    ids = _numbered(f"{archive}: images.txt", tables["images.txt"], ["name"], "str")["name"].str.removesuffix(".jpg")
+    boxes = _numbered(f"{archive}: bounding_boxes.txt", tables["bounding_boxes.txt"], BOX, "float64")
+    return photographs, boxes.join(ids.rename("image_id"), how="inner").set_index("image_id"), set(ids)
 
 
-def _numbered(where: str, table: bytes, fields: int, kind: type) -> dict[str, list[Any]]:
+def _numbered(where: str, table: bytes, columns: list[str], dtype: str) -> pd.DataFrame:
     """Return the values of the lines ``number value…`` of a table, by number."""
-    rows: dict[str, list[Any]] = {}
-    for line, text in enumerate(table.decode("utf-8", errors="replace").splitlines(), 1):
-        words, place = text.split(), f"{where}: line {line}"
-        if not words:
-            continue
-        require(len(words) == fields + 1, place, f"expected {fields + 1} words, got {len(words)}", "get it again")
-        require(words[0] not in rows, place, f"duplicate number {words[0]}", "get it again")
-        try:
-            rows[words[0]] = [kind(word) for word in words[1:]]
-        except ValueError as error:
-            raise UserError(f"{place}: {error}; get it again") from error
+    kinds = {"number": "int64"} | dict.fromkeys(columns, dtype)
+    try:
+        rows = pd.read_csv(io.BytesIO(table), sep=" ", names=[*kinds], dtype=kinds, index_col="number")
+    except ValueError as error:
+        raise UserError(f"{where}: {error}; get the archive again") from error
+    whole = rows.index.is_unique and rows.notna().all(axis=None)
+    require(whole, where, f"expected lines of a number and {len(columns)} values", "get the archive again")
     return rows

@@ -16,7 +16,7 @@ from compclip.core.progress import track
 from compclip.core.section import Section
 from compclip.dataset.sketch.captions import caption_scene
 from compclip.dataset.sketch.draw import draw_pose, paint_scene, png, pose_columns
-from compclip.dataset.sketch.world import Dice, World, draw_scene, draw_wild_scene, make_world
+from compclip.dataset.sketch.world import Dice, SketchWorld, draw_scene, draw_wild_scene, make_world
 from compclip.dataset.source import Loaded
 
 TABLES = ("scenes", "facts", "pretraining")
@@ -80,7 +80,7 @@ def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> I
 
 
 def draw_bird(
-    settings: Settings, world: World, seed: int, folder: Path, index: int
+    settings: Settings, world: SketchWorld, seed: int, folder: Path, index: int
 ) -> tuple[dict[str, Any], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Draw a bird into ``folder``; return its row of ``scenes``, and its rows of captions and ``facts``."""
     image_id, species = f"{index:0{len(str(settings.images - 1))}d}", index % settings.species

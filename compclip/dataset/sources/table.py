@@ -1,9 +1,11 @@
 """Your own table of captions, and a folder of images if there is one.
 
-The table is CSV, TSV, JSON (a list of objects), JSON lines or Parquet, a row for each caption, with columns
+The table is CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, a row for each caption, with columns
 ``image_id`` and ``caption``, and optionally ``class_id``, ``caption_id`` (default: position among the image's rows,
-from 0) and ``path``. Of equal rows, the first is kept. An image's file is ``path``, or ``<image_id>`` with the ending
-jpg, jpeg, png or webp, below the folder of images. Without a folder, the captions can still be split.
+from 0) and ``path``. ``file_name`` and ``text`` are other names of the first two, as in the ``metadata.jsonl`` of a
+folder of images. Of equal rows, the first is kept. An image's file is ``path``, or ``<image_id>`` with the ending jpg,
+jpeg, png or webp, below the folder of images; an id that ends so is a path. Without a folder, the captions can still be
+split.
 """
 
 import shutil
@@ -27,7 +29,9 @@ from compclip.io import safe_id
 class Settings(Section):
     """The table and the folder."""
 
-    file: str = Field(min_length=1, description="CSV, TSV, JSON, JSON lines or Parquet with image_id and caption")
+    file: str = Field(
+        min_length=1, description="CSV, TSV, JSON lines or Parquet with image_id and caption, or lines id#n<TAB>caption"
+    )
     images: str | None = Field(None, min_length=1, description="folder of the images; null for only captions")
 
     def reads(self) -> list[str | None]:
@@ -37,18 +41,10 @@ class Settings(Section):
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
     captions, paths, summary = caption_rows(Path(settings.file))
-    return with_images(captions, settings.images, paths, summary, seed=seed, limit=limit, folder=folder)
-
-
-def with_images(
-    captions: pd.DataFrame, source: str | None, paths: dict[str, str], summary: dict[str, Any], *,
-    seed: int, limit: int | None, folder: Path,
-) -> Loaded:  # fmt: skip
-    """Take at most ``limit`` images, and copy their files from ``source`` (None: only captions) to ``folder``."""
     described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
     files: dict[str, Path] = {}
-    if source is not None:
-        files, skipped = find_files(Path(source), list(described["image_id"]), paths)
+    if settings.images is not None:
+        files, skipped = find_files(Path(settings.images), list(described["image_id"]), paths)
         summary = summary | skipped
         described = described if limit is None else described[described["image_id"].isin(files)]
     chosen = spread_over_classes(described, limit, seed)
@@ -74,9 +70,12 @@ def caption_rows(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, An
         skipped.
     """
     optional = ["caption_id", "class_id", "path"]
-    rows, bad = read_records(file, ["image_id", "caption"], optional)
+    rows, bad = read_records(file, ["image_id", "caption"], optional, {"file_name": "image_id", "text": "caption"})
     rows = rows.reindex(columns=["where", "image_id", "caption", *optional]).astype(object)
     rows = rows.fillna({"image_id": "", "caption": ""})
+    named_files = rows["image_id"].str.lower().str.endswith(SUFFIXES)
+    rows["path"] = rows["path"].where(~named_files | rows["path"].notna(), rows["image_id"])
+    rows["image_id"] = rows["image_id"].where(~named_files, rows["image_id"].str.rsplit(".", n=1).str[0])
     keep = rows["image_id"] != ""
     bad = [*bad, *(rows["where"][~keep] + ": no image_id")]
     if rows["caption_id"].notna().any():
@@ -112,7 +111,7 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
     """Find the file of each image, by its path relative to ``folder`` if it has one, else by its id.
 
     Returns:
-        The files by image_id; for the summary, the files without captions and the images with several files.
+        The files by image_id; for the summary, the files without captions.
     """
     if not folder.is_dir():
         raise UserError(no_such(folder, "folder of images"))
@@ -121,7 +120,6 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
     for path in present:
         by_id.setdefault(tidy_id(path.relative_to(folder).with_suffix("").as_posix()), []).append(path)
     files: dict[str, Path] = {}
-    several = []
     for image_id in ids:
         if image_id in paths:
             try:
@@ -135,12 +133,10 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
             candidates = by_id.get(tidy_id(image_id), [])
         if candidates:
             files[image_id] = min(candidates, key=lambda p: (SUFFIXES + (p.suffix,)).index(p.suffix.lower()))
-        if len(candidates) > 1:
-            several.append(image_id)
     if not files:
         wanted = paths.get(ids[0], f"{ids[0]}.jpg")
         example = f", for example {present[0].relative_to(folder).as_posix()}" if present else ""
         fault = f"none of the table's {len(ids)} images is in this folder, the first should be {wanted}; it contains"
         raise UserError(f"{folder}: {fault} {len(present)} images{example}; rename them or state their paths")
     unused = sorted(p.relative_to(folder).as_posix() for p in set(present) - set(files.values()))
-    return files, {"files_without_captions": named(unused), "images_with_several_files": named(several)}
+    return files, {"files_without_captions": named(unused)}

@@ -5,7 +5,10 @@ the library computes the rows of a batch independently, and a swapped prompt sta
 Images are cached, so that a killed run resumes.
 """
 
+import inspect
 import io
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,8 +17,10 @@ from PIL import Image
 from pydantic import Field, PositiveInt
 
 from compclip.core.cache import Cache, key
-from compclip.core.disk import check_space
+from compclip.core.code import code_hash
+from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
+from compclip.core.hub import hub
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.section import Section
@@ -26,6 +31,7 @@ from compclip.generate.generator import Context, Generated, manifest
 ABOUT = "a text-to-image pipeline"
 TABLES = ()
 MODEL = True
+DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}  # as torch names them
 
 
 class Settings(Section):
@@ -54,39 +60,99 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.model, cache=cache) if Path(settings.model).is_dir() else ""
 
 
+def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]]:
+    """Return the pipeline on its device, and what the summary says of it; UserError if model or GPU is missing."""
+    # Here, because torch and the libraries are slow to import, and the config is checked without them.
+    import torch
+
+    from compclip.clip.device import find_device, is_gpu, settle
+    from compclip.clip.vision import import_torchvision
+
+    import_torchvision()
+    import diffusers
+    import transformers
+
+    for library in (diffusers, transformers):
+        library.utils.logging.set_verbosity_error()
+        library.utils.logging.disable_progress_bar()
+    device = find_device(settings.device, "device")
+    settle(threads)
+    # Some pipelines have operations without a deterministic algorithm: these only warn.
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    where, folder = f"model {settings.model}", Path(settings.model)
+    version = fingerprint(settings)
+    if not version:
+        with hub(where):
+            folder = Path(diffusers.DiffusionPipeline.download(settings.model, revision=settings.revision))
+        version = folder.name  # the Hub's commit
+    dtype = settings.dtype if settings.dtype != "auto" else "fp16" if is_gpu(device) else "fp32"
+    try:
+        loaded = diffusers.AutoPipelineForText2Image.from_pretrained(folder, dtype=getattr(torch, DTYPES[dtype]))
+        pipeline = loaded.to(device)
+    except Exception as error:  # the library raises many types for damaged files
+        reason = " ".join(str(error).split())[:200]
+        remedy = "download it again or choose another"
+        raise UserError(f"{where}: not loaded as a text-to-image pipeline ({reason}); {remedy}") from error
+    pipeline.set_progress_bar_config(disable=True)
+    name = type(pipeline).__name__
+    unknown = settings.options.keys() - inspect.signature(pipeline.__call__).parameters.keys()
+    require(not unknown, where, f"a {name} takes no {', '.join(unknown)}", "remove it")
+    about = {
+        # A folder's name only, because artifacts contain no absolute path.
+        "model": folder.name if Path(settings.model).is_dir() else settings.model,
+        "version": version, "pipeline": name, **settings.options, "dtype": dtype, "device": device.type,
+        "library": f"diffusers {diffusers.__version__}, transformers {transformers.__version__}",
+    }  # fmt: skip
+    log.info("%s", about)
+    return pipeline, about
+
+
+def draw(pipeline: Any, settings: Settings, texts: Sequence[str], seeds: Sequence[int]) -> list[bytes]:
+    """Draw at most ``batch`` PNGs; smaller batches are filled up, so that an image does not depend on them."""
+    import torch
+
+    more = settings.batch - len(texts)
+    # On the CPU, so that the noise is the same on every device.
+    noise = [torch.Generator().manual_seed(seed) for seed in [*seeds, *[seeds[0]] * more]]
+    try:
+        images = pipeline(prompt=[*texts, *[texts[0]] * more], generator=noise, **settings.options).images
+    except torch.OutOfMemoryError as error:
+        raise UserError(f"batch: {settings.batch} images do not fit the GPU's memory; use a smaller batch") from error
+    files = [io.BytesIO() for _ in texts]
+    for image, file in zip(images, files, strict=False):
+        image.convert("RGB").save(file, "PNG")
+    return [file.getvalue() for file in files]
+
+
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Draw an image for each prompt; raises UserError if the model or the GPU is missing."""
-    # Here, because torch and the library are slow to import, and the config is checked without them.
-    from compclip.generate.pipelines import Pipeline
+    pipeline, about = load_pipeline(settings, context.threads)
+    import torch
 
-    pipeline = Pipeline(settings, context.threads)
-    # Prompts with equal texts and seeds share an image.
-    rows: dict[bytes, list[Any]] = {}
+    # All that decides an image but its text and seed.
+    identity = json.dumps([about, settings.batch, context.threads, torch.__version__, code_hash(__name__)])
+    rows: dict[bytes, tuple[str, int]] = {}
+    names = []
     for row in prompts.itertuples():
         seed = derive_seed(context.seed, "diffusers", row.image_id, int(row.caption_id), int(row.draw))
-        rows.setdefault(key("image", pipeline.identity, row.text, seed), []).append((row.text, seed, row.file_name))
+        names.append(key("image", identity, row.text, seed))
+        rows[names[-1]] = (row.text, seed)
     black = []
-    with Cache(context.cache / "generated" / f"{key(pipeline.identity).hex()}.sqlite") as cache:
+    with Cache(context.cache / "generated" / f"{key(identity).hex()}.sqlite") as cache:
         absent = [name for name in rows if not cache.get([name])]
-        log.info("%s: drawing %d of %d images", pipeline.name, len(absent), len(rows))
+        log.info("%s: drawing %d of %d images", about["pipeline"], len(absent), len(rows))
         starts = range(0, len(absent), settings.batch)
         for start in track(starts, len(starts), f"batches of {settings.batch} images"):
-            names = absent[start : start + settings.batch]
-            texts, seeds, _ = zip(*(rows[name][0] for name in names), strict=True)
-            images = pipeline.draw(texts, seeds)
-            cache.put(zip(names, images, strict=True))
-            if start == 0:  # once in the folder and once in the cache
-                check_space(2 * len(images[0]) * len(absent), context.folder, f"{len(absent)} images")
-        for name, equal in rows.items():
+            batch = absent[start : start + settings.batch]
+            texts, seeds = zip(*(rows[name] for name in batch), strict=True)
+            cache.put(zip(batch, draw(pipeline, settings, texts, seeds), strict=True))
+        for name, file_name in zip(names, prompts["file_name"], strict=True):
             png = cache.get([name])[name]
-            is_black = Image.open(io.BytesIO(png)).convert("L").getextrema()[1] == 0
-            for _, _, file_name in equal:
-                (context.folder / file_name).parent.mkdir(parents=True, exist_ok=True)
-                (context.folder / file_name).write_bytes(png)
-                black += [file_name] * is_black
-    if truncated := pipeline.truncated(prompts["text"].tolist()):
-        log.warning("%d prompts were truncated by the pipeline's tokenizer", truncated)
+            (context.folder / file_name).parent.mkdir(parents=True, exist_ok=True)
+            (context.folder / file_name).write_bytes(png)
+            if Image.open(io.BytesIO(png)).convert("L").getextrema()[1] == 0:
+                black.append(file_name)
     if black:
         log.warning("%d images are black: by the safety checker, or half precision is too coarse", len(black))
-    summary = {**pipeline.about, "prompts_truncated": truncated, "black": named(sorted(black))}
+    summary = {**about, "black": named(sorted(black))}
     return Generated(manifest(prompts, f"{context.place}/" + prompts["file_name"]), summary=summary)

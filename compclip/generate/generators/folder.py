@@ -1,30 +1,39 @@
 """Images that any model has made of the prompts: a folder in which each is named by its prompt's ``file_name``.
 
 ``file_name`` (in prompts.jsonl) is ``<dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].png``; the ending
-may also be jpg, jpeg or webp. ``manifest.csv`` in the folder says from which texts its images were made: columns
-``file_name`` and ``text``. Every image must then have a row with the text of its prompt. Without it, at least half of
-the images must be of prompts, of any draw.
+may also be jpg, jpeg or webp. ``manifest.jsonl`` in the folder says from which texts its images were made: an object a
+line with ``file_name`` and ``text``, and optionally ``seed`` and ``status``. Every image must then have a line with the
+text of its prompt; one whose status is not ``ok`` is missing. Without it, texts are not checked, and at least half of
+the images must be of prompts, of any draw. If more than ``MOST_EQUAL`` of the images are equal to that of another text,
+the folder is refused.
 """
 
 import re
 import shutil
 import unicodedata
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 from pydantic import Field
 
+from compclip.core.digests import sha256
 from compclip.core.disk import check_space
 from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
 from compclip.core.pictures import SUFFIXES, BrokenImage, image_size
 from compclip.core.progress import track
+from compclip.core.records import read_records
 from compclip.core.section import Section
 from compclip.dataset.source import named
 from compclip.generate.generator import KEYS, Context, Generated
+from compclip.io import MANIFEST_NAME
 
 ABOUT = "images from a folder"
+# Fraction of the images that may be equal to that of another text, for example all black.
+MOST_EQUAL = 0.01
+PREVIEWED = 50  # images whose pixels `make check` reads
 TABLES = ()
 
 
@@ -38,9 +47,19 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.path, cache=cache)
 
 
-def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """Copy each prompt's file, and name the missing and unreadable ones; raises UserError if there are no files."""
-    folder, names = Path(settings.path), prompts["file_name"].tolist()
+@dataclass(frozen=True)
+class Found:
+    """The images of prompts in a folder."""
+
+    chosen: dict[str, Path]  # by file_name of the prompts
+    unused: list[str]  # other images
+    equal: list[str]  # file_name of those that are equal to that of another text
+    texts_checked: int
+
+
+def find_images(folder: Path, prompts: pd.DataFrame) -> Found:
+    """Find each prompt's file; raises UserError if there are none, or if they were made for other prompts."""
+    names = prompts["file_name"].tolist()
     require(folder.is_dir(), folder, "no such folder of images", "correct the path")
     home = names[0].partition(f"/{prompts['split'].iloc[0]}/")[0]
     images = [path for path in (folder / home).rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()]
@@ -50,22 +69,47 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     chosen = {name: files[_stem(name)] for name in names if _stem(name) in files}
     fault = f"contains no image of the {len(names)} prompts, the first should be {names[0]}"
     require(chosen, folder, fault, "name the images by the column file_name of prompts.jsonl")
-    if listed := (folder / "manifest.csv").is_file():
-        check_texts(folder / "manifest.csv", prompts[prompts["file_name"].isin(chosen)])
+    if listed := (folder / MANIFEST_NAME).is_file():
+        failed = check_texts(folder / MANIFEST_NAME, prompts[prompts["file_name"].isin(chosen)])
+        chosen = {name: file for name, file in chosen.items() if name not in failed}
     else:
         # A model may draw more than are asked for, so draws do not count.
         prompted = {_stem(name, draw=False) for name in names}
         known = sum(_stem(name, draw=False) in prompted for name in files)
         fault = f"only {known} of {len(files)} images are of this composition's prompts"
-        remedy = "give the folder made from its prompts.jsonl, or list the images' texts in its manifest.csv"
+        remedy = f"give the folder made from its prompts.jsonl, or list the images' texts in its {MANIFEST_NAME}"
         require(2 * known >= len(files), folder, fault, remedy)
-        log.info("%s: no manifest.csv, so the texts from which the images were made are not checked", folder)
-    check_space(sum(file.stat().st_size for file in chosen.values()), context.folder, f"copying {len(chosen)} images")
-    copied = [_copy(name, chosen.get(name), context) for name in track(names, len(names), "images copied")]
-    paths, status = zip(*copied, strict=True)
+        log.warning("warning: %s: no %s, so texts are not checked (compclip.write_manifest)", folder, MANIFEST_NAME)
+    equal = equal_files(prompts, chosen)
+    fault = f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first {equal[:1]}"
+    require(len(equal) <= MOST_EQUAL * len(chosen), folder, fault, "draw an image for each text")
     unused = sorted(file.relative_to(folder).as_posix() for file in {*files.values()} - {*chosen.values()})
-    summary = {"files_without_prompt": named(unused), "texts_checked": listed * len(chosen)}
+    return Found(chosen, unused, equal, listed * len(chosen))
+
+
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+    """Copy each prompt's file, and name the missing and unreadable ones; raises UserError if there are no files."""
+    found, names = find_images(Path(settings.path), prompts), prompts["file_name"].tolist()
+    size = sum(file.stat().st_size for file in found.chosen.values())
+    check_space(size, context.folder, f"copying {len(found.chosen)} images")
+    copied = [_copy(name, found.chosen.get(name), context) for name in track(names, len(names), "images copied")]
+    paths, status = zip(*copied, strict=True)
+    named_files = {"files_without_prompt": named(found.unused), "equal_images": named(found.equal)}
+    summary = named_files | {"texts_checked": found.texts_checked}
     return Generated(prompts[KEYS].assign(path=paths, status=status), summary=summary)
+
+
+def preview(settings: Settings, prompts: pd.DataFrame) -> str:
+    """Return how many images a run would miss, "" if none; raises UserError as a run would, for a sample of pixels."""
+    found = find_images(Path(settings.path), prompts)
+    files = list(found.chosen.values())
+    for file in files[:: max(1, len(files) // PREVIEWED)]:
+        try:
+            image_size(file)
+        except BrokenImage as error:
+            raise UserError(f"{file}: not a readable image ({error}); make it again") from error
+    missing = len(prompts) - len(found.chosen)
+    return f"{missing:,} of {len(prompts):,} images are missing and would count as wrong" if missing else ""
 
 
 def _stem(name: str, *, draw: bool = True) -> str:
@@ -74,18 +118,26 @@ def _stem(name: str, *, draw: bool = True) -> str:
     return stem if draw else re.sub(r"_\d+$", "", stem)
 
 
-def check_texts(file: Path, prompts: pd.DataFrame) -> None:
-    """Raise UserError unless ``manifest.csv`` says that images were made from the texts of ``prompts``."""
-    try:
-        rows = pd.read_csv(file, dtype=str, keep_default_na=False, usecols=["file_name", "text"])
-    except ValueError as error:  # of the parser, the columns and the encoding
-        reason = " ".join(str(error).split())
-        raise UserError(f"{file}: not a CSV file with columns file_name and text ({reason}); correct it") from error
-    stated = dict(zip(rows["file_name"].map(_stem), rows["text"], strict=True))
-    others = prompts[prompts["file_name"].map(_stem).map(stated) != prompts["text"]]
+def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
+    """Return the file names whose status is not ok; raise UserError unless all were made from their prompts' texts."""
+    rows, bad = read_records(file, ["file_name", "text"], ["status"])
+    require(not bad, file, f"not objects with file_name and text: {bad[:1]}", "correct these lines")
+    rows = rows.assign(stem=rows["file_name"].fillna("").map(_stem)).set_index("stem")
+    stems = prompts["file_name"].map(_stem)
+    others = prompts[stems.map(rows["text"].to_dict()) != prompts["text"]]
     first = others[["file_name", "text"]].head(1).to_dict("records")
-    fault = f"{len(others)} of {len(prompts)} images have no row or were made from another text than {first}"
-    require(others.empty, file, fault, "correct their rows, or make them again from prompts.jsonl")
+    fault = f"{len(others)} of {len(prompts)} images have no line or were made from another text than {first}"
+    require(others.empty, file, fault, "correct their lines, or make them again from prompts.jsonl")
+    failed = rows.index[rows["status"].fillna("ok") != "ok"] if "status" in rows else []
+    return set(prompts.loc[stems.isin(failed), "file_name"])
+
+
+def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
+    """Return the file names of images that are equal to that of a prompt with another text, without the first."""
+    made = prompts[prompts["file_name"].isin(chosen)]
+    digests = made["file_name"].map(lambda name: sha256(chosen[name]))
+    first = made["text"].groupby(digests).transform("first")
+    return made.loc[made["text"] != first, "file_name"].tolist()
 
 
 def _copy(name: str, file: Path | None, context: Context) -> tuple[str | None, str]:

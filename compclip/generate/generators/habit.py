@@ -52,7 +52,7 @@ def with_images(prompts: pd.DataFrame, shown: pd.Series, context: Context) -> Ge
     paths = context.tables["images"].dropna(subset="path").set_index("image_id")["path"]
     uses = shown.value_counts()
     reuse = {"photographs": len(uses), "uses_at_most": int(uses.max()) if len(uses) else 0}
-    return Generated(manifest(prompts, shown.map(paths)), summary={"reuse": reuse})
+    return Generated(manifest(prompts, shown.map(paths), "skipped"), summary={"reuse": reuse})
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:

@@ -29,4 +29,4 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
                 if len(ring) > 1:
                     given[split, image_id, draw] = paths[ring[(place + 1 + draw % (len(ring) - 1)) % len(ring)]]
     keys = zip(prompts["split"], prompts["image_id"], prompts["draw"], strict=True)
-    return Generated(manifest(prompts, [given.get(key) for key in keys]))
+    return Generated(manifest(prompts, [given.get(key) for key in keys], "skipped"))

@@ -3,7 +3,9 @@
 const STEP = 60;
 const form = document.getElementById("filters"), list = document.getElementById("entries");
 const count = document.getElementById("count"), more = document.getElementById("more");
-const loaded = new Map();
+const loaded = new Map(), judges = Number(list.dataset.judges);
+// Whether most judges agree; the count is -1 if there was nothing to choose.
+const most = (number) => Number(2 * number > judges);
 let rows = [], shown = 0;
 
 function received(name, data) {
@@ -38,13 +40,16 @@ function show() {
     if (wanted.generator && wanted.generator !== name) continue;
     columns.prompt.forEach((prompt, row) => {
       if ((!wanted.split || split[prompt] === wanted.split) && (!wanted.pair || pair[prompt] === wanted.pair)
-        && (!wanted.hit || columns.hit[row] === Number(wanted.hit))) rows.push([prompt, name, row]);
+        && (!wanted.hit || most(columns.hits[row]) === Number(wanted.hit))
+        && (!wanted.right || (columns.right[row] >= 0 && most(columns.right[row]) === Number(wanted.right)))) rows.push([prompt, name, row]);
     });
   }
   // The images of one prompt stand together.
   rows.sort((a, b) => a[0] - b[0]);
-  const hits = rows.reduce((sum, [, name, row]) => sum + data.generators[name].hit[row], 0);
-  count.textContent = `${rows.length.toLocaleString("en")} images, ${hits.toLocaleString("en")} hits`;
+  const total = (key, kept) => rows.reduce((sum, [, name, row]) => sum + kept(data.generators[name][key][row]), 0);
+  const asked = total("right", (number) => Number(number >= 0));
+  const figures = [rows.length, total("hits", most), total("right", most), asked].map((number) => number.toLocaleString("en"));
+  count.textContent = `${figures[0]} images, ${figures[1]} hits; adjective right for ${figures[2]} of ${figures[3]}`;
   history.replaceState(null, "", `#${new URLSearchParams(Object.entries(wanted).filter(([, value]) => value))}`);
   list.replaceChildren();
   shown = 0;
@@ -59,7 +64,8 @@ function element(tag, name, ...children) {
 }
 
 function card(data, [prompt, name, row]) {
-  const columns = data.generators[name], hit = columns.hit[row];
+  const columns = data.generators[name], hit = most(columns.hits[row]), right = columns.right[row];
+  const adjective = right < 0 ? "" : `; adjective ${most(right) ? "✓ right" : "✗ wrong"} (${right} of ${judges})`;
   const image = new Image();
   image.loading = "lazy";
   image.alt = `drawn by ${name}`;
@@ -69,7 +75,7 @@ function card(data, [prompt, name, row]) {
     element("figure", `picture ${hit ? "hit" : "miss"}`, image),
     element("div", "",
       element("p", "", element("b", "", name), " ",
-        element("span", "verdict", `${hit ? "✓ hit" : "✗ miss"}, rank ${columns.rank[row]} of ${columns.candidates}`)),
+        element("span", "verdict", `${hit ? "✓ hit" : "✗ miss"} (${columns.hits[row]} of ${judges}), rank ${columns.rank[row]} of ${columns.candidates}${adjective}`)),
       element("p", "", element("span", "tag", data.prompts.split[prompt]), " ", ...words),
       element("p", "soft", element("span", "tag", "nearest wrong"), " ", data.texts[columns.nearest[row]]),
       element("p", "soft", element("span", "tag", "image"), ` ${data.prompts.image[prompt]}`)));
