@@ -79,7 +79,7 @@ class _Loader(yaml.SafeLoader):
             return sizes[id(of)]
 
         if node is not None and size(node) > limits.YAML_VALUES:
-            raise yaml.YAMLError(limits.over("YAML_VALUES", f"{size(node):,} values, by aliases"))
+            raise yaml.YAMLError(limits.over("YAML_VALUES", f"{size(node):,} values, with those of aliases"))
         return node
 
     def flatten_mapping(self, node: Any) -> None:

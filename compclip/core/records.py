@@ -6,6 +6,7 @@ those that look alike are equal. A row that cannot be read is named; what is sai
 
 import csv
 import io
+import logging
 import math
 import re
 import unicodedata
@@ -50,9 +51,8 @@ def read_records(
     require(suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
     readers = {".jsonl": _json_lines, ".parquet": _parquet, ".txt": _token_lines}
     given, rows = readers.get(suffix, _csv)(path, suffix)
-    name_of = {name: (aliases or {}).get(name, name) for name in given}
-    name_of = {name: name if to in given else to for name, to in name_of.items()}
-    columns = [name_of[name] for name in given]
+    renamed = {alias: name for alias, name in (aliases or {}).items() if name not in given}
+    columns = [renamed.get(name, name) for name in given]
     if len(set(columns)) < len(columns):
         duplicate = next(name for name in columns if columns.count(name) > 1)
         raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
@@ -61,13 +61,15 @@ def read_records(
         require(name in columns, path, f"no column {name!r}; {nearest(name, given)}its columns: {known}")
     names = [*required, *(name for name in optional if name in columns)]
     for name in sorted({*columns}.difference(names)):
-        log.info("%s: column %r is not used; %s", path, name, nearest(name, {*optional}.difference(columns)))
+        meant = nearest(name, {*optional}.difference(columns))
+        level = logging.WARNING if meant else logging.INFO
+        log.log(level, "%s: column %r is not used%s", path, name, f"; {meant.strip()}" if meant else "")
     cells, bad = list[list[str | None]](), list[str]()
     for place, row in rows:
         try:
             if isinstance(row, str):
                 raise ValueError(row)
-            row = {name_of[name]: value for name, value in row.items()}
+            row = {renamed.get(name, name): value for name, value in row.items()}
             cells.append([place, *(_as_text(name, row.get(name)) for name in names)])
         except ValueError as error:
             bad.append(f"{place}: {error}")

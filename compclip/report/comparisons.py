@@ -50,10 +50,11 @@ def _of_measure(values: Mapping[Name, Values], made: Mapping[Name, Values]) -> I
     generators = list(dict.fromkeys(name for name, _ in values))
     for split in TESTS:
         for a, b in combinations([name for name in generators if (name, split) in values], 2):
-            difference, both_made = values[a, split] - values[b, split], made[a, split] - made[b, split]
-            for kind, of in {"generators": difference, "both_made": both_made}.items():
-                if kind == "generators" or len(both_made) < len(difference):
-                    yield {"kind": kind, "a": a, "b": b, "split": split, **compare_values(of)}
+            sides = {"generators": (values[a, split], values[b, split])}
+            if any(len(made[name, split]) < len(values[name, split]) for name in (a, b)):
+                sides["both_made"] = made[a, split], made[b, split]
+            for kind, (of_a, of_b) in sides.items():
+                yield {"kind": kind, "a": a, "b": b, "split": split, **compare_values(of_a - of_b)}
 
 
 def _primary(row: Row) -> bool:

@@ -16,12 +16,8 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import derive_seed
 from compclip.core.tables import SIDES
 from compclip.divergence.divide import RESTARTS, ROUNDING, divide_samples
-from compclip.divergence.greedy import Division
 from compclip.divergence.pair_samples import pair_samples
 from compclip.split.config import Divergence
-
-# Points of the recorded path of the greedy division.
-POINTS = 1000
 
 
 def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
@@ -34,17 +30,6 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
             " raise split.divergence.train and split.divergence.test"
         )
     return n_train, n_test
-
-
-def greedy_path(grown: Division) -> dict[str, list[float]]:
-    """Return D_A and D_C while the greedy division grew, at most ``POINTS`` values, with the last one."""
-    defined = np.flatnonzero(~np.isnan(grown.atom) & ~np.isnan(grown.compound))
-    chosen = defined[np.unique(np.linspace(0, len(defined) - 1, min(POINTS, len(defined))).astype(int))]
-    return {
-        "images": (chosen + 1).tolist(),
-        "atom": grown.atom[chosen].round(DECIMALS).tolist(),
-        "compound": grown.compound[chosen].round(DECIMALS).tolist(),
-    }
 
 
 def divide_images(
@@ -83,7 +68,6 @@ def divide_images(
         "images_without_pair": int((samples.compounds.sum(axis=1) == 0).sum()),
         "sizes": {name: int((side == name).sum()) for name in SIDES},
         "warnings": [fault] if exceeded else [],
-        "path": greedy_path(best.greedy),
     }
     where = f"{dataset}/{composition}"
     for warning in summary["warnings"]:

@@ -69,8 +69,7 @@ def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None
 
 def compare_scores(
     a: ArrayLike, b: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None, *,
-    b_images: ArrayLike | None = None, b_pairs: ArrayLike | None = None, limit: float = 1.0,
-    ends: tuple[float, float] | None = None,
+    b_images: ArrayLike | None = None, b_pairs: ArrayLike | None = None, ends: tuple[float, float] | None = None,
 ) -> ScoreDifference:  # fmt: skip
     """Estimate the difference of two scores, a minus b, with its 95 % intervals and its p-value.
 
@@ -78,7 +77,6 @@ def compare_scores(
         a, b: (n,) values of the same entries; by J judges (n, J).
         images, pairs: (n,) as of ``estimate_score``.
         b_images, b_pairs: (m,) if ``b`` are values of other entries: the difference is then unpaired.
-        limit: the greatest possible difference.
         ends: the worst and the best difference of a pair that was not sampled. None: all of b is lost, or b has nothing
             of a; of values that are differences themselves, give what is possible.
     """
@@ -91,11 +89,9 @@ def compare_scores(
     else:
         cells = [_cells(sides[0].mean(axis=1), shown, pairs)]
         cells.append(_cells(sides[1].mean(axis=1), np.asarray(b_images, object), b_pairs))
-    both = crossed.estimate_difference(value, cells, judges, limit, ends)
+    both = crossed.estimate_difference(value, cells, judges, ends)
     low, high, p = (both.low, both.high, both.p) if both else (None, None, None)
     if min(of.images for of in cells) < 2:
         return ScoreDifference(value, low, high, None, None, p)
-    fixed = crossed.difference(
-        value, sum((crossed.variance_within(of) for of in cells), crossed.of_judges(None)), limit
-    )
+    fixed = crossed.difference(value, sum((crossed.variance_within(of) for of in cells), crossed.of_judges(None)))
     return ScoreDifference(value, low, high, fixed.low, fixed.high, p)

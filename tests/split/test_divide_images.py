@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from compclip.core.errors import UserError
 from compclip.core.tables import DIVISION
-from compclip.divergence.greedy import Division
 from compclip.divergence.measure import measure
 from compclip.divergence.pair_samples import pair_samples
 from compclip.io import check_table
 from compclip.split import divide_images
 from compclip.split.config import Divergence
-from compclip.split.divide_images import POINTS, greedy_path, side_sizes
+from compclip.split.divide_images import side_sizes
 from tests.split.split_worlds import world
 
 
@@ -57,16 +56,6 @@ def test_every_image_has_one_side_and_the_summary_is_true(seed: int, images: int
     assert (summary["atom_divergence"], summary["compound_divergence"]) == tuple(
         round(d, 6) for d in measure(samples, *rows)
     )
-    path = summary["path"]
-    assert path["images"] == sorted(path["images"]) and path["images"][-1] == sum(expected)
-    assert len(path["atom"]) == len(path["compound"]) == len(path["images"])
-
-
-def test_a_long_path_has_few_points() -> None:
-    values = np.array([np.nan, *np.linspace(0, 1, 5000)])
-    shown = greedy_path(Division(np.arange(3000), np.arange(3000, 5001), values, values))
-    assert len(shown["images"]) == POINTS and (shown["images"][0], shown["images"][-1]) == (2, 5001)
-    assert (shown["atom"][0], shown["compound"][-1]) == (0.0, 1.0)
 
 
 def test_more_divergence_is_reached_than_by_chance_and_less_where_less_is_wanted() -> None:

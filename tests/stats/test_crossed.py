@@ -29,7 +29,7 @@ def test_the_variance_is_that_of_resampling_with_the_residual_once() -> None:
 
 
 def test_the_part_of_unequally_frequent_pairs_is_unbiased() -> None:
-    """Effects of variance 1 of six pairs, of which one has half of the weight, and nothing else."""
+    """Only six pairs have effects, of variance 1; one pair has half of the weight."""
     rng = np.random.default_rng(2)
     w = np.array([50, 20, 10, 10, 5, 5])
     pair = np.repeat(np.arange(6), w)

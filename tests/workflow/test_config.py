@@ -44,8 +44,8 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, s
         ({"judge": {"seeds": [1, 1]}}, ["judge: duplicate seed in [1, 1]; remove one"]),
         ({"judge": {"seeds": [0, 1], "epochs": 0}}, ["judge: without training (epochs: 0) all judges are equal"]),
         ({"seeds": {"judge": 1}}, ["seeds.judge: unknown key; allowed: halves, split, world"]),
-        ({"score": {"reference": "nobody"}}, ["score.reference: nobody is not in generate.generators; allowed: "]),
-        ({"human": {"generators": ["nobody"]}}, ["human.generators: nobody is not in generate.generators; allowed: "]),
+        ({"score": {"reference": "absent"}}, ["score.reference: absent is not in generate.generators; allowed: "]),
+        ({"human": {"generators": ["absent"]}}, ["human.generators: absent is not in generate.generators; allowed: "]),
         ({"human": {}, "generate": {"generators": []}}, ["human: there are no images to ask about"]),
         ({"specs": {}, "dataset": {"source": "cub"}}, ["specs.data: null describes sketches, but dataset.source is"]),
         (

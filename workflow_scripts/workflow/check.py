@@ -281,7 +281,7 @@ def check_writable(folder: Path) -> None:
 
 
 def check_own(folder: Path) -> None:
-    """Raise UserError for a folder with files, of which none is from a run."""
+    """Raise UserError if a folder contains files, but none that a run has made."""
     made = not folder.is_dir() or any(folder.glob("logs")) or any(folder.glob("**/.digests"))
     others = sorted(path.name for path in folder.iterdir()) if not made else []
     fault = f"contains {', '.join(others[:3])}, but nothing that a run has made"
