@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults reference \
+.PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults reference \
   picture readme report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
@@ -66,6 +66,16 @@ specs: .venv/more
 compun: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
+
+# Train two diffusion models on the default run's birds, draw, score (docs/learned.md). About 90 minutes on two cores.
+LEARNED := results/presets/learned
+TRAIN = python -m examples.diffusion.train --captions $(LEARNED)/sketch/color/export/train.jsonl --images $(LEARNED)
+learned: .venv/more
+	@python -m workflow_scripts.workflow.run --config presets/learned.yaml --cores $(CORES) \
+	  -- $(LEARNED)/sketch/color/export
+	@$(TRAIN) --output $(LEARNED)/models/pooled --text pooled & $(TRAIN) --output $(LEARNED)/models/words \
+	  && wait $$! || { kill $$!; exit 1; }
+	@python -m workflow_scripts.workflow.run --config presets/learned.yaml --cores $(CORES)
 
 # The documentation as a site, in site/. Broken links are errors.
 docs: .venv/maintainer

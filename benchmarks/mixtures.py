@@ -1,9 +1,10 @@
 """Mix a finished run's scores into generators whose fraction composed is known, and write what is said of them.
 
-A mixture has, for each prompt, the scores of one generator of the run. Its truth on a split is the mean, over prompts,
-of what these generators compose: the reference 1, habit 0, others their own estimate, since the fraction composed is
-linear in scores. A word is wrong if the truth is more than ``TOLERANCE`` outside of its regions, both over all prompts
-and over those whose pair the judges read on other images: of the other pairs they can tell little.
+A mixture has, for each prompt, the scores of one generator of the run, or all hits (``PERFECT``). Its truth on a split
+is the mean, over prompts, of what these generators compose: the reference and ``PERFECT`` 1, habit 0, others their own
+estimate, since the fraction composed is linear in scores. A word is wrong if the truth is more than ``TOLERANCE``
+outside of its regions, both over all prompts and over those whose pair the judges read on other images: of the other
+pairs they can tell little.
 """
 
 import os
@@ -45,6 +46,7 @@ from workflow_scripts.workflow.config import Config, read_config
 DOCUMENT = ROOT / "docs" / "measurement.md"
 MIXTURES_BEGIN, MIXTURES_END = "<!-- measured by `make mixtures` -->", "<!-- end of mixtures -->"
 REFERENCE, HABIT, BLIND, UNBOUND = "faithful", "memorizer", "blind", "unbound"
+PERFECT = "perfect"  # of whose images the judges misread none
 SCORE_COLUMNS = ["hit", "expected_top1", "adjective_first", "adjusted_first"]
 FRACTIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 TOLERANCE = 0.02
@@ -74,6 +76,11 @@ def by_pair(composed: set[str]) -> Choice:
     )
 
 
+def on_seen(choice: Choice, other: str) -> Choice:
+    """Keep the choice on seen prompts; let ``other`` draw all others."""
+    return lambda entries, split: choice(entries, split) if split == "test_seen" else np.full(len(entries), other)
+
+
 def mixtures(pairs: list[str], unreadable: set[str], random: np.random.Generator) -> Iterator[tuple[str, Choice]]:
     """Yield the name and the choice of each mixture."""
     for fraction in FRACTIONS:
@@ -85,6 +92,10 @@ def mixtures(pairs: list[str], unreadable: set[str], random: np.random.Generator
         yield f"{fraction:.0%} of prompts ignored", by_prompt(fraction, BLIND, REFERENCE, random)
     yield "50% of prompts with unbound adjectives", by_prompt(0.5, UNBOUND, REFERENCE, random)
     yield "memorizes; 90% with unbound adjectives", by_prompt(0.9, UNBOUND, HABIT, random)
+    better = by_prompt(0.5, PERFECT, REFERENCE, random)
+    yield "better than the reference on all splits", better
+    yield "better on seen, equal on held-out", on_seen(better, REFERENCE)
+    yield "memorizes; better on seen", on_seen(better, HABIT)
 
 
 def mixed(scores: dict[tuple[str, str], Scored], split: str, drawn_by: np.ndarray, name: str) -> Scored:
@@ -92,7 +103,8 @@ def mixed(scores: dict[tuple[str, str], Scored], split: str, drawn_by: np.ndarra
     base, tables = scores[REFERENCE, split], []
     for judge, table in enumerate(base.by_judge):
         table, entries = table.copy(), pd.MultiIndex.from_frame(table[ENTRY])
-        for generator in set(drawn_by) - {REFERENCE}:
+        table.loc[drawn_by == PERFECT, SCORE_COLUMNS] = 1.0
+        for generator in set(drawn_by) - {REFERENCE, PERFECT}:
             of = scores[generator, split].by_judge[judge].set_index(ENTRY)[SCORE_COLUMNS]
             chosen = drawn_by == generator
             table.loc[chosen, SCORE_COLUMNS] = of.loc[entries[chosen]].to_numpy()
@@ -122,7 +134,9 @@ def table_lines(layout: Layout, config: Config, draws: int) -> Iterator[str]:
             table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
             given = next(of.word for of in verdicts(table, config.anchors, True) if of.generator == "mixture")
             values = of_measure(table[table["generator"] == "mixture"], "fraction_composed").set_index("split")["value"]
-            skills = {split: np.array([composes[split][of] for of in drawn_by[split]]) for split in HELDOUT_SPLITS}
+            skills = {
+                split: np.array([composes[split].get(of, 1.0) for of in drawn_by[split]]) for split in HELDOUT_SPLITS
+            }
             truths = {split: (of.mean(), of[readable[split]].mean()) for split, of in skills.items()}
             low, high = SPANS.get(given, (-np.inf, np.inf))
             wrong = any(max(of) < low - TOLERANCE or min(of) > high + TOLERANCE for of in truths.values())

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmarks.mixtures import REFERENCE, SCORE_COLUMNS, SPANS, by_pair, mixed, mixtures
+from benchmarks.mixtures import PERFECT, REFERENCE, SCORE_COLUMNS, SPANS, by_pair, mixed, mixtures
 from compclip.report.table import Scored
 from compclip.score.entries import ENTRY
 
@@ -21,10 +21,10 @@ def test_a_mixture_has_the_scores_of_who_draws_each_prompt_by_each_judge() -> No
     for table in blind.by_judge:
         table[SCORE_COLUMNS] *= 100
     scores["blind", "test_unseen"] = blind
-    drawn_by = np.array(["blind", REFERENCE, "blind"])
+    drawn_by = np.array(["blind", REFERENCE, PERFECT])
     of = mixed(scores, "test_unseen", drawn_by, "mixture")
     assert of.generator == "mixture"
-    assert [table["hit"].tolist() for table in of.by_judge] == [[1100, 12, 1300], [2100, 22, 2300]]
+    assert [table["hit"].tolist() for table in of.by_judge] == [[1100, 12, 1], [2100, 22, 1]]
 
 
 def test_pairs_are_composed_whole_and_seen_is_never_memorized() -> None:
