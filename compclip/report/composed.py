@@ -82,6 +82,16 @@ def columns_of(of: Composed) -> Row:
     return {"value": of.value, "note": note, **ends}
 
 
+def follows_prompts(a: Values, b: Values, blind: float) -> Composed:
+    """Return (a - blind) / (b - blind): a generator's R-precision between that of text alone and the reference's.
+
+    ``a`` and ``b``, of the reference, are of the same entries. An image whose prompt has no pair is a pair by itself.
+    """
+    pairs = a.entries["pair"].fillna(a.entries["cluster"]).to_numpy()
+    blinds = np.full(b.by_judge.T.shape, blind)
+    return fraction_composed(a.by_judge.T, blinds, b.by_judge.T, pairs, clusters=a.images)
+
+
 def measurements_of(fractions: Fractions, generator: str) -> dict[str, Row]:
     """Return the columns of a generator's rows of ``scores.parquet``, by measure."""
     kinds = {"fraction_composed": fractions.pointwise, "fraction_composed_equal": fractions.equal}
