@@ -29,16 +29,6 @@ class Drawn(Section):
     things: int = Field(3000, ge=20, description="training pictures of one thing")
 
 
-class People(Study):
-    """Ask people what the models are asked, as stage human does."""
-
-    kinds: list[Literal["compound", "confusing"]] = Field(
-        ["compound"],
-        min_length=1,
-        description="compound: which picture shows it; confusing: are the three hard to tell apart",
-    )
-
-
 class NamedModel(Section):
     """A model to ask; give judge or open_clip."""
 
@@ -93,7 +83,9 @@ class CompunConfig(Section):
         None, min_length=1, description="table of describing phrases; null: those of drawn compounds, otherwise none"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
-    human: People | None = Field(None, description="null: no people are asked")
+    human: Study | None = Field(
+        None, description="people are asked what the models are asked; null: no people are asked"
+    )
 
     @field_validator("models")
     @classmethod
