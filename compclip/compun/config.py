@@ -77,10 +77,10 @@ class CompunConfig(Section):
     drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")
     models: list[NamedModel] = Field([], description="models to ask besides those trained on drawn compounds")
     captions: str | None = Field(
-        None, min_length=1, description="table of example captions; null: those of drawn compounds, otherwise none"
+        None, min_length=1, description="JSON of example captions; null: those of drawn compounds, otherwise none"
     )
     descriptions: str | None = Field(
-        None, min_length=1, description="table of describing phrases; null: those of drawn compounds, otherwise none"
+        None, min_length=1, description="JSON of describing phrases; null: those of drawn compounds, otherwise none"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
     human: Study | None = Field(
