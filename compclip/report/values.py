@@ -51,10 +51,6 @@ class Values:
         return self.entries["pair"].to_numpy()
 
     @property
-    def mean(self) -> float:
-        return float(self.by_judge.mean())
-
-    @property
     def of_judges(self) -> np.ndarray:
         """Return the mean by each judge, (J,)."""
         return self.by_judge.mean(axis=0)
