@@ -276,13 +276,6 @@ def entries_of(n: int, random: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"image_id": [str(i // 2) for i in range(n)], "score": score, "share": share})
 
 
-def test_compare_says_what_scipy_says() -> None:
-    entries = entries_of(80, np.random.default_rng(2))
-    row = correlate_entries(entries, 500, np.random.default_rng(0))
-    assert row["value"] == pytest.approx(stats.kendalltau(entries["score"], entries["share"])[0]) and row["n"] == 80
-    assert row["low"] <= row["value"] <= row["high"] and row["images"] == 40
-
-
 def test_a_mirrored_entry_does_not_depend_on_its_side() -> None:
     random = np.random.default_rng(3)
     entries = entries_of(40, random).assign(score=lambda t: t["score"] - 0.5)
