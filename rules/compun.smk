@@ -138,7 +138,6 @@ if CONFIG.compun.human:
             "../envs/base.yaml"
         params:
             code=code("compun.sample_compun_tasks"),
-            kinds=CONFIG.compun.human.kinds,
             consent=CONFIG.compun.human.consent,
             seed=CONFIG.seed,
         script:
@@ -148,7 +147,7 @@ if CONFIG.compun.human:
 if ANSWERS:
 
     rule analyze_people:
-        """Compute how often people are right and how far they agree, and list the compounds that confuse them."""
+        """Compute how often people are right, of all compounds and of each, and how far they agree."""
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
             answers=ANSWERS,

@@ -19,10 +19,10 @@ from compclip.stats import interval
 from compclip.stats.paired import holm, mcnemar
 
 # right: fraction of compounds whose image is chosen. tied: not right because of a tie. first: whose image ranks first
-# among all. wrong, <kind>: fraction of wrong answers among compounds of a kind (the paper's figure 3). similarity,
-# <kind>: mean of right answers (figure 4). minus template, minus <model>: difference of right on common compounds, in
-# the usual prompts; p is of McNemar's exact test with Holm's correction, for the prompts of a model or all of models.
-RIGHT, TIED, RANKED_FIRST, MINUS, WRONG, SIMILARITY = "right", "tied", "first", "minus ", "wrong, ", "similarity, "
+# among all. wrong, <kind>: fraction of wrong answers among compounds of a kind (the paper's figure 3). minus template,
+# minus <model>: difference of right on common compounds, in the usual prompts; p is of McNemar's exact test with Holm's
+# correction, for the prompts of a model or all of models.
+RIGHT, TIED, RANKED_FIRST, MINUS, WRONG = "right", "tied", "first", "minus ", "wrong, "
 ANALYSIS_COLUMNS = ["model", "prompt", "measure", "value", "low", "high", "n", "p"]
 PEOPLE = "people"
 # Model, prompt, measure, and its value for each compound, by the compound's name.
@@ -50,9 +50,7 @@ def measure_choices(choices: pd.DataFrame, kinds: pd.Series) -> Iterator[Measure
         tied = ~right & (answers["similarity_compound"] == rival)
         values = {RIGHT: right, TIED: tied, RANKED_FIRST: answers["rank"] == 1}
         for kind in NOUNS_SEEN:
-            of_kind = answers[answers.index.isin(kinds.index[kinds == kind])]
-            values[f"{WRONG}{kind}"] = ~of_kind["right"]
-            values[f"{SIMILARITY}{kind}"] = of_kind.loc[of_kind["right"], "similarity_compound"]
+            values[f"{WRONG}{kind}"] = ~right[right.index.isin(kinds.index[kinds == kind])]
         yield from (
             (model, prompt, measure, of_compounds) for measure, of_compounds in values.items() if len(of_compounds)
         )

@@ -29,16 +29,6 @@ class Drawn(Section):
     things: int = Field(3000, ge=20, description="training pictures of one thing")
 
 
-class People(Study):
-    """Ask people what the models are asked, as stage human does."""
-
-    kinds: list[Literal["compound", "confusing"]] = Field(
-        ["compound"],
-        min_length=1,
-        description="compound: which picture shows it; confusing: are the three hard to tell apart",
-    )
-
-
 class NamedModel(Section):
     """A model to ask; give judge or open_clip."""
 
@@ -87,13 +77,15 @@ class CompunConfig(Section):
     drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")
     models: list[NamedModel] = Field([], description="models to ask besides those trained on drawn compounds")
     captions: str | None = Field(
-        None, min_length=1, description="table of example captions; null: those of drawn compounds, otherwise none"
+        None, min_length=1, description="JSON of example captions; null: those of drawn compounds, otherwise none"
     )
     descriptions: str | None = Field(
-        None, min_length=1, description="table of describing phrases; null: those of drawn compounds, otherwise none"
+        None, min_length=1, description="JSON of describing phrases; null: those of drawn compounds, otherwise none"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
-    human: People | None = Field(None, description="null: no people are asked")
+    human: Study | None = Field(
+        None, description="people are asked what the models are asked; null: no people are asked"
+    )
 
     @field_validator("models")
     @classmethod

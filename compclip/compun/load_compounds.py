@@ -8,7 +8,7 @@ incomplete if an image is missing or unreadable.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -74,12 +74,6 @@ def read_list(file: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype=object)
 
 
-def two_spellings(compounds: Iterable[str]) -> list[str]:
-    """Return groups such as ``snow ball, snowball`` that differ only by spaces and hyphens."""
-    by = pd.Series([*compounds], dtype=object).groupby([*map(name_letters, compounds)], sort=False)
-    return [", ".join(names) for _, names in by if len(names) > 1]
-
-
 def match_images(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the image file of each compound and role, if there is one; of several, the first.
 
@@ -135,7 +129,6 @@ def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame
         "images not used": named(unused),
         "compounds incomplete": named([f"{name}: {roles}" for name, roles in missing.items()]),
         "compounds without constituents": named(list(compounds["compound"][compounds["first"].isna()])),
-        "two spellings": named(two_spellings(compounds["compound"])),
     }
     for reason, value in summary.items():
         if isinstance(value, dict) and value.get("count"):

@@ -1,4 +1,4 @@
-"""The prompts about compounds, and the tables of texts that they are made of.
+"""The prompts about compounds, and the texts that they are made of.
 
 The names of prompts are ``template``, ``reversed``, ``descriptions`` and ``examples_1`` to ``examples_7``.
 
@@ -13,7 +13,6 @@ import pandas as pd
 
 from compclip.compun.load_compounds import name_key
 from compclip.core.errors import require
-from compclip.core.records import read_records
 from compclip.io import read_json
 
 # The texts of each prompt and compound; similarities to a compound's texts are averaged.
@@ -27,22 +26,12 @@ PUBLISHED_CAPTIONS = 5  # in its table 1
 
 
 def read_texts(path: Path) -> dict[str, list[str]]:
-    """Return the texts of each compound, by ``name_key`` of its name.
-
-    The file is JSON, ``{"garden hose": ["…", "…"]}``, or a table with one text a row: columns compound and text.
-    """
-    if path.suffix.lower() == ".json":
-        content = read_json(path)
-        require(isinstance(content, dict), path, "does not map compounds to texts", 'expected {"garden hose": ["…"]}')
-        for name, lines in content.items():
-            full = isinstance(lines, list) and lines and all(isinstance(line, str) and line.strip() for line in lines)
-            require(full, path, f"{name!r}: expected a list of texts, none of them empty", "correct it")
-    else:
-        table, bad = read_records(path, ["compound", "text"])
-        empty = table["where"][(table[["compound", "text"]].fillna("").map(str.strip) == "").any(axis=1)]
-        bad += [f"{where}: empty cell" for where in empty]
-        require(not bad, path, f"{[*bad, ''][0]}", "correct the row")
-        content = table.groupby("compound")["text"].agg(list).to_dict()
+    """Return the texts of each compound, by ``name_key`` of its name; the file is JSON, ``{"garden hose": ["…"]}``."""
+    content = read_json(path)
+    require(isinstance(content, dict), path, "does not map compounds to texts", 'expected {"garden hose": ["…"]}')
+    for name, lines in content.items():
+        full = isinstance(lines, list) and lines and all(isinstance(line, str) and line.strip() for line in lines)
+        require(full, path, f"{name!r}: expected a list of texts, none of them empty", "correct it")
     texts = {name_key(name): [" ".join(text.split()) for text in lines] for name, lines in content.items()}
     require(len(texts) == len(content), path, "names of compounds that differ only in case or spaces", "merge them")
     return texts

@@ -11,6 +11,7 @@ from compclip.compun.prompts import captions_of, usual_prompts
 from compclip.core.seeds import rng
 from compclip.core.tables import ROLES
 from compclip.plot.labels import interval, number, p_value, percent
+from compclip.plot.table_view import Line, TableCell, View
 
 COMPUN_FIGURES = ("accuracy", "examples", "kinds")  # in the order of the page
 COMPOUNDS_SHOWN = 12  # compounds on the page, half of them wrong if there are enough
@@ -41,37 +42,32 @@ def rows_of(analysis: pd.DataFrame, measure: str, *, usual: bool = True) -> pd.D
     return rows[rows["prompt"].isin([*prompts, None])] if usual else rows
 
 
-def number_cell(row: Any, *, bold: bool = False) -> dict[str, Any]:
-    """Return a row's number in percent with its interval, as macro ``points`` expects it."""
-    return {"value": percent(row.value), "interval": interval(row.low, row.high), "bold": bold}
+def fraction_cell(row: Any, *, bold: bool = False) -> TableCell:
+    """Return the fraction of a row of the analysis in percent, with its interval."""
+    return TableCell(percent(row.value), interval(row.low, row.high), bold)
 
 
-def text_cell(text: str) -> dict[str, Any]:
-    return {"value": text, "interval": "", "bold": False}
-
-
-def accuracy_lines(analysis: pd.DataFrame) -> list[dict[str, Any]]:
+def accuracy_lines(analysis: pd.DataFrame) -> list[Line]:
     """Return a line for each model and prompt, and for each of the paper's: right, first among all, compounds."""
     ranked_first = rows_of(analysis, RANKED_FIRST, usual=False)
-    first = {(row.model, row.prompt): number_cell(row) for row in ranked_first.itertuples()}
+    first = {(row.model, row.prompt): fraction_cell(row) for row in ranked_first.itertuples()}
     lines = []
     for row in rows_of(analysis, RIGHT, usual=False).itertuples():
-        cells = [number_cell(row, bold=True), first.get((row.model, row.prompt)), text_cell(f"{int(row.n):,}")]
-        lines.append({"name": row_name(row.model, row.prompt), "cells": cells})
+        cells = [fraction_cell(row, bold=True), first.get((row.model, row.prompt)), TableCell(f"{int(row.n):,}")]
+        lines.append(Line(row_name(row.model, row.prompt), cells))
     for model, prompt, value in published.TABLE_1:
-        ranked = text_cell(percent(published.PAPER_FIRST)) if (model, prompt) == ("CLIP", "template") else None
-        cells = [text_cell(percent(value, 2)), ranked, text_cell(f"{published.PAPER_COMPOUNDS}")]
-        lines.append({"name": f"the paper: {row_name(model, prompt)}", "cells": cells})
+        ranked = TableCell(percent(published.PAPER_FIRST)) if (model, prompt) == ("CLIP", "template") else None
+        cells = [TableCell(percent(value, 2)), ranked, TableCell(f"{published.PAPER_COMPOUNDS}")]
+        lines.append(Line(f"the paper: {row_name(model, prompt)}", cells))
     return lines
 
 
-def difference_lines(analysis: pd.DataFrame) -> list[dict[str, Any]]:
+def difference_lines(analysis: pd.DataFrame) -> list[Line]:
     """Return a line for each difference of prompts or models: points, p and compounds."""
     lines = []
     for row in analysis[analysis["measure"].str.startswith(MINUS)].itertuples():
-        cells = [number_cell(row, bold=row.p < ALPHA), text_cell(p_value(row.p)), text_cell(f"{int(row.n):,}")]
-        name = f"{row_name(row.model, row.prompt)} − {row.measure.removeprefix(MINUS)}"
-        lines.append({"name": name, "cells": cells})
+        cells = [fraction_cell(row, bold=row.p < ALPHA), TableCell(p_value(row.p)), TableCell(f"{int(row.n):,}")]
+        lines.append(Line(f"{row_name(row.model, row.prompt)} − {row.measure.removeprefix(MINUS)}", cells))
     return lines
 
 
@@ -102,13 +98,13 @@ def shown_compounds(
 
 def text_table(analysis: pd.DataFrame) -> str:
     """Return accuracies under the usual prompts as a Markdown table."""
-    rows = [["model", "prompt", "right, %", "compounds"], ["---"] * 4]
-    for row in rows_of(analysis, RIGHT).itertuples():
-        value = f"{percent(row.value)} {interval(row.low, row.high)}".strip()
-        rows.append([row.model, prompt_words(row.prompt) if row.prompt else "–", value, f"{int(row.n):,}"])
-    table = "\n".join(f"| {' | '.join(text.replace('|', '&#124;') for text in cells)} |" for cells in rows)
+    lines = [
+        Line(row_name(row.model, row.prompt).replace("|", "&#124;"), [fraction_cell(row), TableCell(f"{int(row.n):,}")])
+        for row in rows_of(analysis, RIGHT).itertuples()
+    ]
+    table = View("accuracy", "model, prompt", ["right, %", "compounds"], lines)
     return (
-        f"{table}\n\nRight: of three images the compound’s own is the nearest to the prompt; a tie is not right. By "
-        "chance a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s where all or none "
-        "are right.\n"
+        f"{table.markdown}\n\nRight: of three images the compound’s own is the nearest to the prompt; a tie is not "
+        "right. By chance a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s where "
+        "all or none are right.\n"
     )

@@ -58,13 +58,11 @@ def analyze(
         seed: seed of every random choice.
 
     Returns:
-        Counts, agreement, preferences and correlations; and the tables tasks, workers, preferences and correlations.
+        Counts and agreement; and the tables tasks, workers, preferences and correlations.
     """
     kept, workers, records = screen(tasks, answers, keep)
     given = int(workers["answers"].sum())
     counted = majorities(kept, tasks)
-    preferred = preferences(kept, resamples, seed)
-    correlated = answer_correlations(counted, scores, resamples, seed)
     kinds = {
         kind: kind_summary(kind, counted[counted["kind"] == kind], kept[kept["kind"] == kind], resamples, seed)
         for kind in KINDS
@@ -78,12 +76,10 @@ def analyze(
         "seed": seed, "records": records, "answers": given,
         "workers": {**worker_counts(workers), "keep": keep, "answers_excluded": given - len(kept)},
         "kinds": kinds,
-        "preferences": preferred.to_dict("records"),
-        "correlations": correlated.to_dict("records"),
     }  # fmt: skip
     return summary, {
         "tasks": counted[["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]],
         "workers": workers,
-        "preferences": preferred,
-        "correlations": correlated,
+        "preferences": preferences(kept, resamples, seed),
+        "correlations": answer_correlations(counted, scores, resamples, seed),
     }

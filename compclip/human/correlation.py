@@ -1,4 +1,4 @@
-"""Correlations of the scores of the images that people saw with people's answers, with intervals over images."""
+"""Kendall's correlation of the scores of the images that people saw with their answers, with intervals over images."""
 
 from collections.abc import Mapping
 from statistics import fmean
@@ -9,14 +9,13 @@ import pandas as pd
 
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.human.opinions import ALL, of_split, splits_of
+from compclip.human.opinions import with_all_splits
 from compclip.human.tasks import PROMPT_COLUMNS, prompt_key
-from compclip.stats.correlation import kendall, spearman, weight_blocks
+from compclip.stats.correlation import draw_images, kendall
 
-RANK_CORRELATIONS = {"kendall": kendall, "spearman": spearman}
 MIN_DEFINED = 0.95  # fraction of resamples with a correlation below which there is no interval
 RUN_SCORES = ("expected_top1", "similarity")  # columns of the run's scores
-CORRELATION_COLUMNS = ["kind", "split", "score", "statistic", "value", "low", "high", "n", "images"]
+CORRELATION_COLUMNS = ["kind", "split", "score", "value", "low", "high", "n", "images"]
 # By generator and prompt (``prompt_key``).
 Scores = dict[tuple[Any, ...], float]
 
@@ -27,28 +26,15 @@ def run_scores(scores: pd.DataFrame) -> dict[str, Scores]:
     return {name: images[name].agg(fmean).to_dict() for name in RUN_SCORES}
 
 
-def _interval(values: np.ndarray) -> dict[str, float | None]:
-    """Return value, low and high; ``values`` (1 + resamples,) start with the statistic of all entries."""
-    value = None if np.isnan(values[0]) else float(values[0])
-    draws = values[1:]
-    defined = draws[~np.isnan(draws)]
-    # If many resamples have no correlation, those that have one are not a sample of it.
-    enough = value is not None and len(defined) >= max(1, MIN_DEFINED * len(draws))
-    low, high = np.quantile(defined, [0.025, 0.975]).tolist() if enough else (None, None)
-    return {"value": value, "low": low, "high": high}
-
-
 def correlate_entries(
     entries: pd.DataFrame, resamples: int, generator: np.random.Generator, *, mirrored: bool = False
-) -> list[dict[str, Any]]:
-    """Return the rank correlations of scores with answers over entries.
+) -> dict[str, Any]:
+    """Return the correlation of scores with answers over two entries or more: value, low, high, n and images.
 
     Args:
         entries: columns image_id, score, share.
         mirrored: an entry compares two sides whose order means nothing; each entry then counts from both sides.
     """
-    if len(entries) < 2:
-        return []
     sides = (1, -1) if mirrored else (1,)
     # Rounded, because a difference of floats breaks ties.
     score, share = (
@@ -56,12 +42,13 @@ def correlate_entries(
         for name, middle in (("score", 0), ("share", 0.5))
     )
     image = np.tile(entries["image_id"].to_numpy(str), len(sides))
-    weights = np.vstack([np.ones(len(score)), *weight_blocks(image, resamples, generator)])
-    counts = {"n": len(entries), "images": len(np.unique(image))}
-    return [
-        {"statistic": name, **_interval(statistic(score, share, weights)), **counts}
-        for name, statistic in RANK_CORRELATIONS.items()
-    ]
+    (value,) = kendall(score, share, np.ones((1, len(score))))
+    draws = kendall(score, share, draw_images(image, resamples, generator))
+    defined = draws[~np.isnan(draws)]
+    # If many resamples have no correlation, those that have one are not a sample of it.
+    enough = len(defined) >= max(1, MIN_DEFINED * len(draws))
+    low, high = np.quantile(defined, [0.025, 0.975]) if enough else (np.nan, np.nan)
+    return {"value": value, "low": low, "high": high, "n": len(entries), "images": len(np.unique(image))}
 
 
 def _score(row: dict[str, Any], scores: Scores) -> float:
@@ -75,14 +62,13 @@ def answer_correlations(tasks: pd.DataFrame, scores: Mapping[str, Scores], resam
 
     ``tasks`` as from ``opinions.majorities``; ``scores`` by name, then by generator and prompt (``prompt_key``).
     """
-    rows = []
-    for kind, of_kind in tasks[tasks["answers"] > 0].groupby("kind", sort=False):
-        for name, known in scores.items():
-            of_tasks = [_score(row, known) for row in of_kind.to_dict("records")]
-            scored = of_kind[["image_id", "split", "share"]].assign(score=of_tasks).dropna(subset="score")
-            for split in [ALL, *splits_of(of_kind)]:
+    rows, answered = [], tasks[tasks["answers"] > 0]
+    for name, known in scores.items():
+        of_tasks = [_score(row, known) for row in answered.to_dict("records")]
+        scored = with_all_splits(answered.assign(score=of_tasks).dropna(subset="score"))
+        for (kind, split), entries in scored.groupby(["kind", "split"]):
+            if len(entries) > 1:
                 generator = rng(seed, "analyze", "correlation", kind, name, split)
-                entries = of_split(scored, split)
-                compared = correlate_entries(entries, resamples, generator, mirrored=kind == "perceptual")
-                rows += [{"kind": kind, "split": split, "score": name, **row} for row in compared]
+                found = correlate_entries(entries, resamples, generator, mirrored=kind == "perceptual")
+                rows.append({"kind": kind, "split": split, "score": name, **found})
     return pd.DataFrame(rows, columns=CORRELATION_COLUMNS)

@@ -1,11 +1,10 @@
 """What the answers say: their values, who answered with care, majorities, and preferences with intervals.
 
-The value of an answer is 1 for: the generator whose name sorts first (perceptual), yes (match, confusing), the
+The value of an answer is 1 for: the generator whose name sorts first (perceptual), yes (match), the
 prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import TESTS
 from compclip.human.answers import collect
-from compclip.human.tasks import ALL_KINDS, KINDS
+from compclip.human.tasks import ALL_KINDS
 from compclip.stats import interval
 
 TIE, ALL = "tie", "all"
@@ -121,12 +119,9 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     return table.assign(majority=majority.where(table["share"].notna(), None))
 
 
-def splits_of(rows: pd.DataFrame) -> list[str]:
-    return [split for split in TESTS if (rows["split"] == split).any()]
-
-
-def of_split(rows: pd.DataFrame, split: str) -> pd.DataFrame:
-    return rows if split == ALL else rows[rows["split"] == split]
+def with_all_splits(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows, and all of them again as split ALL."""
+    return pd.concat([rows, rows.assign(split=ALL)])
 
 
 def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
@@ -137,26 +132,15 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
     ``opinions`` are those of kept workers.
     """
     study = opinions[opinions["check"] == "none"]
-    second = study[study["b"].notna()]
-    reverse = second.assign(generator=second["b"], against=second["a"], value=1 - second["value"])
-    sides = pd.concat([study.assign(generator=study["a"], against=study["b"]), reverse])
+    sides = study.assign(generator=study["a"], against=study["b"].fillna(""))
+    compared = sides[sides["kind"] == "perceptual"]
+    reverse = compared.assign(generator=compared["b"], against=compared["a"], value=1 - compared["value"])
+    sides = pd.concat([sides, reverse, *(side.assign(against=ALL) for side in (compared, reverse))])
     rows = []
-    for kind in (k for k in KINDS if (study["kind"] == k).any()):
-        of_kind = sides[sides["kind"] == kind]
-        generators = sorted(of_kind["generator"].unique())
-        splits = splits_of(of_kind)
-        for name in generators:
-            rivals = [None] if kind != "perceptual" else [ALL, *(other for other in generators if other != name)]
-            for rival, split in product(rivals, [*splits, ALL]):
-                answers = of_split(of_kind[of_kind["generator"] == name], split)
-                if rival not in (None, ALL):
-                    answers = answers[answers["against"] == rival]
-                if answers.empty:
-                    continue
-                images, values = answers["image_id"].to_numpy(str), answers["value"].to_numpy(float)
-                generator = rng(seed, "analyze", kind, name, rival or "", split)
-                estimate = interval.share(images, values, np.ones(len(values)), resamples, generator)
-                counts = (len(answers), answers["task_id"].nunique(), answers["image_id"].nunique())
-                rows.append((kind, name, rival, split, estimate.value, estimate.low, estimate.high, *counts))
+    for names, answers in with_all_splits(sides).groupby(["kind", "generator", "against", "split"]):
+        images, values = answers["image_id"].to_numpy(str), answers["value"].to_numpy(float)
+        estimate = interval.share(images, values, np.ones(len(values)), resamples, rng(seed, "analyze", *names))
+        counts = (len(answers), answers["task_id"].nunique(), answers["image_id"].nunique())
+        rows.append((*names, estimate.value, estimate.low, estimate.high, *counts))
     columns = ["kind", "generator", "against", "split", "share", "low", "high", "answers", "tasks", "images"]
     return pd.DataFrame(rows, columns=columns)

@@ -34,9 +34,6 @@ KINDS = {
 # About a compound noun's three images (stage compun).
 COMPOUND_KINDS = {
     "compound": TaskKind("Which picture shows it?", ("1", "2", "3"), ("Picture 1", "Picture 2", "Picture 3"), 3, 1),
-    "confusing": TaskKind(
-        "Is it hard to say which picture shows which?", ("yes", "no"), ("Yes, hard", "No, easy"), 3, 1
-    ),
 }
 ALL_KINDS = KINDS | COMPOUND_KINDS
 

@@ -15,7 +15,6 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox, blended_transform_factory
 
 from compclip.io import atomic
-from compclip.plot.labels import SPLIT_LOOKS
 
 # Inches: what a phone shows at full size, with words that can be read; how many letters of titles and texts fit.
 WIDTH, TITLE_LETTERS, LETTERS = 3.75, 36, 48
@@ -47,20 +46,9 @@ def looks_of(names: Iterable[str]) -> Looks:
     return {name: (name, color, mark) for name, color, mark in zip(names, SERIES_COLORS, SERIES_MARKS, strict=False)}
 
 
-def looks_of_splits(sizes: Mapping[str, int]) -> Looks:
-    """Return the look of each split, its n in its label."""
-    looks = ((split, n, *SPLIT_LOOKS[split]) for split, n in sizes.items())
-    return {split: (f"{name} (n = {n:,})", color, mark) for split, n, name, color, mark in looks}
-
-
 def in_percent(table: pd.DataFrame, value: str, low: str = "low", high: str = "high", **columns: Any) -> pd.DataFrame:
     """Return columns of a table as value, low and high in percent, beside other ``columns``, for ``draw_rows``."""
     return pd.DataFrame({"value": 100 * table[value], "low": 100 * table[low], "high": 100 * table[high], **columns})
-
-
-def long(table: pd.DataFrame) -> pd.DataFrame:
-    """Return values by row and, in columns, by series as ``draw_rows`` takes them."""
-    return table.stack().rename_axis(["row", "series"]).rename("value").reset_index()
 
 
 def draw_rows(lines: Sequence[Sequence[pd.DataFrame]], looks: Looks) -> tuple[Figure, Any]:

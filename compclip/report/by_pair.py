@@ -12,7 +12,6 @@ from compclip.report.rows import Row
 from compclip.report.table import Scored
 from compclip.report.values import Values, values_of
 from compclip.stats import crossed
-from compclip.stats.interval import Estimate
 
 PAIR_COLUMNS = [
     "dataset", "composition", "generator", "split", "pair", "n", "images", "evidence",
@@ -20,17 +19,13 @@ PAIR_COLUMNS = [
 ]  # fmt: skip
 
 
-def columns_of(name: str, value: Estimate) -> Row:
-    """Return an estimate as the columns ``name``, ``name_low`` and ``name_high``."""
-    return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
-
-
 def _columns(of: Values, measure: str) -> dict[str, Row]:
     """Return the columns of a measure by pair; entries have no pairs, so that intervals are over images and judges."""
     columns = dict[str, Row]()
     for pair, rows in of.entries.groupby("pair").indices.items():
         own = Values(of.entries.iloc[rows].assign(pair=None), of.by_judge[rows])
-        columns[pair] = columns_of(measure, crossed.estimate(own.cells(), own.of_judges))
+        found = crossed.estimate(own.cells(), own.of_judges)
+        columns[pair] = {measure: found.value, f"{measure}_low": found.low, f"{measure}_high": found.high}
     return columns
 
 

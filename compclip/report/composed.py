@@ -75,11 +75,21 @@ def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Frac
     return Fractions(each(), each(equal=True), dict(zip(ranked, together, strict=True)), entries)
 
 
-def columns_of(of: Composed) -> Row:
+def composed_columns(of: Composed) -> Row:
     """Return a fraction as columns of ``scores.parquet``."""
     note = of.why if of.decides is None else f"{of.decides} decides alone"
     ends = {"low": of.other_low, "high": of.other_high, "fixed_low": of.low, "fixed_high": of.high}
     return {"value": of.value, "note": note, **ends}
+
+
+def follows_prompts(a: Values, b: Values, blind: float) -> Row:
+    """Return (a - blind) / (b - blind): a generator's R-precision between that of text alone and the reference's.
+
+    ``a`` and ``b``, of the reference, are of the same entries. An image whose prompt has no pair is a pair by itself.
+    """
+    pairs = a.entries["pair"].fillna(a.entries["cluster"]).to_numpy()
+    blinds = np.full(b.by_judge.T.shape, blind)
+    return composed_columns(fraction_composed(a.by_judge.T, blinds, b.by_judge.T, pairs, clusters=a.images))
 
 
 def measurements_of(fractions: Fractions, generator: str) -> dict[str, Row]:
@@ -87,7 +97,7 @@ def measurements_of(fractions: Fractions, generator: str) -> dict[str, Row]:
     kinds = {"fraction_composed": fractions.pointwise, "fraction_composed_equal": fractions.equal}
     if len(fractions.together) > 1:
         kinds["fraction_composed_together"] = fractions.together
-    return {measure: columns_of(of[generator]) for measure, of in kinds.items() if generator in of}
+    return {measure: composed_columns(of[generator]) for measure, of in kinds.items() if generator in of}
 
 
 def evidence_of(fractions: Mapping[str, Fractions | None]) -> dict[tuple[str, str], float]:

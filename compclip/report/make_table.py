@@ -11,11 +11,11 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons
-from compclip.report.composed import Anchors, Fractions, all_fractions, evidence_of, measurements_of
+from compclip.report.composed import Anchors, Fractions, all_fractions, evidence_of, follows_prompts, measurements_of
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
 from compclip.report.table import Scored
-from compclip.report.values import balanced_r_precision, mean_columns, normalized, values_of
+from compclip.report.values import balanced_r_precision, mean_columns, values_of
 from compclip.stats.r_precision import sampled
 
 # All scores, ``tables.DIVERGENCE``, Fréchet distances by generator (``splits`` of ``fid/G.json``), and counts of
@@ -97,8 +97,8 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
         yield row("adjective_accuracy_adjusted", adjusted.entries, mean_columns(adjusted))
     if base and (blind := base.blind("r_precision")) is not None:
         a, b = values["r_precision"].beside(values_of(base, "r_precision"))
-        if relative := normalized(a, b, blind):
-            yield row("r_precision_normalized", a.entries, vars(relative))
+        if len(a):
+            yield row("r_precision_normalized", a.entries, follows_prompts(a, b, blind))
     if fractions:
         for name, columns in measurements_of(fractions, score.generator).items():
             yield row(name, fractions.entries, columns)

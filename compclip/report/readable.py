@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from compclip.core.tables import TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
+from compclip.plot.table_view import NONE, Line, TableCell, View
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.composed import AnchorsBySplit
@@ -22,7 +23,6 @@ from compclip.report.values import ERROR_SOURCES
 from compclip.report.verdicts import FOLLOWS, composed_of
 from compclip.score.health import Health
 
-NONE = "–"
 DIFFERENCES = "comparisons.csv"
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
@@ -57,50 +57,14 @@ LATEX = str.maketrans(
 )
 
 
-@dataclass(frozen=True)
-class TableCell:
-    """A value with its interval, in bold if that excludes 0."""
-
-    value: str
-    interval: str = ""
-    bold: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.value} {self.interval}".strip()
-
-
-class Line(NamedTuple):
-    name: str
-    cells: Sequence[TableCell | None]
-
-
-@dataclass(frozen=True)
-class View:
-    """A table to read; ``csv`` contains its numbers."""
-
-    title: str
-    head: str
-    columns: Sequence[str]
-    lines: Sequence[Line]
-    note: str = ""
-    csv: str = "scores.csv"
-
-    @property
-    def markdown(self) -> str:
-        cells = [[name, *(str(cell or NONE) for cell in cells)] for name, cells in self.lines]
-        aligned = ["left", *["right"] * len(self.columns)]
-        table = pd.DataFrame(cells, columns=[self.head, *self.columns])
-        return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
-
-
-def _cell(of: Mapping[Place, Row], place: Place) -> TableCell | None:
-    """Return the value at a place with its interval, or with its deviation."""
+def _cell(of: Mapping[Place, Row], place: Place, prefix: str = "") -> TableCell | None:
+    """Return the value at a place with its interval, whose columns begin with ``prefix``, or with its deviation."""
     row, measure = of.get(place), MEASURES[place[1]]
     if row is None or pd.isna(row["value"]):
         return None
     if deviation := of.get((place[0], f"{measure.name}_sd")):
         return TableCell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
-    low, high = row["low"], row["high"]
+    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
     return TableCell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
 
 
@@ -168,7 +132,7 @@ def composed_view(trained: pd.DataFrame) -> View:
     ]
     lines = []
     for generator, rows in pivot(trained).items():
-        cells = [_cell(rows, FOLLOWS)]
+        cells = [_cell(rows, FOLLOWS, "fixed_")]
         for split in measured:
             row = composed_of(rows, split)
             if row is None or pd.isna(row["value"]):

@@ -1,8 +1,7 @@
-"""List the data that are not in the scores."""
+"""What of the data is in no split or has no prompt; what of the images has no score is in the notes of ``readable``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -12,22 +11,19 @@ from compclip.plot.labels import SPLIT_NAMES
 MOST_NAMES = 5
 
 
-@dataclass(frozen=True)
-class SkippedLine:
-    """What was skipped, how often, of how many (None: unknown), and names, by default one for each."""
+class SkippedLine(NamedTuple):
+    """What was skipped, how often, of how many (None: unknown), and the first names."""
 
     what: str
     count: int
     of: int | None = None
     names: Sequence[str] = ()
-    total: int | None = None  # number of all names; ``names`` may be the first of them; None: ``count``
 
     @property
     def shown(self) -> str:
         """The first names, with a mark if there are more."""
         first = ", ".join(self.names[:MOST_NAMES])
-        total = self.count if self.total is None else self.total
-        return f"{first} …" if first and total > len(self.names[:MOST_NAMES]) else first
+        return f"{first} …" if first and self.count > len(self.names[:MOST_NAMES]) else first
 
 
 def in_dataset(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
@@ -63,34 +59,3 @@ def in_prompts(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
             what = f"images of {name} without a file or used for training the judge"
             yield SkippedLine(what, counts["images_not_judged"], of)
             yield SkippedLine(f"images of {name} without a prompt", counts["images_without_prompt"], of)
-
-
-def in_generated(manifests: Mapping[str, pd.DataFrame]) -> Iterator[SkippedLine]:
-    """Yield generated images that are missing or unreadable. manifests: columns of ``tables.MANIFEST``."""
-    for generator, manifest in manifests.items():
-        for status in ("missing", "unreadable"):
-            rows = manifest[manifest["status"] == status]
-            names = [f"{r.image_id}, caption {r.caption_id} ({SPLIT_NAMES[r.split]})" for r in rows.itertuples()]
-            yield SkippedLine(f"images of {generator} that are {status}", len(rows), len(manifest), names)
-
-
-def in_scores(summaries: Sequence[Mapping[str, Any]]) -> Iterator[SkippedLine]:
-    """Yield entries with too few distractors, a line for generators with the same counts."""
-    generators: dict[tuple[str, int, int], list[str]] = {}
-    for summary in summaries:
-        for score in summary["scores"]:
-            where = SPLIT_NAMES[score["split"]]
-            if score["distractors"] != "original":
-                where += f" ({score['distractors']} distractors)"
-            key = where, score["pool"]["entries_with_fewer_than_candidates"], score["judged"]
-            names = generators.setdefault(key, [])
-            names += [summary["generator"]] * (summary["generator"] not in names)
-    for (where, few, judged), names in generators.items():
-        whose = names[0] if len(names) == 1 else f"each of {len(names)} generators"
-        what = f"images of {whose}, {where}, with too few eligible distractors"
-        yield SkippedLine(what, few, judged, names if len(names) > 1 else (), len(names))
-
-
-def by_judge(manifest: Mapping[str, Any]) -> Iterator[SkippedLine]:
-    """Yield captions that the judge truncates. manifest: ``judge/manifest.json``."""
-    yield SkippedLine("captions truncated by the judge", manifest["truncated_captions"], manifest["captions"])

@@ -1,8 +1,4 @@
-"""Scores of entries by judge, their differences, their means with intervals, and fractions of the reference's.
-
-A normalized score is (score - blind) / (score of the reference - blind). ``blind`` is the score of text alone: the
-reference's blind control for R-precision, chance for adjective accuracy.
-"""
+"""Scores of entries by judge, their differences, and their means with intervals."""
 
 from dataclasses import dataclass
 
@@ -55,10 +51,6 @@ class Values:
         return self.entries["pair"].to_numpy()
 
     @property
-    def mean(self) -> float:
-        return float(self.by_judge.mean())
-
-    @property
     def of_judges(self) -> np.ndarray:
         """Return the mean by each judge, (J,)."""
         return self.by_judge.mean(axis=0)
@@ -95,25 +87,3 @@ def balanced_r_precision(score: Scored) -> Estimate:
     values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
     cells = crossed.cells(values.images, values.pairs, values.means, weights)
     return crossed.estimate(cells, np.average(values.by_judge, axis=0, weights=weights))
-
-
-def normalized(a: Values, b: Values, blind: float) -> Estimate | None:
-    """Return (a - blind) / (b - blind) with its interval; b is the reference's score of the same entries.
-
-    The interval is that of a ratio by the delta method. None if the reference is not above ``blind``, beyond its own
-    interval, by all judges; ``blind`` is the score of text alone.
-    """
-    cells = b.cells() if len(b) else None
-    if cells is None or cells.clusters < 2:
-        return None
-    above = b.of_judges - blind
-    error = crossed.variance(cells) + crossed.of_judges(above)
-    low = crossed.difference(b.mean - blind, error).low
-    if min(above) <= 0 or low is None or low <= 0:
-        return None
-    ratio = (a.mean - blind) / (b.mean - blind)
-    # What each entry adds to the ratio's error.
-    errors = Values(a.entries, (a.by_judge - ratio * b.by_judge - (1 - ratio) * blind) / (b.mean - blind))
-    error = crossed.variance(errors.cells()) + crossed.of_judges((a.of_judges - blind) / above)
-    found = crossed.difference(ratio, error, np.inf)
-    return Estimate(found.value, found.low, found.high)

@@ -60,11 +60,11 @@ def _followed(row: Row | None) -> tuple[str, str]:
     """Return whether a generator follows prompts, "" if it does, and how much it does."""
     if row is None or pd.isna(row["value"]):
         return "not known whether it follows prompts", ""
-    ends = interval(row["low"], row["high"])
+    ends = interval(row["fixed_low"], row["fixed_high"])
     text = f"{percent(row['value'], 0)} % {ends} of the reference's R-precision on seen captions"
-    if row["high"] < LEAST_FOLLOWED:
+    if row["fixed_high"] < LEAST_FOLLOWED:
         return NOT_FOLLOWING, text
-    return ("" if row["low"] > LEAST_FOLLOWED else "may not follow prompts"), text
+    return ("" if row["fixed_low"] > LEAST_FOLLOWED else "may not follow prompts"), text
 
 
 def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, unreadable: int) -> Verdict:

@@ -7,8 +7,7 @@ Journal of Business and Economic Statistics 29:238) and s² / J of J judges, who
 degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2:110).
 
 ``components`` are the parts of the pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1:386), in closed form
-with the residual once instead of three times. In ``variance``, the part of pairs is unbiased and has degrees of freedom
-as in Bell and McCaffrey (2002, Survey Methodology 28:169). ``fraction`` is the interval of Jeffreys with as many trials
+with the residual once instead of three times. ``fraction`` is the interval of Jeffreys with as many trials
 as a binomial of that variance would have, as in surveys (Franco et al. 2019, Journal of Survey Statistics and
 Methodology 7:334), and fewer for few degrees of freedom (Korn and Graubard 1998, Survey Methodology 24:193).
 """
@@ -147,22 +146,6 @@ def of_judges(judges: np.ndarray | None) -> Variance:
     return Variance(float(np.var(judges, ddof=1) / len(judges)), len(judges) - 1)
 
 
-def variance(of: Cells) -> Variance:
-    """Return the variance of the mean over images and pairs; there must be at least two pairs."""
-    parts, has_pair, m = components(of, None), of.pair >= 0, of.images
-    others = Variance((parts.images + parts.residual) * m / (m - 1), m - 1)
-    if not parts.pairs:
-        return others
-    # Effects of variance 1 of pairs with fractions w of the weight: the mean has variance Σ w², and the sum of squared
-    # residuals, Σ w² (effect - mean effect)², the expectation trace A and the variance 2 trace A².
-    w = np.bincount(of.pair[has_pair], weights=of.weight[has_pair]) / of.weight[has_pair].sum()
-    squares = w**2
-    whole = squares.sum()
-    a = np.diag(squares) - np.outer(squares, w) - np.outer(w, squares) + whole * np.outer(w, w)
-    expected = max(float(np.trace(a)), 1e-9 * whole)
-    return Variance(parts.pairs * whole / expected, max(1.0, expected**2 / (a**2).sum())) + others
-
-
 def within(of: Cells) -> np.ndarray:
     """Return what each image adds to the error of the mean of these pairs, (m,), and then what each pair adds, (p,).
 
@@ -179,7 +162,7 @@ def within(of: Cells) -> np.ndarray:
 
 
 def across(of: Cells) -> Variance:
-    """Return the variance of the mean by images, less that of images within single pairs."""
+    """Return the variance of the mean by images, less that of images within single pairs; without pairs, all of it."""
     residuals, m = of.residuals, of.images
     own = residuals[of.pair >= 0]
     return Variance(max(0.0, _clustered(residuals, of.image) - float((own**2).sum())) * m / (m - 1), m - 1)
@@ -235,7 +218,7 @@ def _sides(of: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
     """Return the variances of the mean that its interval has below and above, over images and pairs."""
     has_pair = of.pair >= 0
     if not has_pair.any():
-        return variance(of), variance(of)
+        return across(of), across(of)
     value, size = (np.bincount(of.pair[has_pair], weights=column[has_pair]) for column in (of.value, of.weight))
     certain = of.value[~has_pair].sum(), of.weight[~has_pair].sum()
     over = over_pairs(value, size, ends, certain=certain)
@@ -244,8 +227,8 @@ def _sides(of: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
     return below, above
 
 
-def difference(value: float, below: Variance, limit: float = 1.0, above: Variance | None = None) -> Difference:
-    """Return a difference, which is at most ``limit``, with its interval.
+def difference(value: float, below: Variance, above: Variance | None = None) -> Difference:
+    """Return a difference of fractions with its interval.
 
     Args:
         below, above: its variance below and above; one for both if ``above`` is None.
@@ -258,7 +241,7 @@ def difference(value: float, below: Variance, limit: float = 1.0, above: Varianc
         p = float(value == 0)
     else:
         p = float(2 * stats.t.sf(abs(value) / toward_0.value**0.5, toward_0.degrees))
-    return Difference(value, max(-limit, value - below.half_width()), min(limit, value + above.half_width()), p)
+    return Difference(value, max(-1.0, value - below.half_width()), min(1.0, value + above.half_width()), p)
 
 
 def estimate_difference(
@@ -277,7 +260,7 @@ def estimate_difference(
     for number, of in enumerate(parts):
         sides = _sides(of, ends or ((-1.0, 1.0) if len(parts) == 1 else (0.0, 1.0)))
         below, above = below + sides[number % 2], above + sides[1 - number % 2]
-    return difference(value, below, above=above)
+    return difference(value, below, above)
 
 
 def estimate(of: Cells, judges: np.ndarray | None = None) -> Estimate:
@@ -292,7 +275,7 @@ def estimate(of: Cells, judges: np.ndarray | None = None) -> Estimate:
     if of.clusters < 2:
         return Estimate(value, None, None)
     if not of.pairs:
-        return fraction(value, variance(of) + others, of.images)
+        return fraction(value, across(of) + others, of.images)
     if value in (0, 1):
         return exact(value, of.pairs)
     below, above = (of_side + others for of_side in _sides(of, (0.0, 1.0)))

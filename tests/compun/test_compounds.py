@@ -30,7 +30,7 @@ def test_the_benchmarks_list() -> None:
     # Table 5 has fifty rows of eight.
     assert names[::8][:3] == ["snow ball", "sun roof", "steam train"] and names[-1] == "piston ring"
     assert {"grill surface thermometer", "pancake", "rainbow", "M & M cookies", "shuttle cork"} <= set(names)
-    assert library.two_spellings(names) == ["snow ball, snowball"] and table["kind"].isna().all()
+    assert table["kind"].isna().all()
 
 
 def test_the_benchmarks_constituents_make_its_compounds() -> None:
@@ -68,9 +68,7 @@ def test_a_table(tmp_path: Path, ending: str) -> None:
         (read_list, "compound,kind\ngoldfish,neither\n", "line 2: kind 'neither'; use either, both, none"),
         (read_list, "compound,kind\ngoldfish,both\n ,both\n", "line 3: no compound"),
         (read_list, "compound\ngoldfish\nlab coat\nLab_Coat\n", "line 4: duplicate entry 'Lab Coat'; remove one"),
-        (read_texts, "compound,caption\na,b\n", "no column 'text'"),
-        (read_texts, "compound,text\na,b\na,\n", "line 3: empty cell; correct the row"),
-        (read_texts, "compound,text\na b,x\nA_B,y\n", "differ only in case or spaces"),
+        (read_texts, '{"a b": ["x"], "A_B": ["y"]}', "differ only in case or spaces"),
         (read_texts, '["x"]', "does not map compounds to texts"),
         (read_texts, '{"a": "x"}', "'a': expected a list of texts"),
         (read_texts, '{"a": [""]}', "'a': expected a list of texts"),
@@ -91,7 +89,6 @@ def test_spellings(a: str, b: str, between: str) -> None:
     name = f"{a}{between}{b}"
     assert split_open(name) == (a, b) and split_open(a + b) == (None, None)
     assert name_letters(name) == name_letters(a + b) == a + b
-    assert library.two_spellings([name, a + b]) == [f"{name}, {a + b}"]
     assert name_key(name.upper()) == name_key(name)
 
 
@@ -185,9 +182,6 @@ def test_usual_prompts_have_the_papers_number_of_captions() -> None:
     assert usual_prompts(["template", "examples_1", "examples_3"]) == ["template", "examples_3"]
 
 
-def test_tables_of_texts(tmp_path: Path) -> None:
+def test_texts_are_of_any_spelling(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"Snow_Ball": ["one", " two\n"], "b": ["x"]}))
-    rows = [("Snow_Ball", "one"), ("b", "x"), ("Snow_Ball", " two\n")]
-    pd.DataFrame(rows, columns=["compound", "text"]).to_csv(tmp_path / "a.csv", index=False)
-    expected = {"snow ball": ["one", "two"], "b": ["x"]}
-    assert read_texts(tmp_path / "a.json") == read_texts(tmp_path / "a.csv") == expected
+    assert read_texts(tmp_path / "a.json") == {"snow ball": ["one", "two"], "b": ["x"]}

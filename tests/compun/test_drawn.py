@@ -20,7 +20,6 @@ from compclip.core.errors import UserError
 from compclip.dataset.sketch.draw import RGB
 from compclip.dataset.sketch.world import Dice
 from compclip.io import read_table
-from tests.project import DATASET, Project
 
 
 def dice(*keys: int | str) -> Dice:
@@ -161,23 +160,15 @@ def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     assert all((place.parents[2] / path).is_file() for path in images["path"])
 
 
-@pytest.fixture(scope="module", params=[24, pytest.param(72, marks=pytest.mark.slow)])
-def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """The analysis of so many compounds; of more than the small run has, also with more training images."""
-    if request.param == 24:
-        table = request.getfixturevalue("of_run") / "analysis.csv"
-    else:
-        project = Project(tmp_path_factory.mktemp("large")).copy()
-        config = project.root / project.config("large.yaml", "results")
-        config.write_text(config.read_text().replace("tested: 24, things: 240", "tested: 72, things: 1600"))
-        table = project.root / "results" / DATASET / "compun" / "analysis.csv"
-        project.snakemake("large.yaml", "--", str(table.relative_to(project.root)))
-    return read_analysis(table).set_index(["model", "prompt", "measure"]).assign(tested=request.param)
+@pytest.fixture
+def differences(of_run: Path) -> pd.DataFrame:
+    """The analysis of the small run's 24 compounds."""
+    return read_analysis(of_run / "analysis.csv").set_index(["model", "prompt", "measure"])
 
 
 def test_example_captions_help_where_the_compound_is_new(differences: pd.DataFrame) -> None:
     row = differences.loc[("untaught", "examples_5", "minus template")]
-    assert row["n"] == row["tested"] and row["low"] > 0 and row["p"] < (0.01 if row["n"] > 24 else 0.05)
+    assert row["n"] == 24 and row["low"] > 0 and row["p"] < 0.05
 
 
 def test_a_compound_that_was_taught_is_known_by_its_name(differences: pd.DataFrame) -> None:

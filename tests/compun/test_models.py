@@ -84,7 +84,6 @@ JUDGE = {"judge": "a"}
         ({"models": [{"open_clip": "ViT-B-32"}]}, "random weights"),
         ({"models": [{"judge": "a", "pretrained": "b"}]}, "pretrained requires open_clip"),
         ({"drawn": {"tested": 1}}, "compun.drawn.tested: Input should be greater than or equal to 6, got 1"),
-        ({"human": {"kinds": ["looks"]}}, "compun.human.kinds.0: Input should be 'compound' or 'confusing'"),
     ],
 )
 def test_a_faulty_section_is_one_line(section: dict[str, Any], fault: str) -> None:

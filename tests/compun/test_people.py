@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 
 from compclip.compun import sample_compun_tasks as library
-from compclip.compun.analyze_people import majority
-from compclip.compun.sample_compun_tasks import study_tasks
 from compclip.core.tables import ROLES
 from compclip.human.pictures import encode_picture, read_picture
-from compclip.human.tasks import ALL_KINDS, COMPOUND_KINDS, read_tasks
+from compclip.human.tasks import ALL_KINDS, read_tasks
 from compclip.io import read_json
 from tests.compun.conftest import COMPLETE, read
 from tests.human.conftest import outputs
@@ -28,26 +26,24 @@ def tasks(place: Path) -> pd.DataFrame:
     reads, writes = {name: place / file for name, file in files.items()}, outputs(place / "human")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(library, "PAGE_TASKS", 12)
-        sample_compun_tasks.main(job(reads, writes, kinds=list(COMPOUND_KINDS), seed=0, consent=None))
+        sample_compun_tasks.main(job(reads, writes, seed=0, consent=None))
     return read_tasks(writes["tasks"])
 
 
 def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path) -> None:
     complete = read(place, "compounds").loc[lambda table: table["complete"], "compound"]
-    for kind in COMPOUND_KINDS:
-        of_kind = tasks[tasks["kind"] == kind]
-        assert sorted(of_kind.loc[of_kind["check"] == "none", "image_id"]) == sorted(complete)
-        sizes = of_kind[of_kind["check"] == "none"].groupby("batch").size()
-        assert len(sizes) == 2 and sizes.max() - sizes.min() <= 1
-        checks = of_kind.groupby("batch")["check"].value_counts().unstack()
-        assert (checks["gold"] == 2).all() and (checks["repeat"] == 2).all()
+    assert sorted(tasks.loc[tasks["check"] == "none", "image_id"]) == sorted(complete)
+    sizes = tasks[tasks["check"] == "none"].groupby("batch").size()
+    assert len(sizes) == 2 and sizes.max() - sizes.min() <= 1
+    checks = tasks.groupby("batch")["check"].value_counts().unstack()
+    assert (checks["gold"] == 2).all() and (checks["repeat"] == 2).all()
     summary = read_json(place / "human" / "tasks.json")
-    assert summary["incomplete"] == 1 and summary["kinds"]["compound"]["none"] == COMPLETE
+    assert summary["incomplete"] == 1 and summary["none"] == COMPLETE
 
 
 def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: Path) -> None:
     images = read(place, "images").set_index(["compound", "role"])["path"]
-    shown = tasks[(tasks["kind"] == "compound") & (tasks["check"] != "gold")]
+    shown = tasks[tasks["check"] != "gold"]
     orders = set()
     for row in shown.to_dict("records"):
         of_roles = [encode_picture(read_picture(place / "images" / images[row["image_id"], role]))[0] for role in ROLES]
@@ -61,44 +57,25 @@ def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: P
 
 
 def test_repeats_have_another_order(tasks: pd.DataFrame) -> None:
-    of_kind = tasks[tasks["kind"] == "compound"].set_index("task_id")
-    for row in of_kind[of_kind["check"] == "repeat"].to_dict("records"):
-        first = of_kind.loc[row["of"]]
+    by_name = tasks.set_index("task_id")
+    for row in tasks[tasks["check"] == "repeat"].to_dict("records"):
+        first = by_name.loc[row["of"]]
         assert [row[f"picture_{i}"] for i in (1, 2, 3)] == [first[f"picture_{i}"] for i in (3, 2, 1)]
         assert int(row["right"]) == 4 - int(first["right"]) and first["place"] < row["place"]
 
 
-def test_confusing_names_the_pictures(tasks: pd.DataFrame, place: Path) -> None:
-    study = tasks[(tasks["kind"] == "confusing") & (tasks["check"] == "none")].set_index("image_id")
-    compounds = read(place, "compounds").head(4)
-    for name, first, second in compounds[["compound", "n1", "n2"]].itertuples(index=False):
-        assert study.loc[name, "text_1"] == f"1: {name}, 2: {first}, 3: {second}"
-    assert study["right"].isna().all()
-    (task, *_) = study_tasks(compounds.assign(n1=None), read(place, "images"), "confusing", 0)
-    assert "2: a part of its name" in task.texts[0]
-
-
-@pytest.mark.parametrize("kind", list(COMPOUND_KINDS))
-def test_projects_are_complete_and_reveal_nothing(place: Path, tasks: pd.DataFrame, kind: str) -> None:
-    data = [task["data"] for task in read_json(place / "human" / "label_studio" / f"{kind}.json")]
-    assert [shown["task_id"] for shown in data] == tasks.loc[tasks["kind"] == kind, "task_id"].tolist()
+def test_projects_are_complete_and_reveal_nothing(place: Path, tasks: pd.DataFrame) -> None:
+    data = [task["data"] for task in read_json(place / "human" / "label_studio" / "compound.json")]
+    assert [shown["task_id"] for shown in data] == tasks["task_id"].tolist()
     assert {tuple(shown) for shown in data} == {("task_id", "picture_1", "picture_2", "picture_3", "text_1")}
 
 
 Answer = Callable[[dict[str, Any]], str]
 
 
-def careful(wrong: set[str], confusing: set[str]) -> Answer:
-    """Answer all but the ``wrong`` compounds correctly, and find the ``confusing`` ones confusing."""
-
-    def answer(row: dict[str, Any]) -> str:
-        if row["check"] == "gold":
-            return row["right"]
-        if row["kind"] == "confusing":
-            return "yes" if row["image_id"] in confusing else "no"
-        return str(int(row["right"]) % 3 + 1) if row["image_id"] in wrong else row["right"]
-
-    return answer
+def careful(wrong: set[str]) -> Answer:
+    """Answer all but the ``wrong`` compounds correctly."""
+    return lambda row: str(int(row["right"]) % 3 + 1) if row["image_id"] in wrong else row["right"]
 
 
 def careless(row: dict[str, Any]) -> str:
@@ -118,36 +95,24 @@ def analyze(place: Path, tasks: pd.DataFrame, people: dict[str, Answer], output:
     return read_json(writes["people"])
 
 
-def test_accuracy_majority_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+def test_accuracy_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
     names = sorted(tasks.loc[tasks["check"] == "none", "image_id"].unique())
-    wrong = [set(names[:3]), set(names[:2]), set()]
-    hard = [set(names[:2]), set(names[1:3]), set()]
-    people: dict[str, Answer] = {f"p{i}": careful(wrong[i], hard[i]) for i in range(3)}
+    people: dict[str, Answer] = {f"p{i}": careful(set(names[:n])) for i, n in enumerate((3, 2, 0))}
     summary = analyze(place, tasks, people | {"hurried": careless}, tmp_path / "out")
     assert summary["workers"] == {"answered": 4, "excluded": 1, "met_no_gold_task": 0}
     # The mean of the three: 3, 2 and 0 of 23 are wrong.
     assert summary["accuracy"]["value"] == pytest.approx(np.mean([20 / 23, 21 / 23, 1]), abs=1e-6)
     assert summary["accuracy"]["n"] == COMPLETE and summary["accuracy"]["low"] < summary["accuracy"]["value"]
-    compound, confusing = summary["kinds"]["compound"], summary["kinds"]["confusing"]
+    assert summary["answers"] == 3 * COMPLETE and 0.7 < summary["agreement"]["alpha"] < 1
+    items = pd.read_csv(tmp_path / "out" / "items.csv").set_index("compound")
     # Two of three are wrong at the first two names; at the third one is.
-    assert compound["majority_right"] == pytest.approx(21 / 23, abs=1e-6) and compound["answers"] == 3 * COMPLETE
-    assert confusing["confusing"] == [names[1]] and confusing["ties"] == 0
-    assert 0.7 < compound["agreement"]["alpha"] < 1
-    items = pd.read_csv(tmp_path / "out" / "items.csv").set_index(["kind", "compound"])
-    assert items.loc[("compound", names[0]), "share"] == pytest.approx(1 / 3, abs=1e-6)
-    assert items.loc[("confusing", names[1]), ["answers", "majority"]].tolist() == [3, "yes"]
+    assert items.loc[names[:4], "share"].tolist() == pytest.approx([1 / 3, 1 / 3, 2 / 3, 1], abs=1e-6)
+    assert (items["answers"] == 3).all() and len(items) == COMPLETE
     written = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
     assert "hurried" not in written and "p0" not in written
 
 
-def test_majority() -> None:
-    counts = np.array([[2, 1, 0], [1, 1, 1], [0, 2, 2], [0, 0, 1]])
-    assert majority(counts, ("1", "2", "3")) == ["1", "tie", "tie", "3"]
-
-
 def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
-    one = tasks[(tasks["kind"] == "compound") & (tasks["check"] == "none")].head(5)
-    summary = analyze(place, one, {"p": careful(set(), set())}, tmp_path / "out")
-    assert summary["accuracy"]["value"] == 1 and summary["kinds"]["compound"]["answered"] == 5
-    assert summary["kinds"]["compound"]["tasks"] == COMPLETE and summary["kinds"]["confusing"]["answered"] == 0
-    assert summary["kinds"]["compound"]["agreement"]["alpha"] is None
+    summary = analyze(place, tasks[tasks["check"] == "none"].head(5), {"p": careful(set())}, tmp_path / "out")
+    assert summary["accuracy"]["value"] == 1 and summary["accuracy"]["n"] == summary["answers"] == 5
+    assert summary["tasks"] == COMPLETE and summary["agreement"]["alpha"] is None

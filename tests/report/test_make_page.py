@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 
 from compclip.core import tables
-from compclip.io import empty_table, read_json, read_table, write_json, write_table
+from compclip.io import empty_table, read_json, read_table, write_table
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
-from tests.report.test_make_table import run as make_tables
 
 HOSTILE = "<script>alert(1)</script> & <b>"
 
@@ -87,17 +86,10 @@ def test_the_judge_and_its_health(page: Page, results: Path) -> None:
     assert read_json(place_of(results).parent / "judges" / "0" / "manifest.json")["judge_hash"] in page.text
 
 
-def test_everything_skipped_is_counted(copied: Path) -> None:
-    file = place_of(copied) / "generated" / "memorizer" / "manifest.parquet"
-    manifest = read_table(file, tables.MANIFEST)
-    manifest.loc[[0, 1], ["path", "status"]] = [[None, "missing"], [None, "unreadable"]]
-    write_table(manifest, file, tables.MANIFEST)
-    lines = {row[0]: row[1:] for row in Page(write_page(copied, examples=1)).rows}
-    for row, status in enumerate(("missing", "unreadable")):
-        line = lines[f"images of memorizer that are {status}"]
-        assert line[:2] == ["1", str(len(manifest))] and manifest["image_id"][row] in line[2]
-    captions = read_table(copied / DATASET / "captions.parquet", tables.CAPTIONS)
-    prompts = read_json(place_of(copied) / "prompts.json")["splits"]["test_unseen"]
+def test_everything_skipped_is_counted(page: Page, results: Path) -> None:
+    lines = {row[0]: row[1:] for row in page.rows}
+    captions = read_table(results / DATASET / "captions.parquet", tables.CAPTIONS)
+    prompts = read_json(place_of(results) / "prompts.json")["splits"]["test_unseen"]
     assert lines["captions without a ranked pair"][1] == f"{len(captions):,}"
     line = lines["images of unseen without a file or used for training the judge"]
     assert line[:2] == [str(prompts["images_not_judged"]), str(prompts["images_in_split"])]
@@ -137,16 +129,10 @@ def test_number_of_examples(results: Path, examples: int) -> None:
     assert len(page.by_class("example")) == examples + examples // 2
 
 
-def test_a_run_with_fid_and_without_divergences(copied: Path, page: Page) -> None:
-    assert "Fréchet" not in page.text
-    seen, swapped = {"fid": 12.3, "about": "few <b>"}, {"fid": 30.0, "balanced": 31.5, "about": ""}
-    seen["generated"] = swapped["generated"] = 5
-    write_json({"splits": {"test_seen": seen, "test_swapped": swapped}}, place_of(copied) / "fid" / "memorizer.json")
+def test_a_run_without_divergences(copied: Path, page: Page) -> None:
     write_table(empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE)
-    make_tables(copied, fid=["memorizer"])
-    with_fid = Page(write_page(copied, examples=1, fid=["memorizer"]))
-    assert "Divergence was not measured" in with_fid.text and "Divergence was not measured" not in page.text
-    assert ["memorizer", "12.30", "–", "30.00", "31.50"] in with_fid.rows and "seen: few <b>" in with_fid.text
+    assert "Divergence was not measured" in Page(write_page(copied, examples=1)).text
+    assert "Divergence was not measured" not in page.text
 
 
 def test_divergence_and_figures(page: Page) -> None:

@@ -89,18 +89,6 @@ def test_fiellers_set_is_where_the_difference_is_not_far_from_0() -> None:
         assert abs(z.mean()) == pytest.approx(error.half_width())
 
 
-def test_the_error_within_pairs_is_that_of_resampling_images_of_each_pair() -> None:
-    h, r, pair, image = scores(images=600)
-    g = mixed(h, r, 0.5)
-    found = fraction_composed(g, h, r, pair, clusters=image)
-    rng, draws = np.random.default_rng(3), []
-    n, d = ((of - h).mean(axis=0).reshape(-1, 2).sum(axis=1) for of in (g, r))  # by image
-    for _ in range(2000):
-        drawn = np.concatenate([rng.choice(np.arange(p, 600, 6), 100) for p in range(6)])
-        draws.append(n[drawn].sum() / d[drawn].sum())
-    assert (found.low, found.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.006)
-
-
 def test_what_is_not_measurable_says_why() -> None:
     h, r, pair, image = scores()
     none = fraction_composed(h, h, h, pair, clusters=image)

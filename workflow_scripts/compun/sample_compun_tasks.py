@@ -11,11 +11,10 @@ from workflow_scripts.job import Job, run
 def main(job: Job) -> None:
     compounds, images = read_table(job.input.compounds, COMPOUNDS), read_table(job.input.images, COMPOUND_IMAGES)
     seed = job.params.seed
-    pages = sample_compun_tasks(compounds, images, kinds=job.params.kinds, seed=seed)
-    write_study(job, pages, (seed, "compun"), job.input.folder)
+    pages = sample_compun_tasks(compounds, images, seed=seed)
+    write_study(job, {"compound": pages}, (seed, "compun"), job.input.folder)
     complete = int(compounds["complete"].sum())
-    kinds = {kind: check_counts(of_kind) for kind, of_kind in pages.items()}
-    summary = {"seed": seed, "compounds": complete, "incomplete": len(compounds) - complete, "kinds": kinds}
+    summary = {"seed": seed, "compounds": complete, "incomplete": len(compounds) - complete, **check_counts(pages)}
     write_json(summary, job.output.summary)
 
 

@@ -13,7 +13,6 @@ from compclip.compun.shown import (
 )
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
 from compclip.io import read_json, read_table
-from compclip.plot.labels import percent
 from compclip.plot.page import PageSection, show_figures
 from workflow_scripts.layout import Layout
 
@@ -24,8 +23,6 @@ def section(layout: Layout) -> PageSection:
     compounds = read_table(place / "compounds.parquet", COMPOUNDS)
     choices = read_table(place / "choices" / "choices.parquet", CHOICES)
     ties = rows_of(analysis, TIED, usual=False)
-    # Accuracies of four digits that are no fractions of the paper's compounds.
-    uneven = [line for line in published.TABLE_1 if round(line[2] * 1e4) * published.PAPER_COMPOUNDS % 10_000]
     context = {
         "judged": choices["compound"].nunique(),
         "incomplete": compounds.loc[~compounds["complete"], "compound"].tolist(),
@@ -34,7 +31,7 @@ def section(layout: Layout) -> PageSection:
         "images": max(model["images"] for model in read_json(place / "choices" / "choices.json")["models"]),
         "accuracy": accuracy_lines(analysis), "differences": difference_lines(analysis),
         "has_kinds": bool(compounds["kind"].notna().any()), "alpha": ALPHA,
-        "paper": {"compounds": published.PAPER_COMPOUNDS, "uneven": [f"{m} {percent(v, 2)}" for m, _, v in uneven]},
+        "paper_compounds": published.PAPER_COMPOUNDS,
         "shown": shown_compounds(
             choices, read_table(place / "images.parquet", COMPOUND_IMAGES), compounds,
             f"{layout.dataset}/compun/images",

@@ -29,17 +29,12 @@ SCORE_FIGURES = ("composed", "scores", "pairs")
 STRIP, TOGETHER = 3, 6
 
 
-def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame], params: Any) -> Iterator[skipped.SkippedLine]:
-    """Yield the data that are in no split, have no prompt or are not scored."""
+def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame]) -> Iterator[skipped.SkippedLine]:
+    """Yield the data that are in no split or have no prompt."""
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
     yield from skipped.in_pairs(tables["captions"], tables["pairs"], tables["ranking"])
     yield from skipped.in_splits(tables["captions"], tables["splits"], tables["swapped"])
     yield from skipped.in_prompts(read_json(layout.place / "prompts.json"))
-    if params.generators:
-        yield from skipped.in_generated({name: artifacts.read_manifest(layout, name) for name in params.generators})
-        # What is skipped, and how, is equal for all judges.
-        yield from skipped.in_scores(artifacts.read_summaries(layout, params))
-        yield from skipped.by_judge(read_json(layout.judge(params.judges[0]) / "manifest.json"))
 
 
 def ignored_line(params: Any) -> str:
@@ -60,7 +55,7 @@ def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
         "name": layout.composition,
         "sections": [splits, divergence_section(layout)],
         "of_section": {},
-        "skipped": [line for line in skipped_lines(layout, tables, params) if line.count],
+        "skipped": [line for line in skipped_lines(layout, tables) if line.count],
     }
 
 

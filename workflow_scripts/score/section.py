@@ -6,6 +6,7 @@ from typing import Any
 from compclip.io import read_json
 from compclip.plot.labels import interval, percent
 from compclip.plot.page import PageSection
+from compclip.plot.table_view import Line, TableCell
 from compclip.score.health import IMAGE_KINDS, Health
 from workflow_scripts.layout import Layout
 
@@ -15,21 +16,16 @@ TRAINED_ON = {
     "half": "the train split and half of the images of each test split, which are not judged",
     "all": "all images, including the judged ones",
 }
-PageCell = dict[str, Any] | None
 
 
-def _page_cell(value: str, beside: str = "") -> PageCell:
-    return {"value": value, "interval": beside, "bold": False}
-
-
-def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> PageCell:
+def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> TableCell | None:
     if not of or not of.get("n", 1):
         return None
     ends = interval(of["fixed_low"], of["fixed_high"]) if name in ("accuracy", "value") else ""
-    return _page_cell(percent(of[name]), ends)
+    return TableCell(percent(of[name]), ends)
 
 
-def health_lines(health: Health) -> list[dict[str, Any]]:
+def health_lines(health: Health) -> list[Line]:
     """Return a line for each judge and kind of images: accuracies of seen and held-out pairs, and their difference."""
     lines = []
     for judge, content in health.judges.items():
@@ -38,7 +34,7 @@ def health_lines(health: Health) -> list[dict[str, Any]]:
             cells.append(_accuracy(of["difference"], "value"))
             shown = ("held_out", "chance"), ("held_out", "two_way"), ("matched", "adjusted"), ("held_out", "adjusted")
             cells += [_accuracy(of[side], name) for side, name in shown]
-            lines.append({"name": f"{judge}, {IMAGE_KINDS[kind]}", "cells": cells})
+            lines.append(Line(f"{judge}, {IMAGE_KINDS[kind]}", cells))
     return lines
 
 

@@ -1,0 +1,45 @@
+"""Tables to read: their cells, their lines, and a table as Markdown; macro ``by_name`` writes one on a page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A value with its interval, in bold if that excludes 0."""
+
+    value: str
+    interval: str = ""
+    bold: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.interval}".strip()
+
+
+class Line(NamedTuple):
+    name: str
+    cells: Sequence[TableCell | None]
+
+
+@dataclass(frozen=True)
+class View:
+    """A table to read; ``csv`` contains its numbers."""
+
+    title: str
+    head: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    note: str = ""
+    csv: str = "scores.csv"
+
+    @property
+    def markdown(self) -> str:
+        cells = [[name, *(str(cell or NONE) for cell in cells)] for name, cells in self.lines]
+        aligned = ["left", *["right"] * len(self.columns)]
+        table = pd.DataFrame(cells, columns=[self.head, *self.columns])
+        return table.to_markdown(index=False, colalign=aligned, disable_numparse=True)
