@@ -19,7 +19,7 @@ def long_captions():
     if data is None:
         return [f"{SPECS}/examples.parquet", f"{DATA}/images", f"{SPECS}/steps.parquet", f"{DATA}/images"]
     pairs = [(data.examples, data.images), (data.increments, data.increment_images or data.images)]
-    beside = [images or (file if os.path.isdir(file) else os.path.dirname(file) or ".") for file, images in pairs]
+    beside = [images or os.path.dirname(file) or "." for file, images in pairs]
     return [local(path) for (file, _), folder in zip(pairs, beside) for path in (file, folder)]
 
 
