@@ -79,17 +79,6 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert values["random_compound_mean"] != other["random_compound_mean"]
 
 
-def test_structures_are_weighed_over_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """G lies within H in train and alone in test: in train 1/2 each beside H's 1, in test 1."""
-    g = {"name": "G", "atoms": [0, 1], "edges": [[0, 1]]}
-    h = {"name": "H", "atoms": [0, 1, 2], "edges": [[0, 1], [1, 2]]}
-    train, test = write(tmp_path / "a.jsonl", [("abc", [g, h])]), write(tmp_path / "b.jsonl", [("abc", [g])])
-    values = command(capsys, "--train", train, "--test", test)
-    assert values["compound_divergence"] == pytest.approx(1 - (1 / 3) ** 0.1, abs=1e-15)
-    kept = command(capsys, "--train", train, "--test", test, "--keep", "1")
-    assert kept["compounds"] == 1 and kept["compound_divergence"] == 0
-
-
 def test_the_walk_through() -> None:
     train, test = (0.001, 0.001, 0.998, 0), (0.4, 0.4, 0, 0.2)
     assert chernoff(train, test, 0.1) == pytest.approx(2 * 0.001**0.1 * 0.4**0.9)
