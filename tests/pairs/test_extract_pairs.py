@@ -99,7 +99,7 @@ def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(parsing, "CHUNK", 5)
     results = set()
     for name, processes, batch in (("cold", 1, 4096), ("cold", 1, 4096), ("other", 2, 3)):
-        monkeypatch.setattr(library, "LOOKUP_BATCH", batch)
+        monkeypatch.setattr(parsing, "LOOKUP_BATCH", batch)
         run(tmp_path, captions(TEXTS * 2), processes, cache=name)
         results.add((tmp_path / "pairs.parquet").read_bytes() + (tmp_path / "pairs.json").read_bytes())
     assert len(results) == 1
@@ -117,7 +117,7 @@ def shards_of(folder: Path, shards: int) -> list[Path]:
 def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
     """Captions repeat in other shards, one is blank; some shards have no pairs, or no captions."""
     monkeypatch.setattr(library, "Extractor", lambda *_: extractor)
-    monkeypatch.setattr(library, "LOOKUP_BATCH", 4)
+    monkeypatch.setattr(parsing, "LOOKUP_BATCH", 4)
     run(tmp_path, captions([*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long"]))
     outputs = [tmp_path / "pairs.parquet", tmp_path / "pairs.json"]
     whole = [path.read_bytes() for path in outputs]
