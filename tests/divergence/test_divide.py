@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import compclip.divergence.greedy as greedy_module
+from benchmarks.plain_divergence import plain_greedy
 from compclip.core.errors import UserError
 from compclip.divergence import divide as step
 from compclip.divergence.divide import divide_samples
@@ -20,7 +21,6 @@ from compclip.divergence.greedy import greedy
 from compclip.divergence.kernels import Goal, State, clear, descend, target_score
 from compclip.divergence.measure import measure
 from compclip.divergence.samples import Samples, from_bags, read_samples
-from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
 
 
