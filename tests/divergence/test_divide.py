@@ -1,4 +1,4 @@
-"""Divisions of wanted divergences: greedy as the pseudocode, exchanges never worse than greedy; the command line."""
+"""Divisions of wanted divergences: greedy as a plain loop, exchanges never worse than greedy; the command line."""
 
 import json
 from collections import Counter
