@@ -40,6 +40,8 @@ CASES = {
     # not shared with a noun that has its own
     "a black head and wings that are white": "black head, white wings predicative",
     "its crown and nape are yellow": "yellow nape predicative, yellow crown shared",  # shared subject
+    # shared subject with an adjective of another kind
+    "its long bill and crown are white": "long bill, white crown predicative, white bill shared",
     "a head and wings which are brown": "brown wings predicative, brown head shared",  # shared antecedent
     # not the antecedent that has its own
     "a white throat and breast and feathers that are brown":
