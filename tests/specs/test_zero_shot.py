@@ -21,7 +21,7 @@ from tests.specs.evaluated import picture, real_judge, refused
 COLORS = {"red_wing": (200, 30, 30), "blue_bill": (20, 90, 200), "tail": (10, 200, 90)}
 
 
-def classify(folder: Path, **options: Any) -> dict[str, Any]:
+def zero_shot_result(folder: Path, **options: Any) -> dict[str, Any]:
     """Return the result of an untrained judge."""
     judge = real_judge(folder / "judge") if not (folder / "judge").exists() else folder / "judge"
     output = folder / "result.json"
@@ -44,7 +44,7 @@ def test_a_folder_of_classes(tmp_path: Path) -> None:
     for number, (name, color) in enumerate(COLORS.items()):
         for image in range(number + 1):
             picture(tmp_path / "val" / name / f"{image}.png", tuple((c + 40 * image) % 256 for c in color))
-    result = classify(tmp_path, data=tmp_path / "val", templates="simple")
+    result = zero_shot_result(tmp_path, data=tmp_path / "val", templates="simple")
     judge, names = load_judge(tmp_path / "judge", 1, "cpu"), ["blue bill", "red wing", "tail"]
     templates = open_clip().SIMPLE_IMAGENET_TEMPLATES
     classes = open_clip().build_zero_shot_classifier(judge.model, judge.tokenizer, names, templates)
@@ -55,7 +55,7 @@ def test_a_folder_of_classes(tmp_path: Path) -> None:
     assert result["top-5"]["value"] == 1 and result["top-1"]["n"] == 6 and result["classes"] == 3
     (tmp_path / "names.txt").write_text("a\nb\n")
     short = {"data": tmp_path / "val", "classes": tmp_path / "names.txt"}
-    assert "2 names for 3 classes" in refused(lambda: classify(tmp_path, **short))
+    assert "2 names for 3 classes" in refused(lambda: zero_shot_result(tmp_path, **short))
 
 
 def test_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CIFAR100, "meta", {"filename": "meta", "key": "fine_label_names", "md5": sums["meta"]})
     names, labels, images = zero_shot.read_classified(folder)
     assert names == ["a_b", "c", "d"] and labels.tolist() == [0, 2, 1, 1, 0] and len(images) == 5
-    result = classify(tmp_path, data=folder)
+    result = zero_shot_result(tmp_path, data=folder)
     assert result["top-1"]["n"] == 5 and result["templates"] == "imagenet"
     (folder / "test").write_bytes(b"other")
     assert "not found or corrupted" in refused(lambda: zero_shot.read_classified(folder)), "nothing is unpickled"
