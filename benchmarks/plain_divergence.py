@@ -16,16 +16,19 @@ def matrix(bags: Sequence[Bag]) -> csr_array:
     column: dict[str, int] = {}
     columns = [column.setdefault(name, len(column)) for bag in bags for name in bag]
     starts = np.cumsum([0, *map(len, bags)])
-    return csr_array((np.array([weight for bag in bags for weight in bag.values()], float), columns, starts))
+    weights = np.array([weight for bag in bags for weight in bag.values()], float)
+    return csr_array((weights, columns, starts), (len(bags), len(column)))
 
 
 def reached_divergences(samples: csr_array, mine: np.ndarray, other: np.ndarray, alpha: float) -> np.ndarray:
-    """Return (n,) the divergence once each is added to the side of weights ``mine``; NaN beside an empty one."""
+    """Return (n,) the divergence once each is added to the side of weights ``mine``; NaN if a side weighs nothing."""
     at = samples.indices
     gains = ((mine[at] + samples.data) ** alpha - mine[at] ** alpha) * other[at] ** (1 - alpha)
-    overlap = mine**alpha @ other ** (1 - alpha) + np.add.reduceat(gains, samples.indptr[:-1])
+    of_samples = csr_array((gains, at, samples.indptr), samples.shape).sum(axis=1)
+    overlap = mine**alpha @ other ** (1 - alpha) + of_samples
     totals = (mine.sum() + samples.sum(axis=1)) ** alpha * other.sum() ** (1 - alpha)
-    return 1 - overlap / totals if other.any() else np.full(samples.shape[0], np.nan)
+    with np.errstate(invalid="ignore"):
+        return 1 - overlap / totals
 
 
 def plain_greedy(

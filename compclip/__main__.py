@@ -15,7 +15,6 @@ COMMANDS = {
     "divide": ("divergence.divide", "divide samples into train and test by divergence"),
     "nouns": ("pairs.draft_nouns", "draft a noun lexicon from captions"),
     "specs": ("specs.score", "score pairs of an image and a text by SPECS"),
-    "specs-retrieval": ("specs.retrieval", "measure how often a judge retrieves captions and images"),
     "specs-zero-shot": ("specs.zero_shot", "classify images by a judge without training"),
     "specs-released": ("specs.released", "make a judge of released weights of SPECS or Long-CLIP"),
 }

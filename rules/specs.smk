@@ -171,7 +171,7 @@ rule draw_specs:
         intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),
         templates=page_templates("specs"),
     output:
-        **{name: of_section("specs", file, figure=name) for name, file in SPECS_FIGURES.items()},
+        measures=of_section("specs", SPECS_FIGURE, figure="measures"),
         table=of_section("specs", "specs.csv", table="measures of each seed"),
         page=of_section("specs", "specs.html", table="the page to read"),
     log:

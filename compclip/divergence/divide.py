@@ -19,7 +19,7 @@ from compclip.divergence.exchange import REACHED, exchange, tried
 from compclip.divergence.greedy import Division, greedy
 from compclip.divergence.kernels import Goal, target_score
 from compclip.divergence.measure import measure
-from compclip.divergence.samples import KEEP, Samples, make_samples, read_samples
+from compclip.divergence.samples import Samples, make_samples, read_samples
 from compclip.io import write_json
 
 RESTARTS = 3
@@ -48,7 +48,6 @@ class Divide(Command):
     )
     seed: Seed
     restarts: int = Field(RESTARTS, ge=1, description="number of random first samples")
-    keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
     out: Path = Field(description="the division (JSON)")
 
 
@@ -121,7 +120,7 @@ def divide_samples(
 
 
 def main(command: Divide) -> None:
-    samples, _ = read_samples(command.samples, keep=command.keep)
+    samples, _ = read_samples(command.samples)
     wanted = command.atom_divergence, command.compound_divergence
     try:
         best = divide_samples(samples, command.train, command.test, *wanted, command.seed, command.restarts)

@@ -1,4 +1,4 @@
-"""MeasureSamples the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
+"""Measure the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from compclip.core.cli import Command
 from compclip.core.section import Seed
 from compclip.core.seeds import rng
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, Totals, divergence, divergences
-from compclip.divergence.samples import KEEP, Samples, make_samples, read_samples
+from compclip.divergence.samples import Samples, make_samples, read_samples
 
 Rows = Sequence[int] | np.ndarray
 
@@ -28,14 +28,13 @@ class MeasureSamples(Command):
 
     A compound is a string, counted like an atom, or has structure: indices into the sample's atoms, and
     edges, ordered pairs of those indices with an optional label as third item. Compounds with structure are weighed by
-    W(G, R) over train and test together, and the heaviest are kept. Prints JSON: both divergences (0: equal
+    W(G, R) over train and test together, and the 100,000 heaviest are kept. Prints JSON: both divergences (0: equal
     distributions, 1: nothing in common), and their mean and population standard deviation over random divisions at the
     same sizes.
     """
 
     train: Path = Field(description="samples of train, one JSON object per line")
     test: Path = Field(description="samples of test, likewise")
-    keep: int = Field(KEEP, ge=1, description="number of heaviest compounds with structure to keep")
     shuffles: int = Field(10, ge=1, description="random divisions to compare with")
     seed: Seed
 
@@ -65,16 +64,14 @@ def random_baseline(
 
 
 def measure_divergence(
-    train: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], *, keep: int = KEEP, shuffles: int = 10,
-    seed: int = 0,
-) -> dict[str, Any]:  # fmt: skip
+    train: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], *, shuffles: int = 10, seed: int = 0
+) -> dict[str, Any]:
     """Measure how far test is from train by their atoms and compounds.
 
     Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020), section 2.1.
 
     Args:
         train, test: samples, as ``make_samples`` takes them.
-        keep: number of heaviest compounds with structure to keep.
         shuffles: random divisions of the same samples at the same sizes to compare with.
         seed: of these.
 
@@ -82,7 +79,7 @@ def measure_divergence(
         atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in common), the mean and
         the standard deviation of both over random divisions (random_atom_mean and so on), and counts.
     """
-    samples, n = make_samples([*train, *test], keep), len(train)
+    samples, n = make_samples([*train, *test]), len(train)
     return divergence_report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)
 
 
@@ -99,5 +96,5 @@ def divergence_report(
 
 
 def main(command: MeasureSamples) -> None:
-    samples, (train, test) = read_samples(command.train, command.test, keep=command.keep)
+    samples, (train, test) = read_samples(command.train, command.test)
     print(json.dumps(divergence_report(samples, train, test, command.shuffles, command.seed), indent=2))

@@ -16,8 +16,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.progress import track
 from compclip.divergence.chernoff import Totals
 
-# Compounds with structure to keep.
-KEEP = 100_000
+KEPT_STRUCTURES = 100_000  # compounds with structure, the heaviest
 
 
 @dataclass(frozen=True)
@@ -138,28 +137,23 @@ def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[s
     return weights
 
 
-def read_samples(*paths: Path, keep: int = KEEP) -> tuple[Samples, list[np.ndarray]]:
-    """Read the samples of all files, a line each; also returns the rows of each file.
-
-    Compounds with structure are weighed over all files together; of these, the ``keep`` heaviest are kept, ties by
-    name.
-    """
+def read_samples(*paths: Path) -> tuple[Samples, list[np.ndarray]]:
+    """Read the samples of all files, a line each, and weigh them together; also returns the rows of each file."""
     lines: list[SampleLine] = []
     rows = []
     for path in paths:
         first = len(lines)
         lines += read_lines(path)
         rows.append(np.arange(first, len(lines)))
-    return make_samples(lines, keep), rows
+    return make_samples(lines), rows
 
 
-def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]], keep: int = KEEP) -> Samples:
-    """Make samples from their atoms and compounds.
+def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
+    """Make samples from their atoms and compounds; of compounds with structure the heaviest are kept, ties by name.
 
     Args:
         lines: a mapping for each sample, with ``atoms`` (names, as often as they occur), ``compounds`` (names, or
             mappings with name, atoms and edges).
-        keep: number of heaviest compounds with structure to keep, ties by name.
 
     Raises:
         UserError: a compound is a name in one sample and has structure in another.
@@ -178,7 +172,7 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]], keep: int = KE
     for of_sample in weights:
         total.update(of_sample)
     # Sums of equal weights can differ in the last digits.
-    heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:keep])
+    heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:KEPT_STRUCTURES])
     kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
     bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
     return from_bags([Counter(line.atoms) for line in checked], bags)

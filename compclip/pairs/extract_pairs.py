@@ -6,17 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.cache import Cache
 from compclip.core.log import log
-from compclip.core.progress import Progress
 from compclip.core.tables import PAIRS, RELATIONS, as_captions
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
 from compclip.text.language import identity
 from compclip.text.lexicon import SHARED, Lexicon, find_lexicon
-from compclip.text.parsing import fill_cache, values
-
-LOOKUP_BATCH = 4096  # captions whose texts are looked up in the cache at once
+from compclip.text.parsing import parse_texts
 
 
 def extract_pairs(
@@ -50,14 +46,8 @@ def extract_pairs(
     captions = as_captions(captions)
     listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
     extractor = Extractor(model, listed, find_lexicon(nouns, "nouns") if nouns else None, compounds)
-    texts = captions["text"].tolist()
-    batches = [texts[start : start + LOOKUP_BATCH] for start in range(0, len(texts), LOOKUP_BATCH)]
-    log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", len(texts), processes)
-    with Cache(cache) as parses:
-        with Progress(len(texts), "captions") as progress:
-            parsed = fill_cache(extractor, parses, batches, processes, progress.add)
-        log.info("%d distinct captions parsed; the others were cached", parsed)
-        encoded = [value for batch in batches for value in values(extractor, parses, batch)]
+    log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", len(captions), processes)
+    encoded = parse_texts(extractor, captions["text"].tolist(), processes, cache, "captions")
     decoded = {value: decode_occurrences(value) for value in set(encoded) if value}
     occurrences = [decoded[value] if value else [] for value in encoded]
     ids = captions[["image_id", "caption_id"]].loc[captions.index.repeat([*map(len, occurrences)])]

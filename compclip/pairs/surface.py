@@ -134,7 +134,7 @@ class _Run:
         ``predicate`` has the groups of the adjectives of the last noun's predicate; None if it has none.
         """
         first, others = heads[0], heads[1:]
-        has_modifier = not self.words[begin].group and self.words[first].group != ""  # `and amber belly`
+        has_modifier = bool(self.words[first].group) and not self.words[begin].group  # `and amber belly`
         if self.pending:
             # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
             inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WORDS.birds)

@@ -17,7 +17,7 @@ from compclip.text.lexicon import Lexicon, merge, surface_forms
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc, Span, Token
 
 
 class Role(Enum):
@@ -143,8 +143,8 @@ class Vocabulary:
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
                     part = Role.MODIFIER
             else:
-                if lowers[i + 1 : i + 2] == ["-"]:
-                    length = self._hyphenated(doc, i)
+                if lowers[i + 1 : i + 2] == ["-"] and self._is_hyphenated(doc[i : i + 3]):
+                    length = 3
                 part = Role.NOUN if length > 1 else self._part(doc, i)
                 canonical = "".join(lowers[i : i + length - 1]) + self._fold(doc[i + length - 1], part)
             last = doc[i + length - 1]
@@ -155,13 +155,11 @@ class Vocabulary:
             i += length
         return result
 
-    def _hyphenated(self, doc: Doc, i: int) -> int:
-        """Return the number of tokens of a noun like `x-ray`, which the pipeline divides; else 1."""
-        tokens = doc[i : i + 3]
-        if len(tokens) < 3 or tokens[1].text != "-" or tokens[0].whitespace_ or tokens[1].whitespace_:
-            return 1
-        is_noun = all(token.tag_.startswith("NN") and not self._listed(token) for token in (tokens[0], tokens[2]))
-        return 3 if is_noun else 1
+    def _is_hyphenated(self, tokens: Span) -> bool:
+        """Return whether three tokens, a hyphen between two, are a noun like `x-ray`, which the pipeline divides."""
+        if len(tokens) < 3 or any(token.whitespace_ for token in tokens[:2]):
+            return False
+        return all(token.tag_.startswith("NN") and not self._listed(token) for token in (tokens[0], tokens[2]))
 
     def _listed(self, token: Token | None) -> Role | None:
         """Return the part of a token that a lexicon lists, or None."""

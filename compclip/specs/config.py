@@ -12,8 +12,6 @@ STRETCHED_LENGTH, KEPT_POSITIONS = 248, 20
 # What growing captions measure, by name, as readers see it.
 INTRINSIC_MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
 
-Resamples = Annotated[int, Field(2000, ge=100, description="bootstrap resamples of images for the intervals")]
-
 
 class SpecsTraining(Section):
     """How SPECS is trained; the defaults are the published values."""
@@ -33,9 +31,11 @@ class SpecsTraining(Section):
 class LongCaptions(Section):
     """The user's long captions, instead of descriptions of the sketches."""
 
-    examples: str = Field(description="training captions: ShareGPT4V's JSON, Parquet or WebDataset files, or a folder")
+    examples: str = Field(description="training captions: ShareGPT4V's JSON, or a table with columns image and text")
     images: str | None = Field(None, description="folder that the training images' paths are relative to")
-    increments: str = Field(description="test captions: a table of growing captions, or sDCI's folder")
+    increments: str = Field(
+        description="test captions: a table with columns image, caption_id, step, text and, optionally, negative"
+    )
     increment_images: str | None = Field(None, description="folder that the test images' paths are relative to")
 
 

@@ -10,18 +10,16 @@ from pathlib import Path
 import pandas as pd
 
 from compclip.core import limits
-from compclip.core.cache import Cache, key
+from compclip.core.cache import key
 from compclip.core.code import code_hash
 from compclip.core.errors import require
 from compclip.core.log import log
-from compclip.core.progress import Progress
 from compclip.specs.data import check_examples
 from compclip.specs.phrases import chunk_ends
-from compclip.text import parsing
 from compclip.text.language import identity, load_language
+from compclip.text.parsing import parse_texts
 
 PIPELINE_BATCH = 32  # texts; more take memory and save hardly any time
-TEXTS_LOOKED_UP = 1024  # texts looked up in the cache at once
 
 
 class Chunker:
@@ -49,14 +47,6 @@ class Chunker:
         return [json.dumps(ends, separators=(",", ":")).encode() for ends in self.cut(texts)]
 
 
-def cut_all(texts: Sequence[str], chunker: Chunker, cache: Cache, processes: int) -> list[list[int]]:
-    """Return the ends of each text's chunks; each distinct text is parsed once and cached, so a killed run resumes."""
-    with Progress(len(texts), "captions") as progress:
-        batches = (list(texts[start : start + TEXTS_LOOKED_UP]) for start in range(0, len(texts), TEXTS_LOOKED_UP))
-        parsing.fill_cache(chunker, cache, batches, processes, progress.add)
-    return [[] if value is None else json.loads(value) for value in parsing.values(chunker, cache, texts)]
-
-
 def cut_captions(
     examples: pd.DataFrame, images: Path, *, model: str = "en_core_web_sm", processes: int = 2,
     cache: str | Path = ":memory:",
@@ -79,6 +69,6 @@ def cut_captions(
     fault = f"none of {len(table)} examples is usable"
     require(usable.any(), images, fault, "check that this is the folder of their images")
     log.info("cutting %d captions into chunks, %d examples are skipped", usable.sum(), (~usable).sum())
-    with Cache(cache) as chunks:
-        table["ends"] = cut_all(table["text"].where(usable, "").tolist(), Chunker(model), chunks, processes)
+    values = parse_texts(Chunker(model), table["text"].where(usable, "").tolist(), processes, cache, "captions")
+    table["ends"] = [[] if value is None else json.loads(value) for value in values]
     return table

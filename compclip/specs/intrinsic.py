@@ -1,33 +1,28 @@
 """Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)"""
 
-import hashlib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePath
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as arrow
-from pyarrow import parquet
 
 from compclip.clip.embed import Embedder
-from compclip.core.errors import UserError, one_line, require
+from compclip.clip.tokens import cut_texts
+from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.records import read_records
 from compclip.core.seeds import rng
-from compclip.io import atomic
-from compclip.specs import evaluation
+from compclip.dataset.source import named
 from compclip.specs.config import INTRINSIC_MEASURES
-from compclip.specs.evaluation import CAPTIONS_EMPTY, SkippedNames, encode_images, is_absent, mean_over_images
+from compclip.specs.evaluation import NO_FILE, embed_readable, mean_over_images, show_estimate
 
 INTRINSIC_DEFINITION = """Over captions with more than one increment, the mean of each caption's share. pos: of its
 increments, those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate:
 (pos + 1 - the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""
 
+SkippedNames = dict[str, list[str]]  # from a reason to the names of what was skipped
 STEP_COLUMNS = ["image", "path", "caption_id", "step", "text", "negative"]
-SDCI_COLUMNS = ["image", "captions", "neg_captions"]
-NEGATIVES_UNFIT, IMAGE_UNNAMED = "captions whose negatives do not fit", "captions without an image"
 
 
 def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
@@ -50,28 +45,32 @@ def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
     return measured[measured["increments"] > 1].reset_index(drop=True)
 
 
-def measure_means(captions: pd.DataFrame, resamples: int, seed: int, *, paired: bool = False) -> dict[str, dict]:
+def measure_means(captions: pd.DataFrame, seed: int, *, paired: bool = False) -> dict[str, dict]:
     """Return each measure's mean over captions (``score_captions``) with its interval over images."""
     means = {}
     for measure in INTRINSIC_MEASURES:
         known = captions.dropna(subset=measure)
         values, images = known[measure].to_numpy(float), known["image"].to_numpy()
-        means[measure] = mean_over_images(values, images, resamples, rng(seed, "intrinsic", measure), paired=paired)
+        means[measure] = mean_over_images(values, images, rng(seed, "intrinsic", measure), paired=paired)
     return means
 
 
-def measure_gains(a: pd.DataFrame, b: pd.DataFrame, resamples: int, seed: int) -> dict[str, dict]:
+def measure_gains(a: pd.DataFrame, b: pd.DataFrame, seed: int) -> dict[str, dict]:
     """Return each measure of ``a`` minus that of ``b`` (``score_captions`` of two judges) over the captions of both.
 
     The differences are paired: both judges see the same resampled images.
     """
     both = a.merge(b, on=["image", "caption_id"], suffixes=("_a", "_b"))
     gains = both[["image"]].assign(**{m: both[f"{m}_a"] - both[f"{m}_b"] for m in INTRINSIC_MEASURES})
-    return measure_means(gains, resamples, seed, paired=True)
+    return measure_means(gains, seed, paired=True)
 
 
-def read_growing(path: Path, images: Path | None) -> tuple[pd.DataFrame, SkippedNames]:
-    """Return the steps (STEP_COLUMNS) of a table, and the captions skipped because of an empty text."""
+def read_steps(path: Path, images: Path) -> tuple[pd.DataFrame, SkippedNames]:
+    """Return the sorted steps (STEP_COLUMNS) of a table, and the captions skipped because of an empty text.
+
+    The table has the columns image (a file of folder ``images``), caption_id, step (a number), text and, optionally,
+    negative: the text with its newest part replaced by a wrong one.
+    """
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
     table["negative"] = table.get("negative")
     table["step"] = pd.to_numeric(table["step"], errors="coerce")
@@ -84,90 +83,16 @@ def read_growing(path: Path, images: Path | None) -> tuple[pd.DataFrame, Skipped
     bad += [f"{where}: {fault}" for fault, rows in faults.items() for where in table["where"][rows]]
     require(not bad, path, bad[0] if bad else "", f"correct this row ({len(bad)} rows are wrong)")
     for column in ("text", "negative"):
-        table[column] = [_stated(cell) for cell in table[column]]
+        table[column] = table[column].mask(is_absent(table[column]), None)
     caption = table["image"] + " " + table["caption_id"]
     empty = caption.isin(caption[table["text"].isna()])
-    table["path"] = [(images or path.parent) / name for name in table["image"]]
-    return table[~empty][STEP_COLUMNS], {CAPTIONS_EMPTY: sorted(set(caption[empty]))}
+    table["path"] = [images / name for name in table["image"]]
+    steps = table.loc[~empty, STEP_COLUMNS].sort_values(["image", "caption_id", "step"], ignore_index=True)
+    return steps, {"captions empty": sorted(set(caption[empty]))}
 
 
-def align(texts: Sequence[str], negatives: Sequence[str | None]) -> list[str | None] | None:
-    """Return for each text the negative that replaces its newest part, or None; None if the numbers do not fit.
-
-    With one negative less than texts, negatives that continue the texts belong to the next ones, others to the texts
-    at their own places. (The released evaluation always uses the same place.)
-    """
-    if len(negatives) == len(texts) - 1:
-        continues = all((negative or text).startswith(text) for negative, text in zip(negatives, texts, strict=False))
-        return [None, *negatives] if continues else [*negatives, None]
-    return list(negatives) if len(negatives) == len(texts) else None
-
-
-def read_sdci(folder: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, SkippedNames]:
-    """Return the same of a folder that Hugging Face's ``datasets`` saved, or of its split ``test``.
-
-    image is a path, or the file's bytes, which are kept in ``cache``; captions are a caption's cumulated texts,
-    neg_captions their negatives (``align``).
-    """
-    folder = folder / "test" if (folder / "test").is_dir() else folder
-    try:
-        files = sorted(folder.glob("*.arrow"))
-        tables = [arrow.ipc.open_stream(file).read_all() for file in map(arrow.memory_map, map(str, files))]
-        rows = (arrow.concat_tables(tables) if files else parquet.read_table(folder)).select(SDCI_COLUMNS).to_pylist()
-    except (arrow.ArrowException, OSError, KeyError) as error:
-        layout = "expected .arrow or .parquet files with the columns image, captions, neg_captions"
-        raise UserError(f"{folder}: not sDCI: {one_line(error)}; {layout}") from error
-    steps: list[tuple[Any, ...]] = []
-    skipped: SkippedNames = {CAPTIONS_EMPTY: [], NEGATIVES_UNFIT: [], IMAGE_UNNAMED: []}
-    captions: Counter[str] = Counter()
-    for number, row in enumerate(rows):
-        name, path = _image(row["image"], images or folder, cache)
-        if path is None:
-            skipped[IMAGE_UNNAMED].append(f"row {number}")
-            continue
-        caption, texts = captions[name], row["captions"] or []
-        captions[name] += 1
-        negatives = align(texts, row["neg_captions"] or [])
-        if not texts or not all(map(_stated, texts)):
-            skipped[CAPTIONS_EMPTY].append(f"{name} {caption}")
-        elif negatives is None:
-            skipped[NEGATIVES_UNFIT].append(f"{name} {caption}")
-        else:
-            pairs = enumerate(zip(texts, negatives, strict=True))
-            steps += [(name, path, f"{caption:02d}", step, text, _stated(wrong)) for step, (text, wrong) in pairs]
-    return pd.DataFrame(steps, columns=STEP_COLUMNS), skipped
-
-
-def read_steps(data: Path, images: Path | None, cache: Path) -> tuple[pd.DataFrame, SkippedNames]:
-    """Return the steps of a table, or of sDCI's folder, sorted, and what is skipped.
-
-    A table has the columns image, caption_id, step, text and, optionally, negative (the text with its newest part
-    replaced by a wrong one). ``images``: folder of the images; None: the folder of the data.
-    """
-    steps, skipped = read_sdci(data, images, cache) if data.is_dir() else read_growing(data, images)
-    return steps.sort_values(["image", "caption_id", "step"], ignore_index=True), skipped
-
-
-def _stated(cell: Any) -> str | None:
-    return cell if isinstance(cell, str) and cell.strip() else None
-
-
-def _image(cell: Any, folder: Path, cache: Path) -> tuple[str, Path | None]:
-    """Return the name and the file of an image given as a path or as bytes; no file if it is neither."""
-    cell = cell if isinstance(cell, dict) else {"path": cell}
-    raw, path = cell.get("bytes"), PurePath(cell.get("path") or "")
-    if raw:
-        digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
-        file = cache / "images" / digest
-        if not file.is_file() or file.read_bytes() != raw:
-            with atomic(file) as temporary:
-                temporary.write_bytes(raw)
-        return path.name or digest, file
-    if not path.name:
-        return "", None
-    # An absolute path is only valid on the machine that saved it.
-    name = path.name if path.is_absolute() else str(path)
-    return name, folder / name
+def is_absent(cells: pd.Series) -> pd.Series:
+    return ~cells.fillna("").str.strip().astype(bool)
 
 
 def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, SkippedNames]:
@@ -176,10 +101,15 @@ def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataF
     Equal texts have equal similarities, whatever else is compared.
     """
     paths = dict(zip(steps["image"], steps["path"], strict=True))
-    vectors, fault = encode_images(embedder, list(paths.values()))
+    vectors, faults = embed_readable(embedder, list(paths.values()))
+    place: dict[str, int] = {}
     skipped: SkippedNames = {}
-    evaluation.skip_unreadable(skipped, list(paths), fault)
-    place = {name: number for number, (name, reason) in enumerate(zip(paths, fault, strict=True)) if not reason}
+    for number, (name, fault) in enumerate(zip(paths, faults, strict=True)):
+        if fault:
+            skipped.setdefault("images missing" if fault == NO_FILE else "images unreadable", []).append(name)
+        else:
+            place[name] = number
+    require(place, f"none of {len(paths)} images can be read", f"{next(iter(paths.values()))}: {faults[0]}")
     steps = steps[steps["image"].isin(place)].reset_index(drop=True)
     negative = steps["negative"].notna().to_numpy()
     texts = embedder.texts([*steps["text"], *steps["negative"][negative]])
@@ -201,7 +131,7 @@ def require_increments(steps: pd.DataFrame, where: str | Path, kind: str) -> Non
 
 def intrinsic(
     steps: pd.DataFrame, judges: Iterable[tuple[str, Embedder]], *, skipped: Mapping[str, list[str]] | None = None,
-    resamples: int = 2000, seed: int = 0, where: str | Path = "captions",
+    seed: int = 0, where: str | Path = "captions",
 ) -> tuple[dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Measure how often the similarity rises with a correct detail and falls with a wrong one (SPECS).
 
@@ -210,7 +140,6 @@ def intrinsic(
         judges: each judge's name and embedder; the first is compared with the others, paired over the same images.
             An iterator may load one judge after another.
         skipped: what of the data is skipped already.
-        resamples: bootstrap resamples of images for the intervals.
         where: what messages call the data.
 
     Returns:
@@ -226,22 +155,25 @@ def intrinsic(
         require_increments(table, where, "readable captions")
         measured = score_captions(table)
         last = table.groupby(["image", "caption_id"])["text"].last()
-        judge: dict[str, Any] = {"folder": name, **evaluation.judge_of(embedder)}
-        judge["captions_cut"] = evaluation.count_truncated(embedder, last.tolist())
-        means = measure_means(measured, resamples, seed)
-        log.info("%s: %s", name, ", ".join(f"{key} {evaluation.show_estimate(mean)}" for key, mean in means.items()))
-        results.append(judge | means)
+        judge = {"folder": name, "judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
+        truncated = last.isin(cut_texts(embedder.judge.tokenizer, last.tolist()))
+        means = measure_means(measured, seed)
+        log.info("%s: %s", name, ", ".join(f"{key} {show_estimate(mean)}" for key, mean in means.items()))
+        results.append({**judge, "captions_cut": int(truncated.sum()), **means})
         captions.append(measured)
         compared.append(table.drop(columns="path").assign(judge=name))
     gains = [
         {"a": results[0]["folder"], "b": other["folder"], "b_hash": other["judge_hash"],
-         **measure_gains(captions[0], measured, resamples, seed)}
+         **measure_gains(captions[0], measured, seed)}
         for other, measured in zip(results[1:], captions[1:], strict=True)
     ]  # fmt: skip
+    for reason, names in left_out.items():
+        if names:
+            log.warning("warning: %s: skipped: %s: %d, first %s", where, reason, len(names), names[0])
     result = {
         "captions": count_captions(steps),
         "captions_with_one_increment_or_none": count_captions(compared[-1]) - len(captions[-1]),
-        "left_out": evaluation.report_skipped(left_out, where),
+        "left_out": {reason: named(names) for reason, names in left_out.items() if names},
         "judges": results,
         "differences": gains,
     }

@@ -12,7 +12,6 @@ from compclip.specs.config import INTRINSIC_MEASURES
 
 # The names of judges that readers see, in their order.
 JUDGE_NAMES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
-SPECS_FIGURES = ("measures", "gains")
 # A row per measurement; ``against`` is the judge whose value is subtracted, or empty.
 SPECS_COLUMNS = ["seed", "judge", "against", "measure", "value", "low", "high", "n", "images"]
 

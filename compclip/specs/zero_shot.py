@@ -10,24 +10,31 @@ from pydantic import Field
 
 from compclip.clip.model import load_judge
 from compclip.clip.vision import open_clip
+from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
+from compclip.core.section import Seed, Threads
 from compclip.core.seeds import rng
 from compclip.io import write_json
-from compclip.specs.evaluation import Evaluation, mean_over_images, result_head, show_estimate
-from compclip.specs.retrieval import recalls
+from compclip.specs.evaluation import Device, mean_over_images, result_head, show_estimate
 
 ZERO_SHOT_DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of
 its texts' unit vectors, of unit length. Ties are in random order: an image counts with its chance. Intervals resample
 images."""
 
 
-class ZeroShot(Evaluation):
+class ZeroShot(Command):
     """Classify images by CLIP's templates with the classes' names: top-1 and top-5 accuracy."""
 
+    judge: Path = Field(description="folder of the judge")
     data: Path = Field(description="a folder of classes (ImageNet's val), cifar-10-batches-py or cifar-100-python")
     classes: Path | None = Field(None, description="a name per line and folder; default: CLIP's, or the folders'")
     templates: Literal["imagenet", "simple"] = Field("imagenet", description="80 or 7 of CLIP's templates")
+    seed: Seed
+    batch: int = Field(256, ge=1, description="images encoded at once; changes floating-point rounding")
+    threads: Threads
+    device: Device
+    output: Path = Field(description="the result (JSON)")
 
 
 def read_classified(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
@@ -51,6 +58,16 @@ def _png(pixels: np.ndarray) -> io.BytesIO:
     return stream
 
 
+def chance_among_first(similarities: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
+    """Return each image's chance (n,) that its class is among the first ``k``, with ties in random order.
+
+    ``similarities`` has a row for each image and a column for each class; ``own`` (n,) is the image's class.
+    """
+    of_own = np.take_along_axis(similarities, own[:, None], axis=1)
+    above, tied = (similarities > of_own).sum(axis=1), (similarities == of_own).sum(axis=1)
+    return np.clip((k - above) / tied, 0, 1)
+
+
 def main(command: ZeroShot) -> None:
     library, judge = open_clip(), load_judge(command.judge, command.threads, command.device)
     folders, labels, images = read_classified(command.data)
@@ -61,13 +78,12 @@ def main(command: ZeroShot) -> None:
     templates = {"imagenet": library.OPENAI_IMAGENET_TEMPLATES, "simple": library.SIMPLE_IMAGENET_TEMPLATES}
     arguments = judge.model, judge.tokenizer, names, templates[command.templates]
     classes = library.build_zero_shot_classifier(*arguments, device=judge.device)
-    own = np.stack([np.arange(len(labels)), labels], axis=1)
     vectors = judge.encode_images([(image, None) for image in images], command.batch)
-    hits = recalls(vectors, classes.T.cpu().numpy(), own, (1, 5), judge.device, "images")
+    similarities = vectors @ classes.cpu().numpy()
     about = {"judge": judge.name, "judge_hash": judge.hash, "templates": command.templates, "classes": len(names)}
-    result = result_head(command.data, ZERO_SHOT_DEFINITION, command.bootstrap, command.seed) | about
-    for k, values in zip((1, 5), hits.T, strict=True):
-        generator = rng(command.seed, "zero_shot", k)
-        result[f"top-{k}"] = mean_over_images(values, np.arange(len(values)), command.bootstrap, generator)
+    result = result_head(command.data, ZERO_SHOT_DEFINITION, command.seed) | about
+    for k in (1, 5):
+        values, generator = chance_among_first(similarities, labels, k), rng(command.seed, "zero_shot", k)
+        result[f"top-{k}"] = mean_over_images(values, np.arange(len(values)), generator)
         log.info("%s: top-%d %s", command.data, k, show_estimate(result[f"top-{k}"]))
     write_json(result, command.output)

@@ -9,12 +9,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import connection
+from pathlib import Path
 from threading import Thread
 from typing import Protocol
 
 from compclip.core.cache import Cache
 from compclip.core.errors import UserError
+from compclip.core.log import log
+from compclip.core.progress import Progress
 
+LOOKUP_BATCH = 4096  # texts that are looked up in the cache at once
 CHUNK = 256  # texts per task of a worker
 STORED = 2.0  # seconds between two times of storing values: keys are random, so each time writes many pages
 
@@ -129,3 +133,21 @@ def values(parser: Parser, cache: Cache, texts: Sequence[str]) -> list[bytes | N
     keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
     known = cache.get([k for k in dict.fromkeys(keys) if k is not None])
     return [None if k is None else known[k] for k in keys]
+
+
+def parse_texts(
+    parser: Parser, texts: Sequence[str], processes: int, cache: str | Path, unit: str
+) -> list[bytes | None]:
+    """Return the value of each text, None for a blank one; each distinct text is parsed once.
+
+    Args:
+        processes: processes that parse at once; the result is the same.
+        cache: SQLite file of values, from which a killed call resumes.
+        unit: what the texts are called in the log.
+    """
+    batches = [list(texts[start : start + LOOKUP_BATCH]) for start in range(0, len(texts), LOOKUP_BATCH)]
+    with Cache(cache) as stored:
+        with Progress(len(texts), unit) as progress:
+            parsed = fill_cache(parser, stored, batches, processes, progress.add)
+        log.info("%d distinct %s parsed; the others were cached", parsed, unit)
+        return [value for batch in batches for value in values(parser, stored, batch)]

@@ -2,14 +2,14 @@
 from compclip.clip.config import ModelConfig
 
 SPECS = f"{DATA}/specs/{{seed}}"
-SPECS_FIGURES = {name: f"figures/{DATASET}_specs_{name}.svg" for name in ("measures", "gains")}
+SPECS_FIGURE = f"figures/{DATASET}_specs_measures.svg"
 SPECS_OUTPUTS, SPECS_SHOWN = [], []
 
 if CONFIG.specs:
     FIRST = SPECS.format(seed=CONFIG.specs.seeds[0])
     SPECS_OUTPUTS = [f"{RESULTS}/specs.csv", f"{RESULTS}/specs.html"]
     # What a page with a section on long captions reads.
-    SPECS_SHOWN = [f"{RESULTS}/{file}" for file in ["specs.csv", *SPECS_FIGURES.values()]]
+    SPECS_SHOWN = [f"{RESULTS}/{file}" for file in ["specs.csv", SPECS_FIGURE]]
     SPECS_SHOWN += [f"{FIRST}/{name}" for name in ("specs", "stretched", "intrinsic.json")]
 
 
@@ -19,7 +19,7 @@ def long_captions():
     if data is None:
         return [f"{SPECS}/examples.parquet", f"{DATA}/images", f"{SPECS}/steps.parquet", f"{DATA}/images"]
     pairs = [(data.examples, data.images), (data.increments, data.increment_images or data.images)]
-    beside = [images or (file if os.path.isdir(file) else os.path.dirname(file) or ".") for file, images in pairs]
+    beside = [images or os.path.dirname(file) or "." for file, images in pairs]
     return [local(path) for (file, _), folder in zip(pairs, beside) for path in (file, folder)]
 
 

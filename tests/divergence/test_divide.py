@@ -1,4 +1,4 @@
-"""Divisions of wanted divergences: greedy as the pseudocode, exchanges never worse than greedy; the command line."""
+"""Divisions of wanted divergences: greedy as a plain loop, exchanges never worse than greedy; the command line."""
 
 import json
 from collections import Counter
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import compclip.divergence.greedy as greedy_module
+from benchmarks.plain_divergence import plain_greedy
 from compclip.core.errors import UserError
 from compclip.divergence import divide as step
 from compclip.divergence.divide import divide_samples
@@ -20,7 +21,6 @@ from compclip.divergence.greedy import greedy
 from compclip.divergence.kernels import Goal, State, clear, descend, target_score
 from compclip.divergence.measure import measure
 from compclip.divergence.samples import Samples, from_bags, read_samples
-from tests.divergence.plain_greedy import plain_greedy
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
 
 
@@ -62,13 +62,15 @@ def test_never_worse_than_the_plain_greedy(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_max_is_the_best_of_all_divisions(seed: int) -> None:
+@pytest.mark.parametrize(("atom", "compound"), [(0.1, 0.5), (0.2, "max"), (0.5, "max")])
+def test_the_best_of_all_divisions(seed: int, atom: float, compound: float | str) -> None:
     """A limit that does not bind draws D_A no nearer."""
-    samples = from_bags(*adjective_noun_bags(8, seed=seed, adjectives=3, nouns=3))
-    rows = all_divisions(8, 4, 2)
-    most = max(compound for atom, compound in (measure(samples, *some) for some in rows) if atom <= 0.5)
-    best = divide_samples(samples, 4, 2, 0.5, "max", seed, restarts=8, moves=5000)
-    assert best.compound == pytest.approx(most, abs=1e-9) and best.atom <= 0.5
+    samples, is_max = weighed(8, seed), compound == "max"
+    goal = Goal(atom, 1.0 if is_max else float(compound), is_max)
+    best = min(target_score(goal, *measure(samples, *rows)) for rows in all_divisions(8, 4, 2))
+    reached = divide_samples(samples, 4, 2, atom, compound, seed, restarts=8, moves=5000)
+    assert target_score(goal, reached.atom, reached.compound) == pytest.approx(best, abs=1e-5)
+    assert not is_max or reached.atom <= atom
 
 
 def test_a_limit_out_of_reach_is_noted(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -207,18 +209,6 @@ def test_what_too_many_hold_is_not_cleared() -> None:
     state = state_of(from_bags(words, words), np.arange(7), np.array([5, 2]))
     assert not clear(state, GOAL, 0, np.random.default_rng(0).random((5, CLEARING)))
     np.testing.assert_array_equal(state.order, np.arange(7))
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("goal", [Goal(0.1, 0.5, False), Goal(0.2, 1.0, True)])
-def test_the_best_of_all_divisions(goal: Goal, seed: int) -> None:
-    samples = weighed(8, seed)
-    begun = np.arange(4), np.arange(4, 6)
-    best = min(target_score(goal, *measure(samples, *rows)) for rows in all_divisions(8, 4, 2))
-    found = [exchange(samples, *begun, goal, 5000, np.random.default_rng(start)) for start in range(8)]
-    reached = min(target_score(goal, *measure(samples, *rows)) for rows in found)
-    assert reached == pytest.approx(best, abs=1e-5)
-    assert best < target_score(goal, *measure(samples, *begun))
 
 
 def test_no_side_is_emptied_of_compounds() -> None:

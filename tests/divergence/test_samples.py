@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compclip.core.errors import UserError
+from compclip.divergence import samples as step
 from compclip.divergence.samples import Samples, read_samples
 from tests.specs.evaluated import refused
 
@@ -132,12 +133,13 @@ def test_strings_and_labels(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_keep_counts_structures_alone(tmp_path: Path) -> None:
+def test_the_heaviest_structures_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [sample(["s1", "s2", structure("B", 0, 1), structure("A", 1, 2)]), sample([structure("C", 0, 1)])] * 2
     file = put(tmp_path / "s.jsonl", [*lines, sample([structure("C", 0, 1)])])
     # W: A 2, B 2, C 3.
-    assert read_samples(file, keep=1)[0].compound_names == ["C", "s1", "s2"]
-    assert read_samples(file, keep=2)[0].compound_names == ["A", "C", "s1", "s2"]
+    for kept, names in ((1, ["C", "s1", "s2"]), (2, ["A", "C", "s1", "s2"])):
+        monkeypatch.setattr(step, "KEPT_STRUCTURES", kept)
+        assert read_samples(file)[0].compound_names == names
 
 
 G = {"name": "G", "atoms": [0, 1], "edges": [[0, 1]]}

@@ -40,6 +40,8 @@ CASES = {
     # not shared with a noun that has its own
     "a black head and wings that are white": "black head, white wings predicative",
     "its crown and nape are yellow": "yellow nape predicative, yellow crown shared",  # shared subject
+    # shared subject with an adjective of another kind
+    "its long bill and crown are white": "long bill, white crown predicative, white bill shared",
     "a head and wings which are brown": "brown wings predicative, brown head shared",  # shared antecedent
     # not the antecedent that has its own
     "a white throat and breast and feathers that are brown":
@@ -76,6 +78,13 @@ CASES = {
         "white belly predicative, gray belly predicative, long wings attributive, black wings, tan wings",
     # relative clause before the same word
     "a bill that is black and black and white wings": "black bill predicative, black wings, white wings",
+    # relative clause before a stack that begins with the same word
+    "a bill that is white and black and white long wings":
+        "white bill predicative, black wings attributive, white wings attributive, long wings",
+    # a stack in the predicate
+    "the bill is long white and black and white wings":
+        "long bill predicative, white bill predicative, black bill predicative, white wings",
+    "a white crown and amber belly": "white crown",  # another color, tagged as a noun
     "a bird that has tones of brown and dark red eyes": "red eyes",  # tones
     "a bird with black on its wings and shades of brown": "",  # color as a noun
     "a bird with white tipped wings": "",  # edge
@@ -100,6 +109,20 @@ def test_phenomenon(text, find, adjectives, nouns):
 def test_words_that_no_lexicon_lists(find):
     found = {(o.adjective, o.noun): o.relation for o in find("this spotted bird has two large shiny talons")}
     assert found == {("spotted", "bird"): "adjacent", ("large", "talon"): "attributive", ("shiny", "talon"): "adjacent"}
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("a white crown and tassels", {"white crown adjacent", "white tassel shared"}),
+        # Two nouns with a hyphen are one that the tagger divides, unless spaces or the lexicon divide them.
+        ("a man with two red x-rays", {"red x-ray adjacent"}),
+        ("a red x - ray", {"red x adjacent", "red ray disputed"}),
+        ("a red foot-ball", {"red foot adjacent", "red ball disputed"}),
+    ],
+)
+def test_nouns_that_no_lexicon_lists(find, text, pairs):
+    assert {f"{o.adjective} {o.noun} {o.relation}" for o in find(text)} == pairs
 
 
 def test_an_article_is_no_noun(find):

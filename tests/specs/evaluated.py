@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import ModuleType
-from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -58,20 +56,6 @@ def opener(judge: FakeJudge, folder: Path) -> Callable[..., AbstractContextManag
             yield Embedder(judge, cache, 4, "made")
 
     return opened
-
-
-def run(
-    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch | None = None, **settings: Any
-) -> tuple[dict[str, Any], FakeJudge]:
-    """Return the result of an evaluation, and the judge it used: a fake one if ``monkeypatch`` is given."""
-    judge = FakeJudge()
-    if monkeypatch is not None:
-        monkeypatch.setattr(module, "open_embedder", opener(judge, tmp_path))
-    declared = next(iter(get_type_hints(module.main).values()))
-    common = {"judge": "none", "bootstrap": 100, "batch": 4, "threads": 1, "device": "cpu"}
-    step = declared(**common | {"output": tmp_path / "result.json", "cache": tmp_path / "cache"} | settings)
-    module.main(step)
-    return json.loads(step.output.read_text()), judge
 
 
 def refused(call: Callable[[], object]) -> str:

@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compclip.core import limits
-from compclip.core.cache import Cache
-from compclip.specs.cut_captions import Chunker, cut_all
-from compclip.text import parsing
+from compclip.specs.cut_captions import Chunker
 
 CAT = (
     "A British Shorthair cat with plush, bluish-gray fur is lounging on a deep green velvet sofa."
@@ -94,14 +92,3 @@ def test_ten_thousand_words(chunker):
     ends, parsed = chunker.cut([text, text[: limits.CAPTION]])
     assert_cut_well(text, ends)
     assert ends[:-1] == parsed[:-1] and len(ends) > 800
-
-
-def test_each_text_is_parsed_once_and_cached(tmp_path, chunker, monkeypatch):
-    """The order and the number of processes do not matter."""
-    monkeypatch.setattr(parsing, "CHUNK", 4)
-    texts = [f"A bird with {n % 50} wings is sitting on a branch." for n in range(200)] + ["", CAT]
-    with Cache(tmp_path / "c.sqlite") as cache:
-        ends = cut_all(texts, chunker, cache, 2)
-        assert ends == chunker.cut(texts)
-        monkeypatch.setattr(chunker, "parse", None)
-        assert cut_all(texts[::-1], chunker, cache, 1) == ends[::-1]

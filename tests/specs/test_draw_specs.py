@@ -36,9 +36,9 @@ def test_a_difference_is_bold_if_its_interval_excludes_0() -> None:
 
 
 def test_figures_and_page_of_the_small_run(results: Path) -> None:
-    title, description = title_and_description((results / "figures" / "sketch_specs_gains.svg").read_bytes())
-    assert title == "What the loss of SPECS gains" and "seed 0, Neg, specs − contrastive: " in description
+    title, description = title_and_description((results / "figures" / "sketch_specs_measures.svg").read_bytes())
+    assert title == "How each judge tells right details from wrong ones" and "Neg, seed 0, contrastive: " in description
     page = Page((results / "specs.html").read_text())
     assert "was stretched from 77 to 248 positions" in page.text and "200 long captions" in page.text
     shown = [attrs for tag, attrs in page.tags if tag == "img"]
-    assert len(shown) == 2 and all((results / f["src"]).is_file() and f["alt"] for f in shown)
+    assert len(shown) == 1 and all((results / f["src"]).is_file() and f["alt"] for f in shown)

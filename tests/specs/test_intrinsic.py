@@ -6,24 +6,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as arrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compclip.io import read_json
 from compclip.specs.config import INTRINSIC_MEASURES
-from compclip.specs.intrinsic import align, intrinsic, measure_gains, read_steps, score_captions
+from compclip.specs.intrinsic import intrinsic, measure_gains, read_steps, score_captions
 from tests.project import Project
 from tests.score.world import FakeJudge
 from tests.specs.evaluated import drawn, opener, refused
 
 
-def run(folder: Path, data: Path, images: Path | None = None) -> dict[str, Any]:
+def run(folder: Path, data: Path) -> dict[str, Any]:
     """Return the result of an evaluation of a fake judge."""
-    steps, skipped = read_steps(data, images, folder)
+    steps, skipped = read_steps(data, folder)
     with opener(FakeJudge(), folder)() as embedder:
-        return intrinsic(steps, [("fake", embedder)], skipped=skipped, resamples=100)[0]
+        return intrinsic(steps, [("fake", embedder)], skipped=skipped)[0]
 
 
 VALUE = st.integers(0, 3)
@@ -46,15 +45,6 @@ def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -
     table = pd.DataFrame(rows, columns=["image", "caption_id", "similarity", "negative_similarity"])
     found = score_captions(table)[list(INTRINSIC_MEASURES)].to_numpy(float)
     assert found == pytest.approx(np.array(expected).reshape(-1, 3), nan_ok=True)
-
-
-def test_negatives_are_aligned_with_their_texts() -> None:
-    texts = ["a bird", "a bird with a wing", "a bird with a wing and a bill"]
-    assert align(texts, ["x", "y", "z"]) == ["x", "y", "z"]
-    # As released: a text with a wrong part appended.
-    assert align(texts, ["a bird red", "a bird with a wing red"]) == [None, "a bird red", "a bird with a wing red"]
-    assert align(texts, ["red", "a bird red"]) == ["red", "a bird red", None]
-    assert align(texts, ["red"]) is None
 
 
 SHOWN = {"a.png": "red wing blue bill", "b.png": "green tail black wing", "c.png": "blue bill green tail"}
@@ -81,46 +71,6 @@ def write_table(folder: Path) -> Path:
     return path
 
 
-def save_like_datasets(folder: Path, images: list[object]) -> None:
-    """Write what ``Dataset.save_to_disk`` writes: shards of Arrow streams."""
-    folder.mkdir(parents=True)
-    for shard, part in enumerate((slice(1), slice(1, None))):
-        texts = {"captions": [row[2] for row in STEPS[part]], "neg_captions": [row[3][1:] for row in STEPS[part]]}
-        table = arrow.table({"image": images[part], **texts})
-        with arrow.ipc.new_stream(folder / f"data-0000{shard}-of-00002.arrow", table.schema) as writer:
-            writer.write_table(table)
-
-
-@pytest.mark.parametrize("form", ["path", "bytes", "bytes and path"])
-def test_sdci(tmp_path: Path, form: str) -> None:
-    """It gives what a table gives; absolute paths are of another machine, whose images are found by their names."""
-    table = run(tmp_path, write_table(tmp_path))
-    names = [image for image, *_ in STEPS]
-    images: list[object] = [f"/somewhere/photos/{name}" for name in names]
-    if form != "path":
-        images = [{"bytes": SHOWN[name].encode(), "path": name if form == "bytes and path" else None} for name in names]
-    save_like_datasets(tmp_path / "sdci" / "test", images)
-    found = run(tmp_path, tmp_path / "sdci", tmp_path)
-    assert found["judges"] == table["judges"] and found["captions"] == 4 and found["left_out"] == {}
-    assert found["judges"][0]["pos"]["n"] == 3 and found["judges"][0]["pos"]["images"] == 2
-    assert found["captions_with_one_increment_or_none"] == 1
-
-
-def test_captions_that_do_not_fit_are_counted(tmp_path: Path) -> None:
-    rows = [
-        ("a.png", ["a", "a b", "a b c"], ["a x"]), ("a.png", ["a", " "], ["a x"]), ("a.png", ["a", "a b"], ["a x"]),
-        (None, ["a"], []),
-    ]  # fmt: skip
-    pd.DataFrame(rows, columns=["image", "captions", "neg_captions"]).to_parquet(tmp_path / "a.parquet")
-    steps, left_out = read_steps(tmp_path, None, tmp_path)
-    assert left_out == {
-        "captions whose negatives do not fit": ["a.png 0"],
-        "captions empty": ["a.png 1"],
-        "captions without an image": ["row 3"],
-    }
-    assert steps["text"].tolist() == ["a", "a b"] and steps["negative"].tolist()[1] == "a x"
-
-
 def test_missing_images_are_named(tmp_path: Path) -> None:
     path = write_table(tmp_path)
     (tmp_path / "b.png").unlink()
@@ -136,14 +86,14 @@ def test_missing_images_are_named(tmp_path: Path) -> None:
     message = refused(lambda: run(tmp_path, path))
     assert message.startswith("none of 3 images can be read: ") and "a.png" in message
     # The error comes before any judge is read.
-    steps = read_steps(path, None, tmp_path)[0]
+    steps = read_steps(path, tmp_path)[0]
     assert refused(lambda: intrinsic(steps[steps["step"] < 2], [])).endswith(f"none of 4 {short}")
 
 
 def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
     (tmp_path / "t.csv").write_text("image,caption_id,step,text,negative\n" + rows)
-    steps, left_out = read_steps(tmp_path / "t.csv", None, tmp_path)
+    steps, left_out = read_steps(tmp_path / "t.csv", tmp_path)
     assert left_out == {"captions empty": ["a.png 0"]}
     assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
     (tmp_path / "t.csv").write_text("image,caption_id,step,text\na.png,0,0,\n")
@@ -157,22 +107,12 @@ def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
         ("a.png,0,1,red\na.png,0,1,red wing\n", "line 3: duplicate step of its caption"),
         ("a.png,0,1\n", "line 2: 3 values"),
         ("a.png, ,1,red\n", "line 2: no caption_id"),
-        (None, "not sDCI: "),
-        (pd.DataFrame({"image": ["a"], "caption": ["b"]}), "not sDCI: "),
-        (b"no stream", "expected .arrow or .parquet files"),
     ],
 )
-def test_faults(tmp_path: Path, content: Any, message: str) -> None:
-    """Of a table, and of a folder: an empty one, one with other columns, and a damaged one."""
-    data = tmp_path
-    if isinstance(content, str):
-        data = tmp_path / "t.csv"
-        data.write_text("image,caption_id,step,text\n" + content)
-    elif isinstance(content, bytes):
-        (tmp_path / "a.arrow").write_bytes(content)
-    elif content is not None:
-        content.to_parquet(tmp_path / "a.parquet")
-    assert message in refused(lambda: read_steps(data, None, tmp_path))
+def test_faults(tmp_path: Path, content: str, message: str) -> None:
+    data = tmp_path / "t.csv"
+    data.write_text("image,caption_id,step,text\n" + content)
+    assert message in refused(lambda: read_steps(data, tmp_path))
 
 
 def test_the_small_run(first_run: Project) -> None:
@@ -189,12 +129,12 @@ def test_the_small_run(first_run: Project) -> None:
         assert all(difference[m]["low"] < difference[m]["value"] < difference[m]["high"] for m in INTRINSIC_MEASURES)
     # A judge does not differ from itself in any resample.
     one = captions["specs"]
-    itself = measure_gains(one, one.sample(frac=1, random_state=0), 300, 0)["pos"]
+    itself = measure_gains(one, one.sample(frac=1, random_state=0), 0)["pos"]
     assert itself == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 40, "images": 40}
     # Captions of an image are resampled together: the same ones once more tell nothing new.
     pair = [captions[result["differences"][0][name]] for name in ("a", "b")]
     once, twice = (
-        measure_gains(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 300, 0)["neg"]
+        measure_gains(*(pd.concat([of, *[of.assign(caption_id="again")] * more]) for of in pair), 0)["neg"]
         for more in (0, 1)
     )
     assert once["low"] < once["high"] and twice == once | {"n": 80}

@@ -17,7 +17,7 @@ from compclip.core.errors import UserError
 from compclip.judge.config import JudgeConfig
 from compclip.specs import released
 from compclip.specs.measure import specs_score
-from compclip.specs.released import Released, read_released
+from compclip.specs.released import Released, check_output, read_released
 from tests.specs.evaluated import refused
 
 CFG = {
@@ -97,6 +97,15 @@ def test_a_judges_folder(state: dict[str, torch.Tensor], tmp_path: Path) -> None
     weights = str(tmp_path / "judge" / "weights.safetensors")
     built = build(JudgeConfig(model=str(model), pretrained=weights), [], 0)
     assert torch.equal(built.model.positional_embedding, judge.model.positional_embedding)
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").touch()
+    for name in ("empty", "new"):
+        check_output(tmp_path / name)
+    for name in (".", "notes.txt"):
+        assert refused(lambda name=name: check_output(tmp_path / name)).endswith("choose a new or an empty folder")
 
 
 FAULTS: list[tuple[dict[str, tuple[int, ...] | None], str]] = [

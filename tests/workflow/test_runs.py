@@ -166,29 +166,14 @@ def test_the_jobs_of_a_composition_are_the_same_beside_another(tmp_path: Path) -
     assert alike[0] == alike[1] and len(alike[0]) > 10
 
 
-def test_shards_of_captions_are_jobs(tmp_path: Path) -> None:
-    """One shard is no further job."""
-    made = []
-    for shards in (1, 3):
-        config = tmp_path / "config.yaml"
-        text = CONFIG.format(folder=tmp_path / "r", cache=tmp_path / "c", names="color")
-        config.write_text(text.replace("nouns: birds", f"nouns: birds, shards: {shards}"))
-        made.append({path: job for job in jobs(config) if job.stage == "pairs" for path in job.outputs})
-    folders = [f"{tmp_path}/r/sketch/pairs/{shard}-of-3.parquet" for shard in (1, 2, 3)]
-    assert made[1].keys() - made[0].keys() == {*folders} and made[0].keys() < made[1].keys()
-    joined = made[1][f"{tmp_path}/r/sketch/pairs.parquet"]
-    assert [path for path in joined.inputs if path in folders] == folders
-
-
 @pytest.mark.slow
 def test_splits_are_the_same_beside_another_composition(tmp_path: Path) -> None:
-    """With a shared lexicon, and with one of the user's own, then from shards of the captions."""
+    """With a shared lexicon, and with one of the user's own."""
     project = Project(tmp_path).copy()
     (tmp_path / "lexicons" / "adjectives" / "look.yaml").write_text("little: [tiny, small]\nbig: [large]\nshort:\n")
     made = []
     for folder, names in (("one", "color"), ("two", "color, shape"), ("three", "look, color")):
         config = CONFIG.format(folder=folder, cache=".cache", names=names)
-        config = config.replace("nouns: birds", "nouns: birds, shards: 2") if "look" in names else config
         (tmp_path / f"{folder}.yaml").write_text(config)
         ranked = [f"{folder}/sketch/{name}/ranking.parquet" for name in names.split(", ")]
         targets = [*ranked, f"{folder}/sketch/color/prompts.parquet"]
@@ -196,7 +181,6 @@ def test_splits_are_the_same_beside_another_composition(tmp_path: Path) -> None:
         place = tmp_path / folder / "sketch" / "color"
         made.append({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()})
     assert made[0] == made[1] == made[2] and "splits.csv" in made[0]
-    assert len(list(tmp_path.glob("three/sketch/**/pairs/*-of-2.parquet"))) == 4
 
 
 def test_rules_read_the_pairs_of_their_composition() -> None:

@@ -26,7 +26,6 @@ from compclip.divergence.samples import read_samples
 from compclip.generate.generators.folder import check_texts
 from compclip.human.answers import collect
 from compclip.specs.data import check_examples, read_source
-from compclip.specs.retrieval import read_gallery
 from compclip.specs.score import read_image_texts
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.workflow.config import read_config
@@ -69,7 +68,6 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "samples": ((".jsonl",), read_samples, SAMPLE),
     "long captions": (TABLES, lambda p: check_examples(read_source(p), p.parent), LONG),
     "pairs to score": ((".csv",), read_image_texts, {"image": "a.png", "text": "b"}),
-    "gallery": (TABLES, read_gallery, {"image": "a.png", "caption": "b"}),
     "archive": ((".zip", ".tgz"), contents, {}),
     "published data": ((".pkl",), published.read_data, {"a": {0: SWAPPED}}),
     "published split": ((".pkl",), published.read_split, SPLIT),

@@ -17,8 +17,8 @@ def main(job: Job) -> None:
     with atomic(job.output.table) as temporary:
         table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
     with style():
-        for name, figure, title, description in draw_specs(table):
-            save(figure, getattr(job.output, name), title, description)
+        figure, values = draw_specs(table)
+        save(figure, job.output.measures, "How each judge tells right details from wrong ones", values)
     layout = Layout(Path(params.results), params.dataset)
     write_section_page(job.output.page, params.dataset, section(layout), params.settings)
 

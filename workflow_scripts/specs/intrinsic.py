@@ -9,7 +9,6 @@ from compclip.specs.intrinsic import INTRINSIC_DEFINITION, intrinsic, read_steps
 from workflow_scripts.job import Job, run
 
 ITEMS_AT_ONCE = 256  # changes floating-point rounding
-BOOTSTRAP = 2000  # resamples of the intervals
 
 
 def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
@@ -21,9 +20,9 @@ def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
 
 def main(job: Job) -> None:
     data, seed = job.input.data, int(job.wildcards.seed)
-    steps, skipped = read_steps(data, job.input.images, job.params.cache)
-    result, compared = intrinsic(steps, judges(job), skipped=skipped, resamples=BOOTSTRAP, seed=seed, where=data)
-    write_json(result_head(data, INTRINSIC_DEFINITION, BOOTSTRAP, seed) | result, job.output.result)
+    steps, skipped = read_steps(data, job.input.images)
+    result, compared = intrinsic(steps, judges(job), skipped=skipped, seed=seed, where=data)
+    write_json(result_head(data, INTRINSIC_DEFINITION, seed) | result, job.output.result)
     write_frame(compared, job.output.similarities)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 from compclip.io import read_json
 from compclip.plot.page import PageSection, show_figures
 from compclip.specs.config import INTRINSIC_MEASURES
-from compclip.specs.shown import SPECS_FIGURES, measure_lines
+from compclip.specs.shown import measure_lines
 from workflow_scripts.layout import Layout
 
 
@@ -27,6 +27,6 @@ def section(layout: Layout) -> PageSection:
         "images": int(table["images"].max()),
         "left_out": result["left_out"],
         "negatives": bool(table.loc[table["measure"] == "neg", "n"].any()),
-        "figures": show_figures(layout.figure(f"specs_{name}") for name in SPECS_FIGURES),
+        "figures": show_figures([layout.figure("specs_measures")]),
     }
     return PageSection("Long captions", "specs_section.html.j2", context)
