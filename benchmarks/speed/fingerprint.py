@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed import compared
-from compclip.core.fingerprint import TICK, fingerprint
+from compclip.core.fingerprint import fingerprint
 
 FILES, SIZE, PER_FOLDER = 60_000, 15_000, 500
 
@@ -21,7 +21,6 @@ def measure(files: int = FILES) -> dict[str, Any]:
             file = folder / str(number // PER_FOLDER) / f"{number}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(noise + number.to_bytes(4, "big"))
-        time.sleep(2 * TICK / 1e9)  # until no file is too young for the index
         runs = []
         for _ in range(2):
             wall, cpu = time.perf_counter(), time.process_time()

@@ -16,11 +16,7 @@ from compclip.core.pictures import BrokenImage, read_rgb
 
 Box = tuple[float, float, float, float]
 
-
 Item = tuple[Path | IO[bytes], Box | None]  # an image, and the bounding box of its object
-
-FITTED_AT_ONCE = 16  # decoded images in memory; those of one size are resized together
-BYTES_AT_ONCE = 1 << 26  # of decoded images, from which fewer are held
 
 PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
@@ -60,10 +56,10 @@ def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tens
 class Preprocess:
     """open_clip's evaluation preprocessing in two halves: files to pixels, once, and pixels to floats, each time.
 
-    open_clip resizes each image by Pillow. torch does the same with many at once, ten times as fast for small ones; a
-    few bytes differ by 1, seldom by 2 (one in 50,000 of sketches, one in 70 of noise). It is used for ``shortest`` to a
-    square alone: where the sides are scaled differently, or a tall image shrinks, torch resizes them in another order
-    than Pillow, and bytes of noise would differ by up to 22.
+    open_clip resizes each image by Pillow. torch does the same several times as fast for small ones; a few bytes differ
+    by 1, seldom by 2 (one in 50,000 of sketches, one in 70 of noise). It is used for ``shortest`` to a square alone:
+    where the sides are scaled differently, or a tall image shrinks, torch resizes them in another order than Pillow,
+    and bytes of noise would differ by up to 22.
 
     Args:
         cfg: open_clip's ``preprocess_cfg``.
@@ -82,24 +78,14 @@ class Preprocess:
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not an image."""
         result = np.empty((len(items), *self.size, 3), np.uint8)
-        held = dict[int, np.ndarray]()
-        for row, item in enumerate(items):
-            held[row] = self._decode(*item)
-            full = len(held) == FITTED_AT_ONCE or sum(image.size for image in held.values()) > BYTES_AT_ONCE
-            if full or row == len(items) - 1:
-                self._fit_all(held, items, result)
-                held.clear()
-        return result
-
-    def _fit_all(self, images: dict[int, np.ndarray], items: Sequence[Item], result: np.ndarray) -> None:
-        """Write images by their rows into ``result``, those of one size together."""
-        for shape in {image.shape for image in images.values()}:
-            rows = [row for row, image in images.items() if image.shape == shape]
+        for row, (image, box) in enumerate(items):
+            pixels = self._decode(image, box)
             try:
-                result[rows] = self._fit(np.stack([images[row] for row in rows]))
+                result[row] = self._fit(pixels)
             except ValueError as error:  # one side would have no pixels left
-                fault = f"{shape[1]} x {shape[0]} pixels cannot be resized ({error}); replace or remove it"
-                raise UserError(f"{items[rows[0]][0]}: {fault}") from error
+                fault = f"{pixels.shape[1]} x {pixels.shape[0]} pixels cannot be resized ({error})"
+                raise UserError(f"{image}: {fault}; replace or remove it") from error
+        return result
 
     def _decode(self, image: Path | IO[bytes], box: Box | None) -> np.ndarray:
         """Return the pixels of an image, (height, width, 3) bytes, cropped around its box."""
@@ -113,22 +99,21 @@ class Preprocess:
             pixels = pixels[top:bottom, left:right]
         return pixels
 
-    def _fit(self, images: np.ndarray) -> np.ndarray:
-        """Resize and crop images of one size, (n, height, width, 3), to ``size``."""
-        height, width = images.shape[1:3]
+    def _fit(self, image: np.ndarray) -> np.ndarray:
+        """Resize and crop an image, (height, width, 3), to ``size``."""
+        height, width, _ = image.shape
         by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip has these two
         same_order = height < 2 * width or width <= self.size[1]
         if self.cfg["resize_mode"] != "shortest" or self.size[0] != self.size[1] or not same_order:
             # open_clip's steps except for the last two, which make a tensor and normalize it.
             transform = open_clip().transform
             steps = transform.image_transform_v2(transform.PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
-            fitted = (reduce(lambda image, step: step(image), steps, Image.fromarray(image)) for image in images)
-            return np.stack([np.asarray(image) for image in fitted])
+            return np.asarray(reduce(lambda fitted, step: step(fitted), steps, Image.fromarray(image)))
         long = int(self.size[0] * max(height, width) / min(height, width))
         to = (self.size[0], long) if height <= width else (long, self.size[0])
-        pixels = resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by)
+        (pixels,) = resize(torch.from_numpy(np.ascontiguousarray(image))[None].permute(0, 3, 1, 2), to, by)
         top, left = round((to[0] - self.size[0]) / 2), round((to[1] - self.size[1]) / 2)
-        return pixels[..., top : top + self.size[0], left : left + self.size[1]].permute(0, 2, 3, 1).numpy()
+        return pixels[:, top : top + self.size[0], left : left + self.size[1]].permute(1, 2, 0).numpy()
 
     def floats(self, images: np.ndarray, device: torch.device) -> torch.Tensor:
         """Normalize (n, height, width, 3) uint8 to float32 (n, 3, height, width), channels last in memory."""

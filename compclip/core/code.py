@@ -2,7 +2,7 @@
 
 A rule carries the identity of its step as a param, so that Snakemake reruns it when the code that decides its bytes
 changes. It covers the modules that the step reaches through the project's imports, except those in ``UNDECISIVE``, as
-syntax trees without comments, docstrings, annotations of functions, help texts, log lines and texts of errors.
+syntax trees without comments, docstrings, help texts, log lines and texts of errors.
 """
 
 import ast
@@ -40,14 +40,7 @@ class _Meaning(ast.NodeTransformer):
             del node.body[0]
         return self.generic_visit(node)
 
-    visit_Module = visit_ClassDef = _block
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = None
-        for argument in ast.walk(node.args):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
-        return self._block(node)
+    visit_Module = visit_ClassDef = visit_FunctionDef = _block
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         if isinstance(node.exc, ast.Call):

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from compclip.core.errors import UserError, require
-from compclip.core.sealed import BYTES_PER_READ, read_sealed, seal, sealed
+from compclip.core.sealed import read_sealed, seal, sealed
 
 FOLDER = ".digests"
 # Files hashed at once: reading waits on network file systems; more threads would slow down small files.
@@ -51,15 +51,11 @@ def record_file(path: Path) -> Path:
 
 def sha256(file: str | Path) -> str:
     """Return the digest of a file, of a link's target if it is not a file; "" if it does not exist."""
-    digest = hashlib.sha256()
     try:
-        # Twice as fast for small files as hashlib.file_digest, which makes a buffer for each.
         with open(file, "rb", buffering=0) as opened:
-            while piece := opened.read(BYTES_PER_READ):
-                digest.update(piece)
+            return hashlib.file_digest(opened, "sha256").hexdigest()
     except (FileNotFoundError, IsADirectoryError):
         return f"link to {os.readlink(file)}" if os.path.islink(file) else ""
-    return digest.hexdigest()
 
 
 def _files(folder: str, below: str = "") -> Iterator[str]:

@@ -6,7 +6,6 @@ again: reading 12,000 photographs takes seconds from memory and minutes over a n
 
 import os
 import stat
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -17,9 +16,6 @@ from compclip.core.errors import require
 from compclip.core.progress import track
 from compclip.core.sealed import seal
 
-# A file may change twice in one tick of its file system's clock, which is at most this long (FAT), and keep its times:
-# a file that is younger is not indexed.
-TICK = 2_000_000_000  # ns
 UNREADABLE = "unreadable"
 READERS = 8  # files read at once, since those of a network file system take long to open
 
@@ -72,17 +68,11 @@ def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) 
     with Cache(cache / "files.sqlite") if cache else nullcontext() as index:
         known = index.get([*marks.values()]) if index else {}
         unread = [name for name, mark in marks.items() if mark not in known]
-        now = time.time_ns()  # before the files are read
         with ThreadPoolExecutor(READERS) as readers:
             contents = readers.map(lambda name: _digest(place / name), unread)
             digests = dict(zip(unread, track(contents, len(unread), f"files of {place} read"), strict=True))
-        settled = [
-            name
-            for name, content in digests.items()
-            if content != UNREADABLE and max(files[name].st_mtime_ns, files[name].st_ctime_ns) + TICK < now
-        ]
-        if index and settled:
-            index.put((marks[name], digests[name].encode()) for name in settled)
+        if index:
+            index.put((marks[name], text.encode()) for name, text in digests.items() if text != UNREADABLE)
     return digests | {name: known[mark].decode() for name, mark in marks.items() if mark in known}
 
 

@@ -1,7 +1,8 @@
 """Read other people's pickles without running anything in them.
 
 A pickle is a program that calls what it names. Here a name stands for one of the functions in ``_BUILDERS``, or the
-file is refused. Texts of Python 2 become bytes, because it does not say how they are encoded: see ``decoded``.
+file is refused; numpy's arrays are, its numbers are not. Texts of Python 2 become bytes, because it does not say how
+they are encoded.
 """
 
 import io
@@ -15,76 +16,38 @@ import numpy as np
 
 from compclip.core import limits
 from compclip.core.documents import no_such
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 
 
 class _Refused(Exception):
     """The pickle asks for more than plain data; the message names it."""
 
 
-def decoded(value: Any) -> str | None:
-    """Return a text, or bytes decoded as UTF-8, else as Latin-1; None for anything else, or half a surrogate pair."""
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value.decode("latin-1")
-    return value if isinstance(value, str) and not re.search("[\ud800-\udfff]", value) else None
-
-
-def describe_value(value: Any) -> str:
-    """Describe a value in an error: a plain value by its repr, others by their type."""
-    if isinstance(value, str | bytes):
-        return repr(value[:60])
-    if isinstance(value, int) and value.bit_length() > 64:
-        return "a huge number"
-    kind = "list" if isinstance(value, list) else type(value).__name__
-    return repr(value) if isinstance(value, int | float | None) else f"a {kind}"
-
-
 class _Dtype:
-    """A numpy type of numbers, texts or objects."""
+    """The type of a numpy number or text; numpy's own, restored from a hostile file, may read any memory."""
 
-    def __init__(self, spec: Any, *_: Any) -> None:
-        self.spec, self.order = decoded(spec) or "", "<"
-        if not re.fullmatch(r"[biufUS]\d{1,6}|O\d", self.spec):
-            raise _Refused(f"a numpy type {describe_value(spec)}")
-
-    def __setstate__(self, state: Any) -> None:
-        self.order = ">" if decoded(state[1]) == ">" else "<"
-
-    def read(self, raw: Any, shape: tuple[int, ...] = (1,), order: Any = "C") -> list[Any]:
-        """Return an array's values as a nested list; without values, it may claim any number of empty rows."""
-        values = np.fromiter(raw, object) if self.spec[0] == "O" else np.frombuffer(raw, self.order + self.spec)
-        return values.reshape(shape or (1,), order=order).tolist() if len(values) else []
-
-
-class _Array(list):
-    """An array, read as a nested list."""
+    def __init__(self, name: Any, *_: Any) -> None:
+        text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
+        if not re.fullmatch(r"[biufUS]\d{1,6}", text):
+            raise _Refused(f"a numpy type {text[:60]!r}")
+        self.dtype = np.dtype(text)
 
     def __setstate__(self, state: Any) -> None:
-        _, shape, dtype, is_fortran, raw = state
-        self[:] = dtype.read(raw, shape, "F" if is_fortran else "C")
-
-
-def _bytes(raw: Any = b"", encoding: Any = "latin1") -> bytes:
-    """Return what old protocols write for bytes; never a number of zeros."""
-    return raw if isinstance(raw, bytes) else raw.encode("latin-1")
+        if state[1] in (">", b">"):
+            self.dtype = self.dtype.newbyteorder(">")
 
 
 _BUILDERS: dict[str, Callable[..., Any]] = {
     "builtins.set": set,
     "builtins.frozenset": frozenset,
-    "builtins.bytes": _bytes,
-    "_codecs.encode": _bytes,
     "collections.OrderedDict": dict,
     "collections.defaultdict": lambda factory=None: {},
     "numpy.dtype": _Dtype,
-    "numpy.core.multiarray.scalar": lambda dtype, raw: dtype.read(raw)[0],
-    "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
-    "numpy.core.numeric._frombuffer": lambda raw, dtype, shape, order: dtype.read(raw, shape, order),
-    # The type of an array, and what a defaultdict makes: only arguments.
-    **dict.fromkeys(("numpy.ndarray", "builtins.dict", "builtins.list", "builtins.int"), lambda *_: None),
+    "numpy.core.multiarray.scalar": lambda kind, raw: np.frombuffer(raw, kind.dtype)[0].item(),
+    # What old protocols write for bytes.
+    **dict.fromkeys(("builtins.bytes", "_codecs.encode"), lambda text="", encoding="latin1": text.encode("latin-1")),
+    # What a defaultdict makes: only an argument.
+    **dict.fromkeys(("builtins.dict", "builtins.list", "builtins.int"), lambda *_: None),
 }
 
 
@@ -106,7 +69,9 @@ def read_pickle(path: str | Path) -> Any:
     try:
         return _Unpickler(io.BytesIO(path.read_bytes()), encoding="bytes").load()
     except _Refused as error:
-        raise UserError(f"{path}: refused, because it would build {error}; only plain data is read") from error
+        raise UserError(
+            f"{path}: refused, because it would build {error}; only plain data is read, arrays as lists"
+        ) from error
     except Exception as error:  # damaged pickles raise many kinds
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        reason = one_line(error)[:120]
         raise UserError(f"{path}: truncated, damaged or not a pickle ({reason}); get it again") from error

@@ -1,9 +1,10 @@
 """Read the published files as tables: data.pkl, split.pkl, and pickles of predictions.
 
-Texts may be bytes, as Python 2 wrote them; numbers may be numpy's; lists may be tuples, sets or arrays. For any other
-shape, UserError names the first wrong entry.
+Texts may be bytes, as Python 2 wrote them; numbers may be numpy's; lists may be tuples or sets. For any other shape,
+UserError names the first wrong entry.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.pickles import decoded, describe_value, read_pickle
+from compclip.core.pickles import read_pickle
 from compclip.core.tables import SPLITS
 
 CHANGE = ("noun", "original_adj", "new_adj")
@@ -20,6 +21,25 @@ CAPTION_COLUMNS = ("image_id", "caption_id", "text", "swapped_text", *CHANGE)
 PREDICTION_COLUMNS = ("image_id", "caption_id", "path", "predicted")
 # The published key of the held-out pairs is not documented: this one, and similar ones, are read.
 HELDOUT_KEY = "heldout_pairs"
+
+
+def decoded(value: Any) -> str | None:
+    """Return a text, or bytes decoded as UTF-8, else as Latin-1; None for anything else, or half a surrogate pair."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.decode("latin-1")
+    return value if isinstance(value, str) and not re.search("[\ud800-\udfff]", value) else None
+
+
+def describe_value(value: Any) -> str:
+    """Describe a value in an error: a plain value by its repr, others by their type."""
+    if isinstance(value, str | bytes):
+        return repr(value[:60])
+    if isinstance(value, int) and value.bit_length() > 64:
+        return "a huge number"
+    return repr(value) if isinstance(value, int | float | None) else f"a {type(value).__name__}"
 
 
 def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:

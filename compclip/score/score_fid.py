@@ -6,7 +6,6 @@ torchmetrics. With fewer images than features the covariance is singular: the di
 only with one of equally many images. Swapped entries are also balanced.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import torch
 
 from compclip.clip.pixels import PREPROCESS, Preprocess
 from compclip.clip.vision import import_torchvision
-from compclip.core.digests import sha256
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
@@ -40,9 +38,6 @@ FID_BATCH, FEATURES, PROMPT_KEY = 32, 2048, ["split", *ENTRY]
 def load_inception(weights: str, cache: Path) -> torch.nn.Module:
     """Load the network of the original FID; UserError if the file (URL or path) does not hold its weights."""
     path = fetch(FilePlace(weights), cache)
-    # By torch's convention the name ends with the first digits of the file's sha256.
-    beginning = "".join(re.findall(r"-([0-9a-f]{8,64})\.\w+$", path.name))
-    require(sha256(path).startswith(beginning), path, f"its sha256 does not start with {beginning}", "delete the file")
     try:  # antialias=False: resized as by TensorFlow, whose network this is
         return fid.NoTrainInceptionV3("inception-v3-compat", [str(FEATURES)], str(path), antialias=False)
     except Exception as error:  # of many kinds; no code from the file runs
@@ -61,21 +56,20 @@ def score_fid(
         network: of ``load_inception``; from pixels (n, 3, 256, 256), uint8, to features.
         results: folder that paths in ``images`` and ``manifest`` are relative to.
     """
-    balancing = balancing or Balance()
-    images = images.dropna(subset="path").merge(splits, on="image_id")
+    images = images.dropna(subset="path").merge(splits, on="image_id").sort_values("image_id")
     made = manifest.query("status == 'ok'").sort_values(PROMPT_KEY).merge(prompts[[*PROMPT_KEY, "pair"]], on=PROMPT_KEY)
     metric = fid.FrechetInceptionDistance(feature=network.eval()).to(device)
 
-    def distance(name: str, real: np.ndarray, paths: np.ndarray) -> float | None:
+    def distance(name: str, real: pd.Series, drawn: pd.Series) -> float | None:
         """Return the distance of two sets of images (Heusel et al. 2017, equation 6); None for fewer than two."""
-        if len(paths) > MOST:
-            paths = paths[np.sort(rng(seed, "score_fid", name).choice(len(paths), MOST, replace=False))]
-        if min(len(real), len(paths)) < 2:
+        if len(drawn) > MOST:
+            drawn = drawn.iloc[np.sort(rng(seed, "score_fid", name).choice(len(drawn), MOST, replace=False))]
+        if min(len(real), len(drawn)) < 2:
             return None
         metric.reset()
-        for files, is_real in ((real, True), (paths, False)):
-            for start in range(0, len(files), FID_BATCH):
-                pixels = FID_PIXELS.read([(Path(results) / file, None) for file in files[start : start + FID_BATCH]])
+        for paths, is_real in ((real, True), (drawn, False)):
+            for start in range(0, len(paths), FID_BATCH):
+                pixels = FID_PIXELS.read([(Path(results) / path, None) for path in paths[start : start + FID_BATCH]])
                 metric.update(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device), real=is_real)
         value = float(metric.compute())
         require(np.isfinite(value), "manifest", "features of an image are NaN or infinite", "check the weights")
@@ -83,17 +77,18 @@ def score_fid(
 
     distances: dict[str, dict[str, Any]] = {}
     for split in serves:
-        origin, of_split = "test_seen" if split == "test_swapped" else split, made[made["split"] == split]
-        real = images.loc[images["split"] == origin].sort_values("image_id")["path"].to_numpy()
+        origin, drawn = "test_seen" if split == "test_swapped" else split, made[made["split"] == split]
+        real = images.loc[images["split"] == origin, "path"]
         require(len(real), "images", f"no image of {origin} has a file", "there is nothing to compare with")
-        generated, paths, pairs = min(len(of_split), MOST), of_split["path"].to_numpy(), of_split["pair"].tolist()
-        about = f"{generated:,} generated and {len(real):,} real images"
-        if min(generated, len(real)) <= FEATURES:
+        sizes = {"generated": min(len(drawn), MOST), "real": len(real)}
+        about = f"{sizes['generated']:,} generated and {sizes['real']:,} real images"
+        if min(sizes.values()) <= FEATURES:
             about += f", too few for {FEATURES:,} features: biased upwards"
-        numbers = {"generated": generated, "real": len(real), "about": about}
-        distances[split] = {"fid": distance(split, real, paths), **numbers}
-        if split == "test_swapped" and pairs:
-            cut = balance.cut_dominant(pairs, balancing.dominant_of(composition), balancing.ratio)
-            distances[split]["balanced"] = distance("balanced", real, paths[balance.subsample(pairs, cut, seed)])
+        distances[split] = {"fid": distance(split, real, drawn["path"]), **sizes, "about": about}
+        if split == "test_swapped" and len(drawn):
+            pairs, settings = drawn["pair"].tolist(), balancing or Balance()
+            cut = balance.cut_dominant(pairs, settings.dominant_of(composition), settings.ratio)
+            kept = drawn.iloc[balance.subsample(pairs, cut, seed)]
+            distances[split]["balanced"] = distance("balanced", real, kept["path"])
         log.info("%s: FID %s, %s", split, distances[split]["fid"], about)
     return distances

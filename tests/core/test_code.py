@@ -84,7 +84,6 @@ UNDECISIVE = [
     ("stage/step.py", '    """Do it."""\n', ""),
     ("stage/step.py", "done: %s", "ready: %s"),
     ("stage/step.py", "too much", "more than four; use less"),
-    ("stage/step.py", "main(step: int) -> None", "main(step)"),
     ("stage/part.py", "return FACTOR * x", "return (FACTOR\n            * x)"),
     ("stage/unused.py", "X = 1", "X = 2"),
     ("core/cli.py", "getLogger('x')", "getLogger('y')"),

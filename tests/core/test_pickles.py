@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from compclip.core import limits
 from compclip.core.errors import UserError
-from compclip.core.pickles import decoded, read_pickle
+from compclip.core.pickles import read_pickle
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 KEYS = st.one_of(st.text(), st.integers(-(2**60), 2**60), st.binary(), st.tuples(st.text(), st.integers(0, 9)))
@@ -49,25 +49,19 @@ def test_plain_data_comes_back(tmp_path: Path, value: Any, protocol: int) -> Non
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_numpy_and_ordered_dicts_come_back_plain(tmp_path: Path, protocol: int) -> None:
-    grid = np.arange(6, dtype=">i4").reshape(2, 3)
+def test_numbers_of_numpy_and_ordered_dicts_come_back_plain(tmp_path: Path, protocol: int) -> None:
     value = {
         "numbers": [np.int64(-3), np.float32(2.5), np.bool_(True), np.uint8(233), np.str_("é")],
-        "arrays": [grid, np.asfortranarray(grid), np.array(["a", "bé"]), np.zeros((0, 3)), np.array([0.5, 1])],
-        "number": np.array(7),
-        "objects": np.array([["a", 1], ["b", None]], dtype=object),
         "ordered": collections.OrderedDict(b=1, a=2),
         "default": collections.defaultdict(dict, {"a": {0: 1}}),
     }
     plain = read(tmp_path, pickle.dumps(value, protocol))
     assert plain == {
         "numbers": [-3, 2.5, True, 233, "é"],
-        "arrays": [[[0, 1, 2], [3, 4, 5]], [[0, 1, 2], [3, 4, 5]], ["a", "bé"], [], [0.5, 1.0]],
-        "number": [7],
-        "objects": [["a", 1], ["b", None]],
         "ordered": {"b": 1, "a": 2},
         "default": {"a": {0: 1}},
     }
+    assert read(tmp_path, pickle.dumps(np.int32(1), 2).replace(b"<", b">")) == 2**24, "of a big-endian machine"
     assert [type(v) for v in plain["numbers"]] == [int, float, bool, int, str]
 
 
@@ -83,8 +77,6 @@ def test_python_2(tmp_path: Path) -> None:
         b"U\x01<q\x06NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x07bU\x08\x07\x00\x00\x00\x00\x00\x00\x00q\x08\x86q"
         b"\x09Rq\x0a.",
     ) == 7  # fmt: skip
-    texts = [decoded(value) for value in (b"caf\xe9", "café".encode(), "x", 1, "\ud800")]
-    assert texts == ["café", "café", "x", None, None]
 
 
 class Runs:
@@ -112,7 +104,8 @@ def test_nothing_in_a_pickle_runs(tmp_path: Path, protocol: int) -> None:
     [
         (Decimal("1"), "decimal.Decimal"), (os.system, "posix.system"), (Path("x"), "pathlib"), (len, "builtin"),
         (range(3), "builtin"), (1j, "builtin"), pytest.param(object(), "", id="object"),
-        (np.dtype("M8[s]"), "numpy type"), (np.zeros(1, "i4,f4"), "numpy type"), (collections.Counter("a"), "Counter"),
+        (np.dtype("M8[s]"), "numpy type"), (np.dtype("i4,f4"), "numpy type"),
+        (np.zeros(1), "_"), (collections.Counter("a"), "Counter"),
     ],
     ids=str,
 )  # fmt: skip

@@ -186,5 +186,5 @@ def test_a_file_that_unpacks_to_more_than_it_states_is_refused(tmp_path: Path) -
     raw = archive.read_bytes()
     archive.write_bytes(raw.replace((5_000_000).to_bytes(4, "little"), (5).to_bytes(4, "little")))
     for read in (lambda: contents(archive, lambda name: True), lambda: unpack(archive, tmp_path, {"a": "a"})):
-        assert re.search("more than the 5 bytes that it states|truncated, damaged", refused(read))
-    assert not (tmp_path / "a").exists() or (tmp_path / "a").stat().st_size <= 5
+        assert re.search("truncated, damaged", refused(read))
+    assert (tmp_path / "a").stat().st_size <= 5
