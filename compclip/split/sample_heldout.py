@@ -139,7 +139,7 @@ def sample_heldout(
     if published:
         names = read_split(published).pairs
         heldout, faults = take_pairs(names, adjectives.forms, nouns.forms if nouns else None, published)
-        chosen = {"published": len(set(names)), "not_ranked": sorted(set(heldout) - ranked), "violations": faults}
+        chosen = {"not_ranked": sorted(set(heldout) - ranked), "violations": faults}
         source = "published"
     elif division is not None:
         assert pairs is not None, "a division needs pairs"
@@ -162,8 +162,6 @@ def sample_heldout(
         "least": draw.least,
         "prefer": draw.prefer,
         "seed": seed,
-        "ranked": len(ranking),
-        "eligible": int(ranking["percentile"].between(*draw.window).sum()),
         "occurrences": {pair: int(counts.at[pair, "count"]) for pair in heldout},
         "images": {pair: int(counts.at[pair, "images"]) for pair in heldout},
         **chosen,

@@ -14,7 +14,7 @@ from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
 from compclip.core.progress import track
 from workflow_scripts.workflow.config import Config, read_config, runs_of
-from workflow_scripts.workflow.run import alone
+from workflow_scripts.workflow.run import check_alone
 
 # Artifacts that the remedy names.
 MAX_NAMED = 10
@@ -58,9 +58,9 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
 
 def main(command: Verify) -> None:
     configs = [read_config(command.config), *runs_of(command.config).values()]
-    with alone(f"verifying config {command.config}"):
-        artifacts = sorted({path for config in configs for path in recorded_below(config)})
-        wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in artifact_faults(path))
+    check_alone()
+    artifacts = sorted({path for config in configs for path in recorded_below(config)})
+    wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in artifact_faults(path))
     for line in wrong:
         print(line)
     again = sorted({*map(str, wrong.values())})
