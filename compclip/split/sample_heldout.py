@@ -63,7 +63,7 @@ def swappable(window: pd.DataFrame, ranking: pd.DataFrame) -> pd.Series:
 
 
 def check_listed(
-    ranking: pd.DataFrame, counts: pd.DataFrame, listed: Sequence[str], adjectives: Lexicon, nouns: Lexicon | None,
+    ranking: pd.DataFrame, counts: pd.Series, listed: Sequence[str], adjectives: Lexicon, nouns: Lexicon | None,
     where: str,
 ) -> list[str]:  # fmt: skip
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
@@ -85,10 +85,9 @@ def check_listed(
     return sorted(listed)
 
 
-def count_pairs(occurrences: pd.DataFrame) -> pd.DataFrame:
-    """Return count and images of each pair, disputed occurrences apart. occurrences: columns of ``tables.PAIRS``."""
-    sure = occurrences[occurrences["relation"] != "disputed"]
-    return sure.groupby(pair_names(sure))["image_id"].agg(count="size", images="nunique")
+def count_pairs(occurrences: pd.DataFrame) -> pd.Series:
+    """Return how often each pair occurs, disputed occurrences apart. occurrences: columns of ``tables.PAIRS``."""
+    return pair_names(occurrences[occurrences["relation"] != "disputed"]).value_counts()
 
 
 def missing_pairs(
@@ -134,7 +133,7 @@ def sample_heldout(
         require("_" not in word, where, f"{word!r} contains _, which separates adjective and noun", "rename it")
     ranked = set(pair_names(ranking))
     # The ranking has the same counts, but a listed or published pair may be unranked.
-    counts = ranking.set_index(pair_names(ranking)) if pairs is None else count_pairs(pairs)
+    counts = ranking["count"].set_axis(pair_names(ranking)) if pairs is None else count_pairs(pairs)
     chosen: dict[str, Any]
     if published:
         names = read_split(published).pairs
@@ -149,10 +148,10 @@ def sample_heldout(
         source, chosen = "config", {"not_ranked": sorted(set(heldout) - ranked)}
     else:
         source, heldout, chosen = "drawn", draw_heldout(ranking, draw, seed, dataset, composition), {}
-    counts = counts[["count", "images"]].reindex(heldout, fill_value=0)
+    counts = counts.reindex(heldout, fill_value=0)
     log.info("%s: held-out pairs: %d (%s); ranked: %d", where, len(heldout), source, len(ranking))
     if unranked := chosen.get("not_ranked"):
-        shown = ", ".join(f"{pair} ({counts.at[pair, 'count']} occurrences)" for pair in unranked)
+        shown = ", ".join(f"{pair} ({counts[pair]} occurrences)" for pair in unranked)
         log.info("%s: notice: %d held-out pairs are not ranked: %s", where, len(unranked), shown)
     return {
         "pairs": heldout,
@@ -162,7 +161,6 @@ def sample_heldout(
         "least": draw.least,
         "prefer": draw.prefer,
         "seed": seed,
-        "occurrences": {pair: int(counts.at[pair, "count"]) for pair in heldout},
-        "images": {pair: int(counts.at[pair, "images"]) for pair in heldout},
+        "occurrences": {pair: int(counts[pair]) for pair in heldout},
         **chosen,
     }

@@ -1,7 +1,6 @@
 """The workflow through a real Slurm of one node: the same table, and what happens when things go wrong."""
 
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -88,12 +87,3 @@ def test_jobs_ask_for_what_their_rules_say(slurm: Slurm, printed: tuple[str, ran
     score = asked["rule_score_images"]
     assert score["TRES"].startswith("cpu=2,mem=8000M") and score["TresPerJob"] == "gres:gpu:1"
     assert score["TimeLimit"] == f"{20 * GENERATORS // 60:02}:00:00"
-
-
-def test_logs_are_in_one_folder(project: ClusterProject, printed: tuple[str, range]) -> None:
-    logs = [Path(log) for log in re.findall(r"\(log: (.*?)\)", printed[0])]
-    assert len(logs) == len(printed[1])
-    assert all(log.is_relative_to(project.root / "results" / "logs" / "slurm") for log in logs)
-    # Logs of successful jobs are deleted, except those of the steps.
-    assert not any(log.exists() for log in logs)
-    assert list((project.root / "results" / "logs" / "score").rglob("*.log"))

@@ -24,10 +24,9 @@ def main(job: Job) -> None:
     if images["path"].notna().any():  # otherwise nothing is scored
         bounded(params.candidates, distractors, job.where)
     counts, widths = count_prompts(prompts, judged, splits), estimate_widths(prompts, heldout)
-    settings = {"prompts": params.prompts, "draws": params.draws, "train_on": params.train_on}
     write_table(prompts, job.output.prompts, PROMPTS)
     write_text(json_lines(prompts), job.output.jsonl)
-    write_json({**settings, "distractors_at_least": distractors, "splits": counts}, job.output.summary)
+    write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
     write_json(widths, job.output.widths)
     for split, count in counts.items():
         numbers = count["prompts"], count["images"], points(widths["splits"][split]["half_width"])
