@@ -69,7 +69,7 @@ def check_listed(
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
 
     A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
-    and the audit could not find it. ``counts`` are of ``count_pairs``; ``nouns`` is None if any noun may be ranked.
+    and the audit could not find it. ``counts``: how often each pair occurs; ``nouns``: None if any noun may be ranked.
     """
     key, ranked = f"config: split.heldout.pairs: {where}", set(pair_names(ranking))
     for pair in sorted({*listed} - ranked):
@@ -83,11 +83,6 @@ def check_listed(
     all_ranked = f"all {len(ranked)} ranked pairs are held out, so none is seen"
     require(not ranked <= {*listed}, key, all_ranked, "remove some")
     return sorted(listed)
-
-
-def count_pairs(occurrences: pd.DataFrame) -> pd.Series:
-    """Return how often each pair occurs, disputed occurrences apart. occurrences: columns of ``tables.PAIRS``."""
-    return pair_names(occurrences[occurrences["relation"] != "disputed"]).value_counts()
 
 
 def missing_pairs(
@@ -132,8 +127,9 @@ def sample_heldout(
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
         require("_" not in word, where, f"{word!r} contains _, which separates adjective and noun", "rename it")
     ranked = set(pair_names(ranking))
-    # The ranking has the same counts, but a listed or published pair may be unranked.
-    counts = ranking["count"].set_axis(pair_names(ranking)) if pairs is None else count_pairs(pairs)
+    counts = ranking["count"].set_axis(pair_names(ranking))
+    if pairs is not None:  # a listed or published pair may be unranked
+        counts = pair_names(pairs[pairs["relation"] != "disputed"]).value_counts()
     chosen: dict[str, Any]
     if published:
         names = read_split(published).pairs

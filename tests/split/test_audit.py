@@ -19,18 +19,14 @@ from compclip.dataset.sketch.world import Dice, draw_scene, make_world
 from compclip.io import empty_table, write_json, write_table
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
-from compclip.plot.page import render
 from compclip.split.audit import audit
 from compclip.split.disagreement import MOST_DISAGREED
 from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.reading import Reader, reader_of, stated, word_pairs
 from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import Lexicon
-from tests.report.pages import Page
 from tests.split.split_worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, said, world
-from tests.split.stage import inputs, run, run_all
-from workflow_scripts.layout import Layout
-from workflow_scripts.split.section import section
+from tests.split.stage import run
 
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
 
@@ -274,15 +270,6 @@ def test_readers_of_drawn_captions_against_what_was_drawn(drawn: tuple, composit
     assert total["drawn"] == true.nunique() > 60
     errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
     assert [total[error] for error in errors] == [0, 0, 0, 0]
-
-
-def test_the_page_shows_what_the_readers_disagree_on(tmp_path: Path) -> None:
-    run_all(inputs(tmp_path))
-    total = json.loads((tmp_path / "audit.json").read_text())["disagreement"]["total"]
-    shown = section(Layout(tmp_path, ""), 0)
-    page = Page(render(shown.template, shown.context))
-    assert f"the parse alone finds a pair in {total['only_parse']}, where" in page.text
-    assert f"word order alone in {total['only_word_order']}, where" in page.text
 
 
 @pytest.mark.parametrize(("text", "pairs"), [

@@ -71,16 +71,12 @@ def test_an_error_is_one_line_that_names_the_log(tmp_path: Path, start: Run, cap
     def fail(_: Job) -> None:
         raise FileNotFoundError(errno.ENOENT, "No such file", "a.csv")
 
+    assert start(use) == 0 and capsys.readouterr() == ("", "used\n")
+    assert (tmp_path / "logs" / "a.log").read_text().endswith("INFO used\n")
     assert start(fail) == 1
     file = tmp_path / "logs" / "a.log"
     assert capsys.readouterr() == ("", f"error: a.csv: No such file (traceback: {file})\n")
     assert "Traceback" in file.read_text() and "FileNotFoundError" in file.read_text()
-
-
-def test_lines_go_to_the_screen_and_the_log(tmp_path: Path, start: Run, capsys) -> None:
-    assert start(use) == 0
-    assert capsys.readouterr().err == "used\n"
-    assert (tmp_path / "logs" / "a.log").read_text().endswith("INFO used\n")
 
 
 def test_a_script_refuses_a_flipped_input(tmp_path: Path, start: Run, capsys) -> None:

@@ -49,28 +49,23 @@ def test_snakemake_keeps_locks_logs_and_timestamps_where_they_are_looked_for(tmp
 
 def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = {
-        "judged/table.md": "not shown: the common table contains it",
-        "judged/report.html": "",
-        "captions/report.html": "",
+        "judged/table.md": "the common table contains it", "judged/report.html": "", "captions/report.html": "",
         "table.md": "# a\n\n" + readable.HEADLINES.format("| 1 |") + "\n## all\n\n| 2 |\n",
         "compun.md": "".join(f"| {row} |\n" for row in range(20)),
-    }
+    }  # fmt: skip
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         digests.record(tmp_path / name, "stage.step")
     print_results([str(tmp_path / name) for name in ("", "judged", "captions")])
-    assert [line for line in capsys.readouterr().out.splitlines() if not line.startswith("log:")] == [
-        *("| 1 |", ""),
-        *(f"| {row} |" for row in range(12)),
-        *("…", f"table: {tmp_path}/table.md", f"table: {tmp_path}/compun.md"),
-        *(f"page:  {tmp_path}/judged/report.html", f"table: {tmp_path}/judged/table.md"),
-        f"page:  {tmp_path}/captions/report.html",
-    ]
+    lines = capsys.readouterr().out.replace(f"{tmp_path}/", "").splitlines()
+    assert [line for line in lines if not line.startswith("log:")] == [
+        "| 1 |", "", *(f"| {row} |" for row in range(12)), "…", "table: table.md", "table: compun.md",
+        "page:  judged/report.html", "table: judged/table.md", "page:  captions/report.html",
+    ]  # fmt: skip
     (tmp_path / "table.md").write_text("| 9.2 |")
     with pytest.raises(UserError, match=r"table.md: changed since stage.step wrote it"):
         print_results([str(tmp_path)])
-    assert not capsys.readouterr().out
 
 
 flip_bit = partial(flip, rng=random.Random(0))

@@ -15,18 +15,14 @@ TRAINED_ON = {
     "half": "the train split and half of the images of each test split, which are not judged",
     "all": "all images, including the judged ones",
 }
-PageCell = dict[str, Any] | None
 
 
-def _page_cell(value: str, beside: str = "") -> PageCell:
-    return {"value": value, "interval": beside, "bold": False}
-
-
-def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> PageCell:
+def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> dict[str, Any] | None:
+    """Return an accuracy as macro ``by_name`` takes it; None if there is none."""
     if not of or not of.get("n", 1):
         return None
     ends = interval(of["fixed_low"], of["fixed_high"]) if name in ("accuracy", "value") else ""
-    return _page_cell(percent(of[name]), ends)
+    return {"value": percent(of[name]), "interval": ends, "bold": False}
 
 
 def health_lines(health: Health) -> list[dict[str, Any]]:
