@@ -40,10 +40,10 @@ class Reference(Command):
     schema_file: Path | None = Field(None, alias="schema", description="write the JSON schema to this file instead")
 
 
-def _allowed(schema: dict[str, Any]) -> str:
+def _type_in_words(schema: dict[str, Any]) -> str:
     """Return the type and the range of a value in words: ``number > 0``, ``list of text``, the values of a Literal."""
     if options := schema.get("anyOf"):
-        return " or ".join(dict.fromkeys(_allowed(option) for option in options))
+        return " or ".join(dict.fromkeys(_type_in_words(option) for option in options))
     if "$ref" in schema:
         return "section"
     if values := schema.get("enum", [schema["const"]] if "const" in schema else None):
@@ -52,11 +52,11 @@ def _allowed(schema: dict[str, Any]) -> str:
     words = TYPES.get(kind, kind)
     if kind == "array":
         items = schema.get("prefixItems", [schema.get("items", {})])
-        words = "list of " + " and ".join(dict.fromkeys(map(_allowed, items)))
+        words = "list of " + " and ".join(dict.fromkeys(map(_type_in_words, items)))
     elif kind == "object":
         # Keys of a pattern have their values elsewhere; true stands for any value.
         values = next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
-        words = f"mapping to {_allowed(values if isinstance(values, dict) else {})}"
+        words = f"mapping to {_type_in_words(values if isinstance(values, dict) else {})}"
     bounds = [bound.format(schema[name]) for name, bound in BOUNDS.items() if name in schema]
     return " ".join([words, " and ".join(bounds)]).rstrip()
 
@@ -82,7 +82,7 @@ def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
     yield "| key | default | allowed | meaning |\n|---|---|---|---|"
     schemas = model.model_json_schema()["properties"]
     for name, field in model.model_fields.items():
-        cells = [f"`{name}`", _default(field), _allowed(schemas[name]), field.description or ""]
+        cells = [f"`{name}`", _default(field), _type_in_words(schemas[name]), field.description or ""]
         yield f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
     for name, field in model.model_fields.items():
         for section in sections_in(field.annotation):
