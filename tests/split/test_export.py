@@ -5,7 +5,6 @@ import pickle
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
 from compclip.io import read_json, read_table
@@ -14,12 +13,8 @@ from tests.project import COMPOSITION, DATASET
 from tests.split.split_worlds import captions_table, images_table
 
 
-@pytest.fixture
-def place(results: Path) -> Path:
-    return results / DATASET / COMPOSITION
-
-
-def test_published_formats(place: Path) -> None:
+def test_published_formats(results: Path) -> None:
+    place = results / DATASET / COMPOSITION
     names = [path.name for path in sorted((place / "export").glob("[!.]*"))]
     assert names == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
     images = read_table(place / "splits.parquet", SPLIT).groupby("split")["image_id"].agg(list).to_dict()

@@ -18,6 +18,7 @@ from workflow_scripts.workflow.run import check_alone
 
 # Artifacts that the remedy names.
 MAX_NAMED = 10
+RECORDS = f"{digests.FOLDER}/[!.]*"
 
 
 class Verify(Command):
@@ -28,14 +29,11 @@ class Verify(Command):
 
 def recorded_below(config: Config) -> set[Path]:
     """Return the artifacts of a config that have a record."""
-    results, recorded = Path(config.results), set[Path]()
-    pending = [results, results / (config.dataset.name or config.dataset.source), results / "figures"]
-    while pending:
-        place = pending.pop()
-        recorded |= {place / record.name for record in place.glob(f"{digests.FOLDER}/[!.]*")}
-        if place != results:  # which may contain the results of other configs
-            pending += [path for path in place.glob("[!.]*") if path.is_dir() and path not in recorded]
-    return recorded
+    results = Path(config.results)
+    # The results folder itself may contain the results of other configs.
+    below = (results / (config.dataset.name or config.dataset.source), results / "figures")
+    records = [*results.glob(RECORDS), *(record for place in below for record in place.rglob(RECORDS))]
+    return {record.parents[1] / record.name for record in records}
 
 
 read_record = cache(digests.read_record)
