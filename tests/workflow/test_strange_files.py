@@ -55,11 +55,8 @@ SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pair
 MADE = {"file_name": "a/0.png", "text": "red"}
 # By name: the endings of its files, what it calls, and the fields of a good row or entry.
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
-    "captions": (
-        TABLES,
-        lambda p: check_captions(caption_rows(p)[0], "x"),
-        {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1},
-    ),
+    "captions": (TABLES, lambda p: check_captions(caption_rows(p)[0], "x"), {"image_id": "a", "caption": "red"}),
+    "numbered captions": (TABLES, caption_rows, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), answers, ANSWER),
     "compounds": (TABLES, read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
