@@ -11,11 +11,10 @@ Mixed precision computes in 32 bits there.
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -23,8 +22,6 @@ from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
 from compclip.clip import device as real
-from compclip.clip.model import Judge
-from compclip.clip.pixels import Item
 
 aten = torch.ops.aten
 
@@ -170,15 +167,3 @@ def accelerator(free: int = 2**33) -> Iterator[torch.device]:
         finally:
             _faults.clear()
             torch.__future__.set_overwrite_module_params_on_conversion(overwrite)
-
-
-def assert_same_embeddings(load: Callable[[str], Judge], items: Sequence[Item], texts: Sequence[str]) -> None:
-    """Check that the judge that ``load`` returns for a device's name encodes alike on the CPU and the accelerator."""
-    embeddings = []
-    with accelerator():
-        for device, kind in (("cpu", "cpu"), ("auto", "simulated")):
-            judge = load(device)
-            assert judge.device.type == kind
-            embeddings.append((judge.encode_images(items, 4), judge.encode_texts(texts, 4)))
-    for one, other in zip(*embeddings, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)

@@ -8,7 +8,6 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import get_type_hints
-from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -99,23 +98,11 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert (tmp_path / "search" / "search_index.json").exists()
 
 
-def test_the_readme_is_short_and_in_order() -> None:
+def test_the_readme_is_short() -> None:
     text = README.read_text()
     assert len(text.split()) < 900
-    first = text.index("docs/pictures/idea.svg")
-    order = "Two commands, Results of the default run, Three recipes, The workflow, How to cite, Where to find".split(
-        ", "
-    )
-    places = [first, *(text.index(f"## {title}") for title in order)]
-    assert places == sorted(places)
     table = text.partition("<!-- scores ending")[2].partition("<!-- end")[0]
     assert 2 < len(re.findall(r"^    \w+ +[−\d.]+ ", table, re.MULTILINE)) <= 8
-
-
-@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda file: file.name)
-def test_pictures_are_small(picture: Path) -> None:
-    assert picture.stat().st_size < 250_000
-    ElementTree.parse(picture)
 
 
 def test_one_version_everywhere() -> None:
@@ -127,17 +114,6 @@ def test_one_version_everywhere() -> None:
         re.search(r"version = \{([^}]*)\}", README.read_text())[1],
     ]  # fmt: skip
     assert citation["date-released"] == newest[2]
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda file: file.name)
-def test_workflows_of_github_run_what_exists(file: Path) -> None:
-    workflow = yaml.safe_load(file.read_text())
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for job in workflow["jobs"].values():
-        assert job["timeout-minutes"]
-        for step in job["steps"]:
-            assert ("uses" in step) != ("run" in step)
-            assert [name for name in re.findall(r"^make ([\w-]+)", step.get("run", "")) if name not in targets] == []
 
 
 def test_shown_configs_are_valid() -> None:
@@ -152,6 +128,6 @@ def test_shown_configs_are_valid() -> None:
 
 def test_make_commands_exist() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for page in PAGES:
-        commands = re.findall(r"(?:^    |`)make ([a-z][\w-]*)", page.read_text(), re.MULTILINE)
+    for page in (*PAGES, *(ROOT / ".github" / "workflows").glob("*.yml")):
+        commands = re.findall(r"(?:^    |`|run: +)make ([a-z][\w-]*)", page.read_text(), re.MULTILINE)
         assert [name for name in commands if name not in targets] == [], page.name

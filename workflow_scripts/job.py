@@ -5,20 +5,22 @@ A script has a function ``main``, which reads the inputs, calls the library and 
 """
 
 import os
+import platform
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 import compclip
 from compclip.core import digests
 from compclip.core.cli import one_line_errors, start_logging
 from compclip.core.errors import require
 from compclip.core.log import log
-from workflow_scripts.lock import locked
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 # Inputs of this name are made before the job and not read by it.
@@ -63,13 +65,28 @@ def _paths(named: Any) -> SimpleNamespace:
     )
 
 
-def _alone(log_file: Path) -> AbstractContextManager[object]:
-    """Let one process at a time run a job, because jobs survive a killed Snakemake."""
-
-    def wait(holder: str) -> None:
-        log.warning("%s, is still running this step, possibly from a killed run; waiting until it ends", holder)
-
-    return locked(log_file.with_name(f".{log_file.name}.lock"), wait)
+@contextmanager
+def _alone(log_file: Path) -> Iterator[None]:
+    """Let one process at a time run a job, because jobs survive a killed Snakemake; the lock ends with its process."""
+    file = log_file.with_name(f".{log_file.name}.lock")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file, poll_interval=0.5)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        holder = "a process"
+        with suppress(OSError):  # the holder has just removed it
+            holder = file.read_text(errors="replace") or holder
+        log.warning("%s is still running this step, possibly from a killed run; waiting until it ends", holder)
+        lock.acquire()
+    try:
+        with suppress(OSError):  # a full disk; the lock holds all the same
+            file.write_text(f"process {os.getpid()} on {platform.node()}")
+        yield
+    finally:
+        with suppress(OSError):
+            file.unlink()
+        lock.release()
 
 
 def run_checked(main: Callable[[Job], None], job: Job, name: str, reads: Iterable[str], writes: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ set of descriptions and messages.
 import inspect
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from compclip.core.log import UNDER_RUN, log
 
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
+LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE)
 
 
 class Command(BaseModel):
@@ -59,6 +61,13 @@ def start_logging(log_file: Path | None = None) -> None:
         file = logging.FileHandler(log_file, mode="a", encoding="utf-8")
         file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(file)
+
+
+def last_logged(log_file: str, level: str) -> str:
+    """Return the last line of a level in the log of a step, "" if there is none."""
+    file = Path(log_file)
+    lines = LOGGED.findall(file.read_text(encoding="utf-8", errors="replace")) if file.is_file() else []
+    return next((line for kind, line in reversed(lines) if kind == level), "")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
 UNDECISIVE = {
     f"{PACKAGE}.core.{name}" for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress")
-} | {"workflow_scripts.job", "workflow_scripts.lock"}
+} | {"workflow_scripts.job"}
 
 # Files that a module reads whenever it is imported: their content is part of its code.
 DATA = {f"{PACKAGE}.text.grammar": "lexicons/grammar.yaml"}

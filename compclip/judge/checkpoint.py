@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.sealed import is_whole, sealed
 
@@ -62,9 +61,6 @@ class Checkpoint:
         if not is_whole(self.file, "the training starts again"):
             return []
         state = torch.load(self.file, map_location="cpu", weights_only=True)
-        shapes = {name: tensor.shape for name, tensor in self._state().items()}
-        same = shapes == {name: tensor.shape for name, tensor in state["model"].items()}
-        require(same, self.file, "checkpoint of another model", "delete it, then run again")
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.scale.load_state_dict(state["scaler"])

@@ -46,19 +46,30 @@ class Feed:
         self.text_cut = text_cut(judge.model) if config.epochs else None
 
     def images(self, items: Sequence[Item], name: str) -> Images:
-        if self.image_cut:
-            return self._frozen_images(self.image_cut, items, self._file(name))
-        judge = self.judge
-        shape = (len(items), *judge.preprocess.size, 3)
-        pixels = Activations(self._file(name), shape, torch.uint8, torch.device("cpu"))
-        batches = map(torch.from_numpy, judge.read_ahead(items, ITEMS_AT_ONCE))
-        pixels = self._kept(pixels, batches, f"pixels of {len(items)} images")
+        """Return the features of images, whose pixels, or activations of a frozen part, are kept in file ``name``."""
+        judge, cut = self.judge, self.image_cut
 
-        def features(rows: np.ndarray) -> torch.Tensor:
-            batch = pixels[torch.from_numpy(rows)].numpy()
-            return judge.model.encode_image(judge.preprocess.floats(batch, judge.device))
+        def below(pixels: np.ndarray) -> torch.Tensor:
+            if not cut:
+                return torch.from_numpy(pixels)
+            with torch.inference_mode(), autocast(self.precision, judge.device):
+                x = cut.below(judge.preprocess.floats(pixels, judge.device))
+            # Channels last, which convolutions prefer.
+            return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
 
-        return features
+        def above(x: torch.Tensor) -> torch.Tensor:
+            if not cut:
+                return judge.model.encode_image(judge.preprocess.floats(x.numpy(), judge.device))
+            return cut.above(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
+
+        judge.model.eval()
+        one = below(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
+        device = judge.device if cut else torch.device("cpu")
+        batches = map(below, judge.read_ahead(items, ITEMS_AT_ONCE))
+        what = f"{len(items)} images after {cut.behind}" if cut else f"pixels of {len(items)} images"
+        kept = Activations(self._file(name), (len(items), *one.shape[1:]), one.dtype, device)
+        kept = self._kept(kept, batches, what)
+        return lambda rows: above(kept[torch.from_numpy(rows)])
 
     def captions(self, ids: torch.Tensor, name: str) -> Captions:
         """Return the features of captions, ids (n, length), kept in file ``name``."""
@@ -81,27 +92,6 @@ class Feed:
             kept.write(batches, what)
         self.group.wait()
         return kept.open()
-
-    def _frozen_images(self, cut: CutTower, items: Sequence[Item], file: Path) -> Images:
-        judge = self.judge
-
-        def below(pixels: np.ndarray) -> torch.Tensor:
-            with torch.inference_mode(), autocast(self.precision, judge.device):
-                x = cut.below(judge.preprocess.floats(pixels, judge.device))
-            # Channels last, which convolutions prefer.
-            return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
-
-        judge.model.eval()
-        one = below(np.zeros((1, *judge.preprocess.size, 3), np.uint8))
-        batches = (below(pixels) for pixels in judge.read_ahead(items, ITEMS_AT_ONCE))
-        shape, what = (len(items), *one.shape[1:]), f"{len(items)} images after {cut.behind}"
-        kept = self._kept(Activations(file, shape, one.dtype, judge.device), batches, what)
-
-        def features(rows: np.ndarray) -> torch.Tensor:
-            x = kept[torch.from_numpy(rows)]
-            return cut.above(x.permute(0, 3, 1, 2) if x.ndim == 4 else x)
-
-        return features
 
     def _frozen_captions(self, cut: CutTower, ids: torch.Tensor, file: Path) -> Captions:
         judge = self.judge

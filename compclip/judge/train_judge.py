@@ -20,7 +20,7 @@ from compclip.clip.embed import BoxedFile, check_embeddings, items_of
 from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
 from compclip.clip.sources import find_source, model_name
-from compclip.clip.tokens import cut_texts, find_cut, say_cut, tokenize
+from compclip.clip.tokens import find_cut, say_cut, tokenize
 from compclip.clip.weights import find_weights
 from compclip.core.cache import key
 from compclip.core.code import code_hash
@@ -198,22 +198,16 @@ def describe_training(built: Built, material: Material, config: Training, rows: 
     tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []
     truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
     say_cut(truncated, len(texts))
-    shown = [text for _, of_split in material.watched.values() for text in of_split]
-    cut = cut_texts(tokenizer, shown)
-    say_cut(sum(text in cut for text in shown), len(shown), "captions of watched images")
     return {
         "model": model_name(config.model),
         "pretrained": config.pretrained and Path(config.pretrained).name,
         "tower": config.tower and Path(config.tower.weights).name,
-        "tower_unused": built.unused,
         "trainable": config.trainable,
-        "trained_weights": sum(p.numel() for p in built.model.parameters() if p.requires_grad) if texts else 0,
         "train_on": config.train_on,
         "epochs": config.epochs,
         "images": len(material.items),
         "captions": len(texts),
         "truncated_captions": truncated,
-        "watched": {split: len(items) for split, (items, _) in material.watched.items()},
         **{name: value for name, value in rows[-1].items() if name.startswith("retrieval")},
     }
 

@@ -15,7 +15,7 @@ from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import derive_seed
 from compclip.core.tables import SIDES
-from compclip.divergence.divide import RESTARTS, ROUNDING, divide_samples
+from compclip.divergence.divide import ROUNDING, divide_samples
 from compclip.divergence.pair_samples import pair_samples
 from compclip.split.config import Divergence
 
@@ -60,12 +60,10 @@ def divide_images(
     fault = f"the atom divergence stays at {best.atom:.3g}, over the wanted {target.atom:g}: ask for smaller sides"
     summary: dict[str, Any] = {
         "wanted": target.model_dump(include={"atom", "compound", "train", "test"}),
-        "restarts": RESTARTS,
         "seed": seed,
         "atom_divergence": round(best.atom, DECIMALS),
         "compound_divergence": round(best.compound, DECIMALS),
         "images": len(images),
-        "images_without_pair": int((samples.compounds.sum(axis=1) == 0).sum()),
         "sizes": {name: int((side == name).sum()) for name in SIDES},
         "warnings": [fault] if exceeded else [],
     }

@@ -138,7 +138,6 @@ def count_prompts(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFr
         images = rows["image_id"].nunique()
         result[split] = {
             "prompts": len(rows),
-            "captions": len(rows[CAPTION_KEY].drop_duplicates()),
             "images": images,
             "images_in_split": in_split,
             "images_not_judged": in_split - allowed,

@@ -18,7 +18,7 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names, split_pair
 from compclip.core.log import log
-from compclip.core.published import PublishedSplit, read_split
+from compclip.core.published import read_split
 from compclip.core.seeds import rng
 from compclip.core.tables import SPLITS, as_captions
 from compclip.split.published import take_splits
@@ -42,14 +42,11 @@ def shuffled(images: Sequence[str], seed: int, dataset: str, composition: str) -
     return [images[i] for i in rng(seed, "make_splits", dataset, composition).permutation(len(images))]
 
 
-def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple[list[str], list[str]]:
+def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[str]:
     """Draw the first ``target`` images of ``order`` whose every pair also occurs in another image that stays.
 
     ``occurrences`` has each pair of an image once. A disputed one, which may not be a pair, must be covered
     but does not cover others.
-
-    Returns:
-        The images that are drawn, and those that were passed over, which stay in train.
     """
     place = pd.Index(order, dtype="str").get_indexer(pd.Index(occurrences["image_id"])).astype(np.int32)
     rows = np.argsort(place, kind="stable")
@@ -59,7 +56,7 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple
     begins = np.searchsorted(place, np.arange(len(order) + 1))
     # The number of images, not drawn so far, in which each pair occurs.
     remaining = np.bincount(pairs[sure & (place >= 0)], minlength=len(names))
-    drawn, passed = list[str](), list[str]()
+    drawn: list[str] = []
     for image, begin, end in zip(order, begins, begins[1:], strict=False):
         if len(drawn) == target:
             break
@@ -67,9 +64,7 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> tuple
         if (remaining[own] > counts).all():
             drawn.append(image)
             remaining[own] -= counts
-        else:
-            passed.append(image)
-    return drawn, passed
+    return drawn
 
 
 def pairs_of_images(pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
@@ -105,29 +100,14 @@ def contested_captions(
     ]
 
 
-def sizes_of(splits: pd.DataFrame) -> dict[str, Any]:
-    """Return the number of images, and the size and fraction of each split."""
-    sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
-    fractions = {name: round(size / len(splits), 6) for name, size in sizes.items()}
-    return {"images": len(splits), "sizes": sizes, "shares": fractions}
-
-
-def costs(held: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return, for each pair of ``holders``, its images and those that it alone keeps from train."""
-    alone = held[~held["image_id"].duplicated(keep=False)]
-    cost = pd.DataFrame({"images": held["pair"].value_counts(), "alone": alone["pair"].value_counts()})
-    cost = cost.fillna(0).astype(int).rename_axis("pair").reset_index()
-    return cost.sort_values(["images", "pair"], ascending=[False, True], ignore_index=True).to_dict("records")
-
-
 def drawn_splits(
     image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
     dataset: str, composition: str, contested: Collection[str] = (),
 ) -> Result:  # fmt: skip
-    """Return the splits, sorted by image_id, and counts for people; images of ``contested`` are in none.
+    """Return the splits, sorted by image_id, and facts for people; images of ``contested`` are in none.
 
-    Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair goes to train
-    (``moved_to_train``) and the next one of the seeded order takes its place. ``pairs``: of ``pairs_of_images``.
+    Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair stays in
+    train and the next one of the seeded order takes its place. ``pairs``: of ``pairs_of_images``.
 
     Raises:
         UserError: train keeps less than a fifth of the images, or a test split would be empty.
@@ -140,57 +120,31 @@ def drawn_splits(
     require(unseen, where, "no image has a held-out pair", "rerun sample_heldout with these captions")
     order = shuffled([image for image in images if image not in unseen], seed, dataset, composition)
     target = seen_target(len(unseen), len(images), test_seen)
-    drawn, passed = draw_seen(order, occurrences[~occurrences["image_id"].isin(unseen)], target)
-    seen = set(drawn)
-
+    seen = set(draw_seen(order, occurrences[~occurrences["image_id"].isin(unseen)], target))
     split = ["test_unseen" if i in unseen else "test_seen" if i in seen else "train" for i in images]
-    splits = pd.DataFrame({"image_id": images, "split": split})
-    summary = sizes_of(splits) | {
-        "seed": seed,
-        "test_seen_wanted": target,
-        "moved_to_train": sorted(passed),
-        "heldout": costs(held),
-    }
-    fraction = summary["sizes"]["train"] / len(images)
-    costly = ", ".join(f"{row['pair']} ({row['images']})" for row in summary["heldout"][:5])
+    fraction = split.count("train") / len(images)
+    costly = ", ".join(f"{pair} ({count})" for pair, count in held["pair"].value_counts().head(5).items())
     kept = f"train keeps {fraction:.1%} of the images"
     fault = f"{kept}, less than {MIN_TRAIN:.0%} (the most costly held-out pairs, by images: {costly})"
     remedy = "lower split.heldout.fraction, pairs.selection.min_count or split.test_seen, move split.heldout.window up"
     require(fraction >= MIN_TRAIN, where, fault, remedy)
     require(seen, where, f"{len(images)} images are too few for test_seen", "add captions or set split.test_seen")
     low = f"{kept}, under {LOW_TRAIN:.0%}; the most costly held-out pairs, by images: {costly}"
-    return splits, summary | {"warnings": [low] if fraction < LOW_TRAIN else []}
-
-
-def published_splits(
-    published: PublishedSplit, image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], file: str
-) -> Result:
-    """Return the splits of a published file and counts; images with a held-out pair are counted, not moved."""
-    splits, faults = take_splits(published, image_ids, file)
-    held = holders(pairs, heldout)
-    holding = splits.loc[splits["image_id"].isin(held["image_id"]), "split"].value_counts()
-    return splits, sizes_of(splits) | {
-        "source": "published",
-        "keys_not_read": published.unread,
-        "moved_to_train": [],
-        "heldout": costs(held),
-        "images_with_heldout_pair": {name: int(holding.get(name, 0)) for name in SPLITS},
-        "warnings": [],
-        "violations": faults,
-    }
+    summary = {"seed": seed, "test_seen_wanted": target, "warnings": [low] if fraction < LOW_TRAIN else []}
+    return pd.DataFrame({"image_id": images, "split": split}), summary
 
 
 def divided_splits(
     division: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
     dataset: str, composition: str, contested: Collection[str] = (),
 ) -> Result:  # fmt: skip
-    """Return the splits of a division by divergence, sorted by image_id, and counts for people.
+    """Return the splits of a division by divergence, sorted by image_id, and facts for people.
 
     At a high divergence hardly an image of test is without a held-out pair: if test_seen has fewer images than it
-    should, more are drawn from train by ``draw_seen`` (``drawn_from_train``), which keeps every pair in train. Every
-    pair of ranked words in test_seen is undisputed in train: an image of test without a held-out pair, but with one
-    that train has only disputed or not at all (it is disputed here, or too rare to be ranked), is in no split
-    (``left_out``), like the ``unused`` ones and those of ``contested``.
+    should, more are drawn from train by ``draw_seen``, which keeps every pair in train. Every pair of ranked words in
+    test_seen is undisputed in train: an image of test without a held-out pair, but with one that train has only
+    disputed or not at all (it is disputed here, or too rare to be ranked), is in no split (``left_out``), like the
+    ``unused`` ones and those of ``contested``.
     """
     where = f"{dataset}/{composition}"
     side = division.set_index("image_id")["side"].drop(list(contested)).sort_index()
@@ -204,7 +158,7 @@ def divided_splits(
     skipped = test.difference(unseen).difference(seen)
     target = seen_target(len(unseen), len(train) + len(test), test_seen)
     in_train = occurrences[occurrences["image_id"].isin(train)]
-    drawn, _ = draw_seen(shuffled(train, seed, dataset, composition), in_train, max(0, target - len(seen)))
+    drawn = draw_seen(shuffled(train, seed, dataset, composition), in_train, max(0, target - len(seen)))
     train, seen = train.difference(drawn), seen.union(drawn)
     fault = f"test_seen would be empty, since train lacks a pair of each of the {len(test)} images of test"
     require(len(seen), where, fault, "lower split.divergence.compound or set split.test_seen")
@@ -215,15 +169,12 @@ def divided_splits(
         f"{len(skipped)} images of test are not used: without a held-out pair, but with one that train has only "
         "disputed, or not at all"
     )
-    return splits, sizes_of(splits) | {
+    return splits, {
         "source": "divergence",
         "seed": seed,
         "test_seen_wanted": target,
-        "drawn_from_train": sorted(drawn),
         "unused": sorted(side.index[side == "unused"]),
         "left_out": sorted(skipped),
-        "moved_to_train": [],
-        "heldout": costs(held[held["image_id"].isin(unseen)]),
         "warnings": [unused] if len(skipped) else [],
     }
 
@@ -262,25 +213,24 @@ def make_splits(
         contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
     common = pairs, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in contested]
     if published:
-        splits, summary = published_splits(read_split(published), images, pairs, heldout, str(published))
+        file = read_split(published)
+        splits, faults = take_splits(file, images, str(published))
+        summary = {"source": "published", "keys_not_read": file.unread, "warnings": [], "violations": faults}
     elif division is not None:
         splits, summary = divided_splits(division, *common)
     else:
         splits, summary = drawn_splits(images, *common)
-    seen, target = summary["sizes"]["test_seen"], summary.get("test_seen_wanted", 0)
+    sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
+    seen, target = sizes["test_seen"], summary.get("test_seen_wanted", 0)
     if seen < target:
         summary["warnings"].append(f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs")
-    summary["contested"] = contested
     if contested:
         first = contested[0]
         summary["warnings"].append(
             f"{len(contested)} images are in no split: their word order states a held-out pair and the parse does not"
             f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are many, use a noun lexicon"
         )
-    captions_in = captions.merge(splits, on="image_id")["split"].value_counts()
-    summary["captions"] = {name: int(captions_in.get(name, 0)) for name in SPLITS}
     for warning in summary["warnings"]:
         log.warning("warning: %s: %s", where, warning)
-    sizes = ", ".join(f"{name} {size}" for name, size in summary["sizes"].items())
-    log.info("%s: %s images; %d kept in train for their pairs", where, sizes, len(summary["moved_to_train"]))
-    return splits, summary
+    log.info("%s: images: %s", where, ", ".join(f"{name} {size}" for name, size in sizes.items()))
+    return splits, {"images": len(splits), "sizes": sizes, **summary, "contested": contested}

@@ -95,7 +95,6 @@ def count_variants(prompts: int, made: Sequence[tuple[int, int]], reasons: Mappi
     return {
         "prompts": prompts,
         "with_variants": int((variants > 0).sum()),
-        "with_stated": int((true > 0).sum()),
         "alternatives": int(variants.sum()),
         "dropped": {reason: count for reason, count in sorted(reasons.items()) if count},
         "ceiling": rounded(np.mean(1 / (1 + true[asked]))) if asked.any() else None,

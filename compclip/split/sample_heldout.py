@@ -63,13 +63,13 @@ def swappable(window: pd.DataFrame, ranking: pd.DataFrame) -> pd.Series:
 
 
 def check_listed(
-    ranking: pd.DataFrame, counts: pd.DataFrame, listed: Sequence[str], adjectives: Lexicon, nouns: Lexicon | None,
+    ranking: pd.DataFrame, counts: pd.Series, listed: Sequence[str], adjectives: Lexicon, nouns: Lexicon | None,
     where: str,
 ) -> list[str]:  # fmt: skip
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
 
     A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
-    and the audit could not find it. ``counts`` are of ``count_pairs``; ``nouns`` is None if any noun may be ranked.
+    and the audit could not find it. ``counts``: how often each pair occurs; ``nouns``: None if any noun may be ranked.
     """
     key, ranked = f"config: split.heldout.pairs: {where}", set(pair_names(ranking))
     for pair in sorted({*listed} - ranked):
@@ -83,12 +83,6 @@ def check_listed(
     all_ranked = f"all {len(ranked)} ranked pairs are held out, so none is seen"
     require(not ranked <= {*listed}, key, all_ranked, "remove some")
     return sorted(listed)
-
-
-def count_pairs(occurrences: pd.DataFrame) -> pd.DataFrame:
-    """Return count and images of each pair, disputed occurrences apart. occurrences: columns of ``tables.PAIRS``."""
-    sure = occurrences[occurrences["relation"] != "disputed"]
-    return sure.groupby(pair_names(sure))["image_id"].agg(count="size", images="nunique")
 
 
 def missing_pairs(
@@ -133,13 +127,14 @@ def sample_heldout(
     for word in [*ranking["adjective"].unique(), *ranking["noun"].unique()]:
         require("_" not in word, where, f"{word!r} contains _, which separates adjective and noun", "rename it")
     ranked = set(pair_names(ranking))
-    # The ranking has the same counts, but a listed or published pair may be unranked.
-    counts = ranking.set_index(pair_names(ranking)) if pairs is None else count_pairs(pairs)
+    counts = ranking["count"].set_axis(pair_names(ranking))
+    if pairs is not None:  # a listed or published pair may be unranked
+        counts = pair_names(pairs[pairs["relation"] != "disputed"]).value_counts()
     chosen: dict[str, Any]
     if published:
         names = read_split(published).pairs
         heldout, faults = take_pairs(names, adjectives.forms, nouns.forms if nouns else None, published)
-        chosen = {"published": len(set(names)), "not_ranked": sorted(set(heldout) - ranked), "violations": faults}
+        chosen = {"not_ranked": sorted(set(heldout) - ranked), "violations": faults}
         source = "published"
     elif division is not None:
         assert pairs is not None, "a division needs pairs"
@@ -149,10 +144,10 @@ def sample_heldout(
         source, chosen = "config", {"not_ranked": sorted(set(heldout) - ranked)}
     else:
         source, heldout, chosen = "drawn", draw_heldout(ranking, draw, seed, dataset, composition), {}
-    counts = counts[["count", "images"]].reindex(heldout, fill_value=0)
+    counts = counts.reindex(heldout, fill_value=0)
     log.info("%s: held-out pairs: %d (%s); ranked: %d", where, len(heldout), source, len(ranking))
     if unranked := chosen.get("not_ranked"):
-        shown = ", ".join(f"{pair} ({counts.at[pair, 'count']} occurrences)" for pair in unranked)
+        shown = ", ".join(f"{pair} ({counts[pair]} occurrences)" for pair in unranked)
         log.info("%s: notice: %d held-out pairs are not ranked: %s", where, len(unranked), shown)
     return {
         "pairs": heldout,
@@ -162,9 +157,6 @@ def sample_heldout(
         "least": draw.least,
         "prefer": draw.prefer,
         "seed": seed,
-        "ranked": len(ranking),
-        "eligible": int(ranking["percentile"].between(*draw.window).sum()),
-        "occurrences": {pair: int(counts.at[pair, "count"]) for pair in heldout},
-        "images": {pair: int(counts.at[pair, "images"]) for pair in heldout},
+        "occurrences": {pair: int(counts[pair]) for pair in heldout},
         **chosen,
     }

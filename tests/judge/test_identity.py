@@ -34,13 +34,9 @@ def identities() -> tuple[str, str]:
     ("file", "old", "new", "retrains", "encodes_again"),
     [
         ("judge/training.py", "logits.T, target)) / 2", "logits.T, target)) / 3", True, False),
-        ("judge/parallel.py", "gradient /= self.count", "gradient *= self.count", True, False),
         ("core/seeds.py", "digest_size=8", "digest_size=7", True, False),
         ("clip/networks.py", "std=0.5", "std=0.4", True, True),
-        ("clip/tokens.py", "caption.strip().lower()", "caption.strip()", True, True),
         ("judge/training.py", "logits = scale", "# A comment.\n    logits = scale", False, False),
-        ("judge/training.py", '"""Return AdamW', '"""Make AdamW', False, False),
-        ("core/tables.py", "SIDES = (", "SIDES = list(", False, False),
         ("score/score_images.py", "def score_images(", "X = 1\n\n\ndef score_images(", False, False),
         ("split/wording.py", "\n    return ", "\n    repr(0)\n    return ", False, False),
     ],

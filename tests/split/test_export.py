@@ -1,28 +1,20 @@
 """The published formats and the train list."""
 
-import csv
 import json
 import pickle
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
-from compclip.core.tables import CAPTIONS, IMAGES, SPLIT, SWAPPED
+from compclip.core.tables import CAPTIONS, SPLIT, SWAPPED
 from compclip.io import read_json, read_table
 from compclip.split.export import export, split_dict
 from tests.project import COMPOSITION, DATASET
 from tests.split.split_worlds import captions_table, images_table
 
-KEY = ["image_id", "caption_id"]
 
-
-@pytest.fixture
-def place(results: Path) -> Path:
-    return results / DATASET / COMPOSITION
-
-
-def test_published_formats(place: Path) -> None:
+def test_published_formats(results: Path) -> None:
+    place = results / DATASET / COMPOSITION
     names = [path.name for path in sorted((place / "export").glob("[!.]*"))]
     assert names == ["data.pkl", "split.pkl", "train.csv", "train.jsonl"]
     images = read_table(place / "splits.parquet", SPLIT).groupby("split")["image_id"].agg(list).to_dict()
@@ -40,17 +32,6 @@ def test_published_formats(place: Path) -> None:
     assert {type(key) for captions in data.values() for key in captions} == {int}
 
 
-def test_train_list(place: Path) -> None:
-    splits, images = read_table(place / "splits.parquet", SPLIT), read_table(place.parent / "images.parquet", IMAGES)
-    captions = read_table(place.parent / "captions.parquet", CAPTIONS).merge(images[["image_id", "path"]])
-    expected = captions.merge(splits[splits["split"] == "train"]).sort_values(KEY)[[*KEY, "path", "text"]]
-    with open(place / "export" / "train.csv", newline="", encoding="utf-8") as file:
-        rows = [{key: row[key] for key in expected} for row in csv.DictReader(file)]
-    assert rows == expected.astype(str).to_dict("records")
-    lines = (place / "export" / "train.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == expected.to_dict("records")
-
-
 def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -> None:
     captions = captions_table([("b/1", 1, 'a "red" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a tail")])
     splits = pd.DataFrame({"image_id": ["b/1", "a/2"], "split": "train"})
@@ -59,6 +40,7 @@ def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -
     assert [list(json.loads(line).values()) for line in files["train.jsonl"].splitlines()] == [
         ["a/2", 0, None, "a tail"], ["b/1", 0, "d/1.png", "wings"], ["b/1", 1, "d/1.png", 'a "red" bill'],
     ]  # fmt: skip
+    assert files["train.csv"].decode().splitlines()[2:] == ["b/1,0,d/1.png,wings", 'b/1,1,d/1.png,"a ""red"" bill"']
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
         "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip

@@ -158,19 +158,19 @@ def test_half_judges_nothing_that_the_judge_learns_from(sizes: tuple[int, int, i
         assert (judged["split"] == split).sum() == size - size // 2
     shuffled = judged_images(splits.sample(frac=1, random_state=1), images.sample(frac=1, random_state=2), "half", seed)
     pd.testing.assert_frame_equal(judged, shuffled)
+    others = [judged_images(splits, images, "half", seed + more) for more in range(1, 6)]
+    assert min(sizes[1:]) < 9 or not all(map(judged.equals, others))
 
 
 @pytest.mark.parametrize(("train_on", "judged", "learns"), [("train", 20, 10), ("half", 10, 20), ("all", 20, 30)])
-def test_images_without_a_file_are_left_out_where_others_have_one(train_on: str, judged: int, learns: int) -> None:
+def test_images_without_a_file_are_skipped_where_others_have_one(train_on: str, judged: int, learns: int) -> None:
     splits = splits_of((10, 10, 10))
     images = images_table(splits["image_id"].tolist())
     assert len(judged_images(splits, images, train_on, 0)) == judged
     assert len(judge_images([splits], images, train_on, 0)) == learns
-    images["path"] = ["x" if i % 2 else None for i in range(30)]
-    there = set(images.loc[images["path"].notna(), "image_id"])
+    images.loc[::2, "path"] = "x"
     shown = judged_images(splits, images, train_on, 0)
-    assert set(shown["image_id"]) | set(judge_images([splits], images, train_on, 0)) == there
-    assert set(shown["split"]) == {"test_seen", "test_unseen"}
+    assert {*shown["image_id"], *judge_images([splits], images, train_on, 0)} == {*images["image_id"][::2]}
 
 
 @pytest.mark.parametrize("train_on", ["train", "half", "all"])
@@ -184,9 +184,3 @@ def test_a_judge_of_two_compositions_learns_what_it_may_learn_for_each(train_on:
         # A test image of both is judged by both or by neither: halves drawn apart would leave about a quarter of these.
         both = {*one.loc[one["split"] != "train", "image_id"]} & {*other.loc[other["split"] != "train", "image_id"]}
         assert len(both) > 100 and len(both & learned) > 0.4 * len(both)
-
-
-def test_the_seed_decides() -> None:
-    splits = splits_of((0, 20, 20))
-    images = images_table(splits["image_id"].tolist())
-    assert len({tuple(judged_images(splits, images, "half", seed)["image_id"]) for seed in range(5)}) == 5

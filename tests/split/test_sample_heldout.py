@@ -27,7 +27,7 @@ LEXICONS = tuple(
     Lexicon(name, {f"{name[0]}{i}": f"{name[0]}{i}" for i in range(30)}) for name in ("adjectives", "nouns")
 )
 # Two pairs occur that are not ranked.
-COUNTS = pd.DataFrame({"count": [3, 2], "images": [2, 1]}, index=["a1_n2", "a2_n1"])
+COUNTS = pd.Series([3, 2], index=["a1_n2", "a2_n1"])
 
 
 def test_half_rounds_up() -> None:

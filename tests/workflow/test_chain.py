@@ -60,7 +60,7 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
         (log.log, "handle", nothing),
         (disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=sys.maxsize)),
         (progress.Progress, "add", nothing),
-        (workflow_scripts.job, "locked", free),
+        (workflow_scripts.job, "_alone", free),
         (digests, "faults", lambda path, recorded: []),
         (errors.UserError, "__str__", lambda self: "another text"),
     ]
@@ -72,7 +72,7 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_undecisive_modules_change_no_artifact(first_run: Project, unwatched: None, tmp_path: Path) -> None:
     covered = {module.__name__ for module in (cli, code, digests, disk, errors, fingerprint, log, progress)}
-    assert covered | {"workflow_scripts.job", "workflow_scripts.lock"} == UNDECISIVE
+    assert covered | {"workflow_scripts.job"} == UNDECISIVE
     config = tmp_path / "config.yaml"
     config.write_text(SMALL.format(results=tmp_path / "results", cache=tmp_path / "cache"))
     for job in in_order(jobs(config)):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -61,11 +60,9 @@ def test_compounds_models_and_people_of_the_user(project: Project) -> None:
     assert len(both) == len(tables[0]) == 24 * 9 and (both["answer_x"] == both["answer_y"]).all()
     assert "descriptions" not in set(both["prompt"])
     assert "These compounds are drawn" not in (project.root / "own" / "compun.html").read_text()
-    human = project.root / "own/sketch/compun/human"
-    assert (human / "label_studio" / "compound.json").is_file()
     # A worker who is always right.
-    rows = [(row.task_id, "p", row.right) for row in read_tasks(human / "tasks.parquet").itertuples()]
-    answers = pd.DataFrame(rows, columns=["task_id", "annotator", "choice"])
+    tasks = read_tasks(project.root / "own/sketch/compun/human/tasks.parquet")
+    answers = tasks[["task_id", "right"]].set_axis(["task_id", "choice"], axis=1).assign(annotator="p")
     answers.to_csv(project.root / "answers.csv", index=False)
     (project.root / "own.yaml").write_text(config.replace("keep: 0.5", "keep: 0.5, answers: [answers.csv]"))
     assert not {"classify", "sample_compun_tasks"} & project.planned("own.yaml", "own/compun.html").keys()
@@ -73,4 +70,3 @@ def test_compounds_models_and_people_of_the_user(project: Project) -> None:
     analysis = pd.read_csv(project.root / "own/sketch/compun/analysis.csv")
     assert analysis[analysis["model"] == "people"][["value", "n"]].values.tolist() == [[1.0, 24]]
     assert (project.root / "own" / "compun.md").read_text().count("people") == 1
-    assert Path(project.root / "own/sketch/compun/human/people.json").is_file()

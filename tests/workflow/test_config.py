@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from compclip.core.errors import UserError
 from compclip.core.section import Section, sections_in
 from tests.conftest import ROOT
-from workflow_scripts.workflow.config import Config, load_config, read_config, snakemake_config
+from workflow_scripts.workflow.config import Config, load_config, read_config
 
 
 @pytest.mark.parametrize(
@@ -25,19 +25,14 @@ from workflow_scripts.workflow.config import Config, load_config, read_config, s
         ({"dataset": {"source": "nope"}}, ["dataset.source", "'nope'", "cub", "sketch", "table"]),
         ({"dataset": {"source": "table"}}, ["dataset", "dataset.table"]),
         ({"dataset": {"cub": {"root": "x", "image": "y"}}}, ["dataset.cub.image", "unknown key", "images"]),
-        ({"dataset": {"name": "../x"}}, ["dataset.name", "'../x'"]),
         ({"generate": {"generators": ["nope"]}}, ["generators.0", "'nope'", "photographs", "folder"]),
         ({"generate": {"generators": ["shuffled", "shuffled"]}}, ["duplicate generator 'shuffled'"]),
         ({"generate": {"generators": [{"name": "x", "kind": "folder"}]}}, ["'x'", "path", "required"]),
         ({"compositions": ["colour"]}, ["compositions", "colour", "color"]),
         ({"split": {"heldout": {"pairs": ["purple bill"]}}}, ["split.heldout.pairs: write pairs as"]),
-        ({"split": {"heldout": {"pairs": [["red", "bill"]]}}}, ["pairs: write pairs", "such as [purple_bill]"]),
-        ({"split": {"heldout": {"pairs": {"color": "red_bill"}}}}, ["pairs: write pairs as a list"]),
-        ({"generate": {"generators": [{"name": "x", "kind": "folder", "options": 3}]}}, ["generators.0.options", "3"]),
         ({"compositions": "color"}, ["compositions: expected a list; write [color]"]),
         ({"dataset": {"name": "my birds"}}, ["dataset.name: a name has letters, digits, - and _", "'my birds'"]),
         ({"results": "."}, ["results: contains the checkout"]),
-        ({"cache": ".."}, ["cache: contains the checkout"]),
         ({"results": "results/{x}"}, ["results: '{' would be misread"]),
         ({"results": "a/-rf"}, ["results: '-' would be misread"]),
         ({"results": "s3://bucket/folder"}, ["results: expected a local folder"]),
@@ -97,7 +92,6 @@ def test_true_is_no_number() -> None:
     ("text", "message"),
     [
         ("", "expected keys and values; write at least one key"),
-        ("# only comments\n", "expected keys and values"),
         ("- color\n", "expected keys and values"),
         ("judge:\n  lr: 0.1\n  lr: 0.2\n", "line 3: duplicate key 'lr'; remove one"),
         ("seed: é\n".encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
@@ -117,8 +111,6 @@ def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
 def test_snakemake_refuses_duplicate_keys(tmp_path: Path) -> None:
     config = tmp_path / "mine.yaml"
     config.write_text("seed: 1\nseed: 2\n")
-    with pytest.raises(UserError, match="duplicate key 'seed'"):
-        snakemake_config({"seed": 2}, [config])
     command = [sys.executable, "-m", "snakemake", "-n", "--configfile", str(config)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode and "duplicate key 'seed'; remove one" in run.stdout + run.stderr
@@ -145,17 +137,14 @@ def test_unknown_make_variables(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "generators", "reference", "expected"),
+    ("source", "generators", "reference"),
     [
-        ("sketch", ["photographs", "faithful"], None, "faithful"),
-        ("sketch", ["photographs", "faithful"], "photographs", "photographs"),
-        ("sketch", ["photographs"], None, None),
-        ("cub", ["photographs"], None, "photographs"),
-        ("cub", [], None, None),
+        ("sketch", ["photographs", "faithful"], "faithful"),
+        ("sketch", ["photographs"], None),
+        ("cub", ["photographs"], "photographs"),
     ],
 )
-def test_the_reference_is_a_generator(
-    source: str, generators: list[str], reference: str | None, expected: str | None
-) -> None:
-    values = {"dataset": {"source": source}, "generate": {"generators": generators}, "score": {"reference": reference}}
-    assert load_config(values).reference == expected
+def test_the_reference_is_a_generator(source: str, generators: list[str], reference: str | None) -> None:
+    values = {"dataset": {"source": source}, "generate": {"generators": generators}}
+    assert load_config(values).reference == reference
+    assert load_config(values | {"score": {"reference": "photographs"}}).reference == "photographs"

@@ -108,14 +108,6 @@ def test_each_package_is_in_one_group_with_the_version_of_the_lock() -> None:
     assert LOCK.read_text().count("==") <= LOCK.read_text().count("--hash=sha256:")
 
 
-def test_runs_have_what_the_code_imports() -> None:
-    files = [file for place in (*OWN, "rules") for file in (ROOT / place).rglob("*.*")]
-    source = "\n".join(file.read_text() for file in files if file.suffix in (".py", ".smk"))
-    names = set(re.findall(r"^ *(?:import|from) ([a-z]\w*)(?= import|\.[\w.]+ import|$)", source, re.MULTILINE))
-    names = {normal(PACKAGES.get(name, name)) for name in names | {"PIL"} if name not in sys.stdlib_module_names}
-    assert names - with_brought(RUNS) == {*OWN}
-
-
 def test_every_rule_names_its_environment_and_every_environment_is_used() -> None:
     """Rules that use another one have its environment."""
     texts = [file.read_text() for file in (ROOT / "rules").glob("*.smk")]

@@ -2,7 +2,10 @@
 
 import errno
 import random
+import re
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +16,7 @@ import pytest
 
 from compclip import io
 from compclip.core import digests, tables
+from compclip.core.code import ROOT
 from compclip.core.log import log
 from tests.core.test_digests import flip
 from workflow_scripts.job import Job, run
@@ -67,16 +71,12 @@ def test_an_error_is_one_line_that_names_the_log(tmp_path: Path, start: Run, cap
     def fail(_: Job) -> None:
         raise FileNotFoundError(errno.ENOENT, "No such file", "a.csv")
 
+    assert start(use) == 0 and capsys.readouterr() == ("", "used\n")
+    assert (tmp_path / "logs" / "a.log").read_text().endswith("INFO used\n")
     assert start(fail) == 1
     file = tmp_path / "logs" / "a.log"
     assert capsys.readouterr() == ("", f"error: a.csv: No such file (traceback: {file})\n")
     assert "Traceback" in file.read_text() and "FileNotFoundError" in file.read_text()
-
-
-def test_lines_go_to_the_screen_and_the_log(tmp_path: Path, start: Run, capsys) -> None:
-    assert start(use) == 0
-    assert capsys.readouterr().err == "used\n"
-    assert (tmp_path / "logs" / "a.log").read_text().endswith("INFO used\n")
 
 
 def test_a_script_refuses_a_flipped_input(tmp_path: Path, start: Run, capsys) -> None:
@@ -117,6 +117,28 @@ def test_a_record_says_what_its_artifact_was_made_of(tmp_path: Path, start: Run)
     made = digests.read_record(tmp_path / "b/table")
     assert made and made.code is None and sorted(made.inputs) == ["../a/folder", "../a/table"]
     assert made.inputs["../a/folder"] == recorded.digest
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from workflow_scripts.job import _alone
+with _alone(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_step_waits_for_the_process_that_still_runs_it(tmp_path: Path, start: Run, capsys) -> None:
+    """Until that ends, even if it is killed."""
+    command = [sys.executable, "-c", HOLDER, str(tmp_path / "logs" / "a.log")]
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == "held\n"
+        threading.Timer(1, holder.kill).start()
+        assert start(lambda _: log.info("killed: %d", holder.wait(10))) == 0
+    waiting = rf"process {holder.pid} on \S+ is still running this step, .*; waiting until it ends"
+    assert re.fullmatch(rf"{waiting}\nkilled: -9\n", capsys.readouterr().err)
+    assert [path.name for path in (tmp_path / "logs").iterdir()] == ["a.log"]
 
 
 def test_a_script_refuses_another_library(start: Run, monkeypatch, capsys) -> None:

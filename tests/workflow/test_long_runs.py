@@ -35,15 +35,11 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     assert side.value_counts().to_dict() == {"train": 120, "test": 72, "unused": 48}
     audit = json.loads((place / "audit.json").read_text())
     assert audit["violations"] == [] and audit["counts"]["images_unused"] == 240 - len(split)
-    # What was divided to diverge does, and what is measured is what the division says it reached.
-    division = json.loads((place / "division.json").read_text())
     table = pd.read_parquet(place / "divergence.parquet").set_index(["definition", "split", "texts"])
-    assert division["atom_divergence"] <= 0.02
     unseen = table.loc[("pairs", "test_unseen", "captions")]
     assert unseen["compound_divergence"] > 3 * unseen["random_compound_mean"]
     scores = pd.read_parquet(project.root / "divided" / "scores.parquet")
     assert {"test_seen", "test_unseen", "test_swapped"} == set(scores["split"])
-    assert (project.root / "divided" / "report.html").stat().st_size > 0
 
 
 def test_preset_protocol_balances_and_ties(tmp_path: Path) -> None:

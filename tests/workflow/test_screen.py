@@ -11,8 +11,6 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from workflow_scripts.workflow import screen as module
 from workflow_scripts.workflow.screen import LogHandler
 
-STAMP = "2026-11-22 17:13:45,123"
-
 
 class Screen:
     """A handler that gets the records of a run, and what it shows; a job's number is that of its rule."""
@@ -27,27 +25,24 @@ class Screen:
         record.__dict__.update(fields)
         self.handler.emit(record)
 
-    def start(self, rule: str, logged: str = "") -> dict[str, Any]:
-        log = self.folder / "logs" / f"{rule}.log"
-        log.parent.mkdir(exist_ok=True)
-        log.write_text(logged and f"{STAMP} {logged}\n")
-        about = {"jobid": self.rules.index(rule), "rule_name": rule, "log": [str(log)]}
-        self.emit(event=LogEvent.JOB_INFO, **about)
-        return about
+    def start(self, rule: str, logged: str = "") -> None:
+        log = self.folder / f"{rule}.log"
+        log.write_text(logged and f"2026-11-22 17:13:45,123 {logged}\n")
+        self.emit(event=LogEvent.JOB_INFO, jobid=self.rules.index(rule), rule_name=rule, log=[str(log)])
 
     def finish(self, rule: str) -> None:
         self.emit(event=LogEvent.JOB_FINISHED, job_id=self.rules.index(rule))
 
-    def fail(self, about: dict[str, Any], ended: str = "returned non-zero exit status 1.") -> None:
-        text = f"CalledProcessError in file \"x.smk\":\nCommand 'python x --log {about['log'][0]}' {ended}"
-        self.emit(text, logging.ERROR, event=LogEvent.ERROR)
-        self.emit(level=logging.ERROR, event=LogEvent.JOB_ERROR, **about)
+    def fail(self, rule: str, logged: str = "", ended: str = "returned non-zero exit status 1.") -> None:
+        self.start(rule, logged)
+        self.emit(f"CalledProcessError:\nCommand 'python x' {ended}", logging.ERROR, event=LogEvent.ERROR)
+        self.emit(level=logging.ERROR, event=LogEvent.JOB_ERROR, jobid=self.rules.index(rule))
         self.emit("WorkflowError:\nAt least one job did not complete.", logging.ERROR)
 
     def shown(self) -> list[str]:
         self.handler.close()
         self.handler.close()
-        return self.capsys.readouterr().err.splitlines()
+        return self.capsys.readouterr().err.replace(f"{self.folder}/", "").splitlines()
 
 
 @pytest.fixture
@@ -65,22 +60,20 @@ def test_a_stage_is_a_line_when_it_ends(screen: Screen) -> None:
         screen.now += seconds
         screen.finish(rule)
     assert screen.shown() == [
-        "judge       1 of 1 jobs; 1 of 6 jobs in 0:01:30, about 0:03:41 left",
-        "birds score  2 of 2 jobs; 3 of 6 jobs in 1:06:40, about 1:06:40 left",
+        "judge      1 of 6 jobs in 0:01:30, about 0:03:54 left",
+        "birds score 3 of 6 jobs in 1:06:40, about 1:06:40 left",
         "3 of 6 jobs in 1:06:40, about 1:06:40 left",
     ]
 
 
 def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     screen.handler.live = True
-    screen.start("train_judge")
     screen.start("score_images", "INFO 7 of 9 images")
     twice = iter([False, False, True])
     monkeypatch.setattr(screen.handler.closed, "wait", lambda seconds: next(twice))
-    monkeypatch.setenv("COLUMNS", "61")
+    monkeypatch.setenv("COLUMNS", "43")
     screen.handler.keep_drawing()
-    one = "\r\x1b[J0 of 6 jobs in 0:00:00; judge: started; score: 7 of 9 images"
-    assert screen.capsys.readouterr().err == one[:64] * 2
+    assert screen.capsys.readouterr().err == "\r\x1b[J0 of 6 jobs in 0:00:00; score: 7 of 9 imag" * 2
 
 
 def test_each_rule_has_a_stage() -> None:
@@ -102,34 +95,26 @@ SIGKILL = "killed (SIGKILL), probably because memory ran out; free some memory; 
     ],
 )
 def test_the_error_of_a_step_is_last_and_has_its_log(screen: Screen, logged: str, ended: str, error: str) -> None:
-    about = screen.start("score_images", logged)
-    screen.fail(about, ended)
+    screen.fail("score_images", logged, ended)
     screen.start("birds_score_images")
-    last = f"error: score: {error} (log: {about['log'][0]})"
-    assert screen.shown() == ["0 of 6 jobs in 0:00:00", last]
+    assert screen.shown() == ["0 of 6 jobs in 0:00:00", f"error: score: {error} (log: score_images.log)"]
 
 
-def test_a_retry_that_succeeds_is_not_an_error(screen: Screen) -> None:
-    screen.fail(screen.start("train_judge", "ERROR error: x"))
+def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
+    # A retry succeeds; of a group of steps that a cluster ran as one job, one has failed.
+    screen.fail("train_judge", "ERROR error: x")
     screen.start("train_judge")
     screen.finish("train_judge")
-    assert not [line for line in screen.shown() if line.startswith("error: judge")]
+    screen.fail("birds_train_judge")
+    screen.fail("score_images", "ERROR error: y")
+    errors = [line for line in screen.shown() if line.startswith("error")]
+    assert errors == ["error: score: y (log: score_images.log)"]
 
 
-def test_an_interruption_is_not_an_error(screen: Screen) -> None:
-    screen.fail(screen.start("score_images", "ERROR error: x"))
-    screen.emit("Terminating processes on user request, this might take some time.")
-    assert screen.shown() == ["0 of 6 jobs in 0:00:00"]
-
-
-def test_of_a_group_only_the_step_that_failed_is_named(screen: Screen) -> None:
-    screen.fail(screen.start("train_judge"))
-    screen.fail(screen.start("score_images", "ERROR error: x"))
-    assert [line for line in screen.shown() if line.startswith("error")] == [
-        f"error: score: x (log: {screen.folder}/logs/score_images.log)"
-    ]
-
-
-def test_an_error_of_snakemake_is_one_line(screen: Screen) -> None:
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_an_error_of_snakemake_is_one_line_and_an_interruption_is_none(screen: Screen, interrupted: bool) -> None:
     screen.emit("WorkflowError:\nruns.a: no such\n  folder", logging.ERROR, event=LogEvent.ERROR)
-    assert screen.shown()[1:] == ["error: WorkflowError: runs.a: no such folder"]
+    if interrupted:
+        screen.emit("Terminating processes on user request, this might take some time.")
+    errors = [] if interrupted else ["error: WorkflowError: runs.a: no such folder"]
+    assert screen.shown() == ["0 of 6 jobs in 0:00:00", *errors]

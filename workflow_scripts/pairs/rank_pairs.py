@@ -4,17 +4,14 @@ from compclip.core.tables import PAIRS, RANKING
 from compclip.io import read_table, write_table
 from compclip.pairs.config import Selection
 from compclip.pairs.rank_pairs import rank_pairs
-from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job, run
+from workflow_scripts.lexicons import read_lexicons
 
 
 def main(job: Job) -> None:
-    ranking = rank_pairs(
-        read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"]),
-        load_lexicon(job.input.adjectives),
-        load_lexicon(job.input.nouns) if job.input.nouns else None,
-        Selection.model_validate(job.params.selection),
-    )
+    pairs = read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"])
+    selection = Selection.model_validate(job.params.selection)
+    ranking = rank_pairs(pairs, **read_lexicons(job, "adjectives", "nouns"), selection=selection)
     write_table(ranking, job.output.ranking, RANKING)
 
 

@@ -2,23 +2,20 @@
 
 from dataclasses import replace
 
-from compclip.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SWAPPED, VARIANTS
-from compclip.io import read_table, write_json, write_table
-from compclip.split.make_variants import PROMPT_KEY, make_variants
-from compclip.text.lexicon import load_lexicon
+from compclip.core.tables import VARIANTS
+from compclip.io import write_json, write_table
+from compclip.split.make_variants import make_variants
 from workflow_scripts.job import Job, run
+from workflow_scripts.lexicons import read_lexicons
+from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:
-    adjectives = load_lexicon(job.input.adjectives)
+    lexicons = read_lexicons(job, "adjectives", "nouns")
     if job.params.one_value:
-        adjectives = replace(adjectives, groups=())
-    variants, counts = make_variants(
-        read_table(job.input.prompts, PROMPTS, [*PROMPT_KEY, "pair"]), read_table(job.input.captions, CAPTIONS),
-        read_table(job.input.pairs, PAIRS), read_table(job.input.ranking, RANKING),
-        adjectives, load_lexicon(job.input.nouns) if job.input.nouns else None,
-        read_table(job.input.swapped, SWAPPED),
-    )  # fmt: skip
+        lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
+    tables = read_tables(job, "prompts", "captions", "pairs", "ranking", "swapped")
+    variants, counts = make_variants(**tables, **lexicons)
     write_table(variants, job.output.variants, VARIANTS)
     write_json({"splits": counts}, job.output.summary)
 

@@ -4,8 +4,8 @@ from compclip.core.tables import DIVISION, PAIRS, RANKING
 from compclip.io import read_table, write_json
 from compclip.split.config import Draw
 from compclip.split.sample_heldout import sample_heldout
-from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job, run
+from workflow_scripts.lexicons import read_lexicons
 
 
 def main(job: Job) -> None:
@@ -14,8 +14,7 @@ def main(job: Job) -> None:
         read_table(read.ranking, RANKING), Draw.model_validate(job.params.draw),
         pairs=read_table(read.pairs, PAIRS, columns) if read.pairs else None, listed=job.params.listed,
         published=job.params.published, division=read_table(read.division, DIVISION) if read.division else None,
-        adjectives=load_lexicon(read.adjectives) if read.adjectives else None,
-        nouns=load_lexicon(read.nouns) if read.nouns else None, seed=job.params.seed, dataset=job.params.dataset,
+        **read_lexicons(job, "adjectives", "nouns"), seed=job.params.seed, dataset=job.params.dataset,
         composition=job.wildcards.composition,
     )  # fmt: skip
     write_json(heldout, job.output.heldout)

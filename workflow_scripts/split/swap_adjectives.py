@@ -1,19 +1,18 @@
 """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
 
 from compclip.core.heldout import read_heldout
-from compclip.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
-from compclip.io import read_table, write_json, write_table
+from compclip.core.tables import SWAPPED
+from compclip.io import write_json, write_table
 from compclip.split.swap_adjectives import swap_adjectives
-from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job, run
+from workflow_scripts.lexicons import read_lexicons
+from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:
+    read = read_tables(job, "captions", "pairs", "splits") | read_lexicons(job, "adjectives", "nouns", "compounds")
     swapped, summary = swap_adjectives(
-        read_table(job.input.captions, CAPTIONS), read_table(job.input.pairs, PAIRS),
-        read_table(job.input.splits, SPLIT), read_heldout(job.input.heldout),
-        load_lexicon(job.input.adjectives), load_lexicon(job.input.nouns) if job.input.nouns else None,
-        load_lexicon(job.input.compounds), published=job.params.published, seed=job.params.seed,
+        **read, heldout=read_heldout(job.input.heldout), published=job.params.published, seed=job.params.seed,
         dataset=job.params.dataset, composition=job.wildcards.composition,
     )  # fmt: skip
     write_table(swapped, job.output.swapped, SWAPPED)

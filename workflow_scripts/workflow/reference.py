@@ -3,12 +3,10 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from compclip.core import cli, plugins
 from compclip.core.cli import Command
@@ -28,17 +26,12 @@ own. Unknown keys and wrong values are refused with one line that names the key.
 `python -m workflow_scripts.workflow.reference --schema config.schema.json` writes one.
 """
 BAR = r"\|"  # in a table
-BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "length ≥"}
-
-
-TYPES = {
-    "int": "integer",
-    "float": "number",
-    "bool": "true or false",
-    "str": "text",
-    "Path": "path",
-    "NoneType": "null",
-}
+# Of JSON schemas: types and bounds in words.
+TYPES = {"boolean": "true or false", "string": "text"}
+BOUNDS = {
+    "minimum": "≥ {:g}", "exclusiveMinimum": "> {:g}", "maximum": "≤ {:g}", "exclusiveMaximum": "< {:g}",
+    "minLength": "of length ≥ {}", "minItems": "with ≥ {} items", "maxItems": "≤ {} items",
+}  # fmt: skip
 
 
 class Reference(Command):
@@ -47,45 +40,36 @@ class Reference(Command):
     schema_file: Path | None = Field(None, alias="schema", description="write the JSON schema to this file instead")
 
 
-def _type(kind: Any) -> str:
-    """Return a type in words: ``number``, ``a list of text``, the values of a Literal."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _type(inner[0])
-    if origin is Literal:
-        return " or ".join(f"`{value}`" for value in inner)
-    if origin in (Union, UnionType):
-        options = sorted(inner, key=lambda option: option is NoneType)
-        return " or ".join(dict.fromkeys(map(_type, options)))
-    if origin in (list, tuple):
-        return "list of " + " and ".join(dict.fromkeys(_type(item) for item in inner if item is not Ellipsis))
-    if origin is dict:
-        return f"mapping to {_type(inner[1])}"
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
+def _type_in_words(schema: dict[str, Any]) -> str:
+    """Return the type and the range of a value in words: ``number > 0``, ``list of text``, the values of a Literal."""
+    if options := schema.get("anyOf"):
+        return " or ".join(dict.fromkeys(_type_in_words(option) for option in options))
+    if "$ref" in schema:
         return "section"
-    return TYPES.get(getattr(kind, "__name__", ""), "any value")
-
-
-def _allowed(field: FieldInfo) -> str:
-    """Return the type and the range of a field."""
-    limits = [
-        f"{sign} {getattr(mark, name)}"
-        for mark in field.metadata
-        for name, sign in BOUNDS.items()
-        if hasattr(mark, name)
-    ]
-    return ", ".join(filter(None, [_type(field.annotation), *limits]))
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else None):
+        return " or ".join(f"`{value}`" for value in values)
+    kind = schema.get("type", "any value")
+    words = TYPES.get(kind, kind)
+    if kind == "array":
+        items = schema.get("prefixItems", [schema.get("items", {})])
+        words = "list of " + " and ".join(dict.fromkeys(map(_type_in_words, items)))
+    elif kind == "object":
+        # Keys of a pattern have their values elsewhere; true stands for any value.
+        values = next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
+        words = f"mapping to {_type_in_words(values if isinstance(values, dict) else {})}"
+    bounds = [bound.format(schema[name]) for name, bound in BOUNDS.items() if name in schema]
+    return " ".join([words, " and ".join(bounds)]).rstrip()
 
 
 def _default(field: FieldInfo) -> str:
     """Return the default of a field as YAML would show it."""
     if field.is_required():
         return "required"
-    value = field.get_default(call_default_factory=True) if field.default_factory else field.default
-    if value is PydanticUndefined or isinstance(value, BaseModel):
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
         return ""
-    if isinstance(value, list) and value and isinstance(value[0], BaseModel):
-        value = [item.model_dump(exclude_defaults=True) for item in value]
+    if isinstance(value, list):
+        value = [item.model_dump(exclude_defaults=True) if isinstance(item, BaseModel) else item for item in value]
     text = json.dumps(value, default=str, ensure_ascii=False)
     return f"`{text.replace(f'{ROOT}/', '')}`"
 
@@ -96,8 +80,9 @@ def _table(title: str, model: type[BaseModel], level: int) -> Iterator[str]:
     if model.__doc__ and level > 1:
         yield " ".join(model.__doc__.split()) + "\n"
     yield "| key | default | allowed | meaning |\n|---|---|---|---|"
+    schemas = model.model_json_schema()["properties"]
     for name, field in model.model_fields.items():
-        cells = [f"`{name}`", _default(field), _allowed(field), field.description or ""]
+        cells = [f"`{name}`", _default(field), _type_in_words(schemas[name]), field.description or ""]
         yield f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
     for name, field in model.model_fields.items():
         for section in sections_in(field.annotation):

@@ -1,13 +1,12 @@
 """Run the workflow for a config and print its table: what ``make run`` calls.
 
-One run at a time works in a checkout; a second one is refused.
+One run at a time works in a checkout; a second one is refused while Snakemake's locks of the first are there.
 """
 
 import os
 import re
 import subprocess
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pydantic import Field
@@ -16,8 +15,7 @@ from pydantic_settings import CliPositionalArg
 from compclip.core import cli, digests
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
-from compclip.core.errors import UserError, require
-from workflow_scripts.lock import locked
+from compclip.core.errors import require
 from workflow_scripts.workflow.check import check_writable, report_findings
 from workflow_scripts.workflow.config import read_config, runs_of
 
@@ -39,13 +37,10 @@ class Run(Command):
     snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
 
 
-def alone(about: str) -> AbstractContextManager[None]:
-    """Hold the lock of the checkout; UserError if another run or check holds it."""
-
-    def refuse(holder: str) -> None:
-        raise UserError(f"another run is active in this checkout ({holder}); wait until it ends")
-
-    return locked(STATE / "compclip.lock", refuse, about)
+def check_alone() -> None:
+    """Raise UserError if Snakemake's locks show another run in this checkout, or one that was killed."""
+    remedy = "wait until it ends or, if it was killed, `make unlock` and run again"
+    require(not any(STATE.glob("locks/*")), STATE, "locked by another run of Snakemake", remedy)
 
 
 def run_snakemake(command: list[str]) -> None:
@@ -87,18 +82,14 @@ def print_results(folders: list[str]) -> None:
 
 def main(command: Run) -> None:
     config = read_config(command.config)
-    with alone(f"config {command.config}"):
-        for folder in (STATE, Path(config.results), config.cache):
-            check_writable(folder)
-        remedy = "wait until it ends or, if it was killed, `make unlock` and run again"
-        require(not any(STATE.glob("locks/*")), STATE, "locked by another run of Snakemake", remedy)
-        # A part of the run, named by a target, may not need what is missing.
-        if all(word.startswith("-") for word in command.snakemake):
-            report_findings(command.config, here=not RUNS_ELSEWHERE.search(" ".join(command.snakemake)))
-        # Targets first: --configfile would take a file name behind it as another config.
-        run_snakemake(
-            ["snakemake", *command.snakemake, "--cores", str(command.cores), "--configfile", str(command.config)]
-        )
+    check_alone()
+    for folder in (STATE, Path(config.results), config.cache):
+        check_writable(folder)
+    # A part of the run, named by a target, may not need what is missing.
+    if all(word.startswith("-") for word in command.snakemake):
+        report_findings(command.config, here=not RUNS_ELSEWHERE.search(" ".join(command.snakemake)))
+    # Targets first: --configfile would take a file name behind it as another config.
+    run_snakemake(["snakemake", *command.snakemake, "--cores", str(command.cores), "--configfile", str(command.config)])
     print_results([config.results, *(run.results for name, run in runs_of(command.config).items() if name)])
 
 

@@ -14,10 +14,11 @@ from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
 from compclip.core.progress import track
 from workflow_scripts.workflow.config import Config, read_config, runs_of
-from workflow_scripts.workflow.run import alone
+from workflow_scripts.workflow.run import check_alone
 
 # Artifacts that the remedy names.
 MAX_NAMED = 10
+RECORDS = f"{digests.FOLDER}/[!.]*"
 
 
 class Verify(Command):
@@ -28,14 +29,11 @@ class Verify(Command):
 
 def recorded_below(config: Config) -> set[Path]:
     """Return the artifacts of a config that have a record."""
-    results, recorded = Path(config.results), set[Path]()
-    pending = [results, results / (config.dataset.name or config.dataset.source), results / "figures"]
-    while pending:
-        place = pending.pop()
-        recorded |= {place / record.name for record in place.glob(f"{digests.FOLDER}/[!.]*")}
-        if place != results:  # which may contain the results of other configs
-            pending += [path for path in place.glob("[!.]*") if path.is_dir() and path not in recorded]
-    return recorded
+    results = Path(config.results)
+    # The results folder itself may contain the results of other configs.
+    below = (results / (config.dataset.name or config.dataset.source), results / "figures")
+    records = [*results.glob(RECORDS), *(record for place in below for record in place.rglob(RECORDS))]
+    return {record.parents[1] / record.name for record in records}
 
 
 read_record = cache(digests.read_record)
@@ -58,9 +56,9 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
 
 def main(command: Verify) -> None:
     configs = [read_config(command.config), *runs_of(command.config).values()]
-    with alone(f"verifying config {command.config}"):
-        artifacts = sorted({path for config in configs for path in recorded_below(config)})
-        wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in artifact_faults(path))
+    check_alone()
+    artifacts = sorted({path for config in configs for path in recorded_below(config)})
+    wrong = dict(fault for path in track(artifacts, len(artifacts), "artifacts") for fault in artifact_faults(path))
     for line in wrong:
         print(line)
     again = sorted({*map(str, wrong.values())})
