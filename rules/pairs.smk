@@ -2,11 +2,36 @@
 # Needs the captions and the lexicons. Gives every occurrence with its place, and each composition's ranking.
 
 
+rule extract_shard:
+    """Find the pairs of one shard of the captions."""
+    input:
+        **inputs("captions", "nouns", "compounds"),
+        adjectives=read_lexicons,
+    output:
+        found="<dataset>/{own}pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
+    log:
+        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.benchmark.tsv"
+    conda:
+        "../envs/text.yaml"
+    threads: 8  # Snakemake reduces it to --cores
+    resources:
+        mem_mb=growing(3000),
+        runtime=growing(60),
+    params:
+        **PARSING,
+        code=code("pairs.extract_shard"),
+    script:
+        "../workflow_scripts/pairs/extract_shard.py"
+
+
 rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
         **inputs("captions", "nouns", "compounds"),
         adjectives=read_lexicons,
+        extracted=caption_shards,
     output:
         pairs="<dataset>/{own}pairs.parquet",
         summary="<dataset>/{own}pairs.json",
@@ -16,7 +41,7 @@ rule extract_pairs:
         "<logs>/pairs/{own}extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 8  # Snakemake reduces it to --cores
+    threads: 8 if CONFIG.pairs.shards == 1 else 1  # Snakemake reduces it to --cores
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),

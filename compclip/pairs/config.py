@@ -25,4 +25,5 @@ class PairsConfig(Parsing):
     """Which adjective goes with which noun."""
 
     nouns: str | None = Field(None, description="name in lexicons/nouns: only its nouns are ranked; null for any noun")
+    shards: int = Field(1, ge=1, description="jobs that share the parsing of the captions; pairs are equal")
     selection: Selection = Field(default_factory=Selection)

@@ -1,4 +1,4 @@
-# pairs: the lexicons, and the folder of the pairs.
+# pairs: the lexicons and shards.
 from pathlib import Path
 
 from compclip.text.lexicon import SHARED
@@ -27,6 +27,12 @@ def read_lexicons(wildcards):
 def pairs_table(wildcards):
     """The pairs of a composition."""
     return str(Layout(Path(RESULTS), DATASET, wildcards.composition).read / "pairs.parquet")
+
+
+def caption_shards(wildcards):
+    """The pairs of the shards of the captions; none if extract_pairs parses them itself."""
+    folder, shards = Path(RESULTS, DATASET, wildcards.own, "pairs"), CONFIG.pairs.shards
+    return [str(folder / f"{shard}-of-{shards}.parquet") for shard in range(1, shards + 1) if shards > 1]
 
 
 # Params of the rules that parse.

@@ -1,7 +1,10 @@
 """The step: rows, counts, bad input, and results that do not depend on batches, processes or the cache."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import empty_table, read_json, read_table, write_table
+from compclip.pairs import extract_pairs as library
 from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.text import parsing
 from compclip.text.language import load_language
@@ -18,7 +22,7 @@ from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
 from tests.scripts import job
 from workflow_scripts.job import Job
-from workflow_scripts.pairs import extract_pairs
+from workflow_scripts.pairs import extract_pairs, extract_shard
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"
@@ -35,12 +39,12 @@ def captions(texts: list[str]) -> pd.DataFrame:
     ).astype({"class_id": "str"})  # fmt: skip
 
 
-def step(folder: Path, processes: int = 1, cache: str = "cache") -> Job:
+def step(folder: Path, processes: int = 1, cache: str = "cache", extracted: Sequence[Path] = ()) -> Job:
     lexicons = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
     return job(
         input={
             "captions": folder / "captions.parquet", "adjectives": lexicons, "nouns": LEXICONS / "nouns" / "birds.yaml",
-            "compounds": COMMON_COMPOUNDS,
+            "compounds": COMMON_COMPOUNDS, "extracted": extracted,
         },
         output={"pairs": folder / "pairs.parquet", "summary": folder / "pairs.json"},
         threads=processes, model=MODEL, cache=folder / cache,
@@ -99,6 +103,27 @@ def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
         run(tmp_path, captions(TEXTS * 2), processes, cache=name)
         results.add((tmp_path / "pairs.parquet").read_bytes() + (tmp_path / "pairs.json").read_bytes())
     assert len(results) == 1
+
+
+def shards_of(folder: Path, shards: int) -> list[Path]:
+    """The shards of the captions that ``run`` wrote, each made alone."""
+    files = [folder / f"{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)]
+    for shard, found in enumerate(files, 1):
+        number = SimpleNamespace(shard=str(shard), shards=str(shards))
+        extract_shard.main(replace(step(folder), output=SimpleNamespace(found=found), wildcards=number))
+    return files
+
+
+def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
+    """Captions repeat in other shards, one is blank; some shards have no pairs, or no captions."""
+    monkeypatch.setattr(library, "Extractor", lambda *_: extractor)
+    monkeypatch.setattr(parsing, "LOOKUP_BATCH", 4)
+    run(tmp_path, captions([*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long"]))
+    outputs = [tmp_path / "pairs.parquet", tmp_path / "pairs.json"]
+    whole = [path.read_bytes() for path in outputs]
+    for shards in (1, 3, 10):
+        extract_pairs.main(step(tmp_path, extracted=shards_of(tmp_path, shards)))
+        assert [path.read_bytes() for path in outputs] == whole
 
 
 def test_the_key_holds_the_lexicons(extractor, adjectives, nouns):
