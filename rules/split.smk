@@ -31,10 +31,12 @@ rule sample_heldout:
     """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
-        pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs, then=pairs_table),
+        pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs or IS_CHOSEN, then=pairs_table),
         division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
-        adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=adjective_lexicons),
-        nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs, then=NOUN_LEXICON),
+        adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=adjective_lexicons),
+        nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=NOUN_LEXICON),
+        captions=branch(IS_CHOSEN, then="<dataset>/captions.parquet"),
+        compounds=branch(IS_CHOSEN, then=COMPOUND_LEXICON),
     output:
         heldout="<dataset>/{composition}/heldout.json",
     log:
@@ -48,7 +50,10 @@ rule sample_heldout:
     params:
         **SPLITTING,
         code=code("split.sample_heldout"),
-        draw=section(CONFIG.split.heldout, Draw),
+        draw=section(CONFIG.split.heldout, DrawConfig),
+        is_chosen=IS_CHOSEN,
+        width=CONFIG.split.heldout.width,
+        test_seen=CONFIG.split.test_seen,
         listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
         published=published_split,
         contents=published_contents,

@@ -59,7 +59,8 @@ def heldout_note(heldout: Mapping[str, Any]) -> str:
     low, high = heldout["window"]
     fraction = f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"
     if (heldout["fraction"], low, high, heldout["prefer"]) != PAPER_RULE:
-        return f"{pairs} are drawn here with seed {heldout['seed']}: {fraction}."
+        why = ", chosen by what the captions permit" if "chosen" in heldout else ""
+        return f"{pairs} are drawn here with seed {heldout['seed']}: {fraction}{why}."
     return (
         f"{pairs} follow the paper's rule ({fraction}) with our own draw (seed {heldout['seed']}): scores cannot be"
         " compared with those on another draw, such as the published splits."

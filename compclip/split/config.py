@@ -14,29 +14,47 @@ TrainOn = Annotated[
 ]
 
 
-class Draw(Section):
-    """How the held-out pairs are drawn."""
+class DrawConfig(Section):
+    """How the held-out pairs are drawn; what is null is chosen by the captions (``choose_draw``)."""
 
-    fraction: float = Field(0.1, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
+    fraction: float | None = Field(
+        None, gt=0, lt=1, description="of the unique ranked pairs, half rounds up; 0.1 as published; null: chosen"
+    )
     least: int = Field(0, ge=0, description="held-out pairs at least, where the fraction is fewer")
-    window: tuple[float, float] = Field((25.0, 75.0), description="percentiles of the ranking to draw between")
-    prefer: Literal["any", "swappable"] = Field(
-        "any",
+    window: tuple[float, float] | None = Field(
+        None, description="percentiles of the ranking to draw between; [25, 75] as published; null: chosen"
+    )
+    prefer: Literal["any", "swappable"] | None = Field(
+        None,
         description="swappable: first pairs whose nouns occur often with other adjectives, which a swap can replace,"
-        " but not so often that they would dominate; any as published",
+        " but not so often that they would dominate; any as published; null: chosen",
     )
 
     @model_validator(mode="after")
     def _check_window(self) -> Self:
-        low, high = self.window
+        low, high = self.window or (0, 100)
         if not 0 <= low < high <= 100:
             raise ValueError("window must be two percentiles between 0 and 100, the lower first")
         return self
 
 
-class Heldout(Draw):
-    """Which pairs are held out."""
+class Draw(DrawConfig):
+    """How the held-out pairs are drawn; by default as in the paper."""
 
+    fraction: float = Field(0.1, gt=0, lt=1)
+    window: tuple[float, float] = (25.0, 75.0)
+    prefer: Literal["any", "swappable"] = "any"
+
+
+class Heldout(DrawConfig):
+    """Which pairs are held out. Of the draw, the captions choose what is null."""
+
+    width: float = Field(
+        15,
+        gt=0,
+        lt=100,
+        description="points; null values are chosen for 95 % intervals of at most ± so many, if possible",
+    )
     pairs: list[str] | dict[str, list[str]] | None = Field(
         None,
         description="adjective_noun strings (for several compositions, a list for each), ranked or not: overrides the"
@@ -115,6 +133,12 @@ class SplitConfig(Section):
     per_image: int | None = Field(
         None, ge=1, description="most prompts per image and split, of seen also of those matched; null: all"
     )
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether held-out pairs are drawn, and the captions choose how."""
+        is_drawn = self.method == "pairs" and not self.published and not self.heldout.pairs
+        return is_drawn and None in (self.heldout.fraction, self.heldout.window, self.heldout.prefer)
 
     @model_validator(mode="after")
     def _check_sources(self) -> Self:

@@ -17,7 +17,6 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
-from compclip.core.heldout import FEW_PAIRS
 from compclip.core.tables import TESTS
 from compclip.stats.interval import LEVEL
 
@@ -25,31 +24,16 @@ from compclip.stats.interval import LEVEL
 PAIR_SD = 0.24
 # ρ: between the scores of one image's prompts, measured likewise.
 IMAGE_CORRELATION = 0.25
-# Below these a split measures little: 10 pairs allow about ± 17 points, 100 images about ± 10.
-FEW_IMAGES, FEW_PROMPTS = 100, 100
-# A pair with more than this part of the prompts dominates, unless all are as frequent: K is below so much of the pairs.
-DOMINANT, UNEVEN = 0.25, 0.75
+# Half an interval from which on a split measures little: 10 equally frequent pairs allow ± 17 points.
+WIDE = 0.175
 
-# What gives more pairs, more images of each, and more even pairs, by the source of the held-out pairs.
-ADVICE: Mapping[str, tuple[str, str, str]] = {
-    "drawn": (
-        "raise split.heldout.fraction, widen split.heldout.window, lower pairs.selection.min_count or rank more nouns",
-        "move split.heldout.window down, to more frequent pairs, raise pairs.selection.min_count or add captions",
-        "narrow split.heldout.window or list pairs in split.heldout.pairs",
-    ),
-    "config": (
-        "list more pairs in split.heldout.pairs",
-        "list more frequent pairs in split.heldout.pairs or add captions",
-        "list other pairs in split.heldout.pairs",
-    ),
-    "divergence": (
-        "raise split.divergence.test, or rank more pairs: lower pairs.selection.min_count or rank more nouns",
-        "raise split.divergence.test or add captions",
-        "set method pairs",
-    ),
-    "published": ("the published split has no more",) * 3,
+# What narrows the intervals, by the source of the held-out pairs.
+REMEDIES = {
+    "drawn": "set fraction, window and prefer of split.heldout to null, so that they are chosen, or add captions",
+    "config": "list more pairs, and more frequent ones, in split.heldout.pairs, or add captions",
+    "divergence": "raise split.divergence.test or add captions",
+    "published": "the published split has no more pairs and images",
 }
-SWAPPABLE = "set split.heldout.prefer to swappable"
 
 
 def effective_pairs(counts: pd.Series) -> float:
@@ -88,30 +72,22 @@ def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def width_faults(split: str, estimated: Mapping[str, Any], heldout: Mapping[str, Any]) -> list[str]:
-    """Return what hinders a split from measuring anything (``estimate_split``), each with the settings that help."""
-    more_pairs, more_images, more_even = ADVICE[heldout["source"]]
-    if split == "test_seen":
-        more_images = "raise split.test_seen or add captions"
-    faults = []
-    if estimated["prompts"] < FEW_PROMPTS:
-        faults.append(f"few prompts ({estimated['prompts']}): {more_images}")
-    elif estimated["images"] < FEW_IMAGES:
-        faults.append(f"few images ({estimated['images']}): {more_images}")
-    if "pairs" not in estimated:
-        return faults
-    pairs, effective, chosen = estimated["pairs"], estimated["effective_pairs"], len(heldout["pairs"])
-    uneven = effective < UNEVEN * pairs
-    if effective < FEW_PAIRS:
-        numbers = f"{pairs} of {chosen} held out" if pairs < chosen else f"{pairs}"
-        numbers += f", worth {effective:.1f} equally frequent ones" if pairs - effective > 1 else ""
-        is_drawn = heldout["source"] == "drawn" and heldout["prefer"] == "any"
-        if split == "test_swapped" and is_drawn and (pairs < chosen or uneven):
-            more_pairs = f"{SWAPPABLE}, {more_pairs}"
-        faults.append(f"few pairs ({numbers}, fewer than {FEW_PAIRS}), {points(estimated['half_width'])}: {more_pairs}")
-    if estimated["largest_fraction"] > DOMINANT and uneven:
-        faults.append(f"{estimated['largest']} has {estimated['largest_fraction']:.0%} of the prompts: {more_even}")
-    return faults
+def more_captions(chosen: Mapping[str, Any]) -> str:
+    """Return what would reach the width that a draw was chosen for. chosen: of heldout.json."""
+    needed = f"roughly {chosen['captions_needed']:,}" if chosen["captions_needed"] else "many more"
+    return f"± {chosen['width']:g} points need {needed} captions of this kind"
+
+
+def width_warnings(splits: Mapping[str, Mapping[str, Any]], heldout: Mapping[str, Any]) -> list[str]:
+    """Return one line if a split's interval is wide, with what narrows it. splits: of ``estimate_split``, by name."""
+    wide = [
+        f"{split} {points(row['half_width'])} (pairs: {row.get('pairs', 0)}, prompts: {row['prompts']:,})"
+        for split, row in splits.items()
+        if row["half_width"] is None or row["half_width"] > WIDE
+    ]
+    chosen = heldout.get("chosen", {})
+    remedy = more_captions(chosen) if "captions_needed" in chosen else REMEDIES[heldout["source"]]
+    return [f"wide intervals: {', '.join(wide)}; {remedy}"] if wide else []
 
 
 def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,9 +98,7 @@ def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[s
         "pair_sd": PAIR_SD,
         "image_correlation": IMAGE_CORRELATION,
         "splits": splits,
-        "warnings": [
-            f"{split}: {fault}" for split, row in splits.items() for fault in width_faults(split, row, heldout)
-        ],
+        "warnings": width_warnings(splits, heldout),
     }
 
 

@@ -1,9 +1,11 @@
 # split: listed and published pairs, divisions by divergence, what is shown.
-from compclip.split.config import Draw
+from compclip.split.config import DrawConfig
 
 SPLITTING = {"dataset": DATASET, "seed": CONFIG.seeds.split}
 # The images are divided by divergence, and the held-out pairs follow.
 BY_DIVERGENCE = CONFIG.split.method == "divergence"
+# Whether the captions choose how the held-out pairs are drawn.
+IS_CHOSEN = CONFIG.split.is_chosen
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
 # What the page's section reads.

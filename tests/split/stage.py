@@ -16,9 +16,9 @@ TABLES = ("captions", "images", "pairs", "ranking", "splits", "swapped", "prompt
 # The names of summaries that differ from the end of the rule's name.
 SUMMARIES = {"divide_images": "division", "swap_adjectives": "swapped"}
 DEFAULTS = {
-    "divergence": {}, "draw": {}, "listed": (), "published": None, "test_seen": "auto", "prompts": "pairs", "draws": 1,
-    "per_image": None, "train_on": "train", "candidates": None, "halves": 0, "violations": "refuse",
-    "is_published": False, "one_value": False, "seed": 3, "dataset": "d",
+    "divergence": {}, "draw": {}, "is_chosen": False, "width": 15, "listed": (), "published": None, "test_seen": "auto",
+    "prompts": "pairs", "draws": 1, "per_image": None, "train_on": "train", "candidates": None, "halves": 0,
+    "violations": "refuse", "is_published": False, "one_value": False, "seed": 3, "dataset": "d",
 }  # fmt: skip
 
 

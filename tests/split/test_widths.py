@@ -9,12 +9,13 @@ import pytest
 from scipy import stats
 
 from compclip.core.code import ROOT
+from compclip.core.heldout import FEW_PAIRS
 from compclip.core.tables import PROMPTS, TESTS
 from compclip.split.widths import (
-    ADVICE,
-    FEW_PAIRS,
     IMAGE_CORRELATION,
     PAIR_SD,
+    REMEDIES,
+    WIDE,
     effective_pairs,
     estimate_widths,
     half_width,
@@ -69,37 +70,35 @@ EVEN = {f"a{i}_n": 10 for i in range(12)}
 
 
 @pytest.mark.parametrize(
-    ("table", "heldout", "source", "warnings"),
+    ("table", "about", "warning"),
     [
-        (prompts(EVEN), 12, "drawn", []),
-        (prompts(dict(list(EVEN.items())[:5]), each=20), 5, "drawn",
-         ["few images (50): move", f"few pairs (5, fewer than {FEW_PAIRS}), ± 29"]),
-        (prompts(EVEN, split="test_swapped"), 29, "drawn", []),
-        (prompts({"a_n": 60, "b_n": 60}, split="test_swapped"), 9, "drawn", ["few pairs (2 of 9 held out, fewer"]),
-        (prompts({"a_n": 90} | EVEN), 13, "drawn", ["few pairs (13, worth 4.7 equally", "a_n has 43% of the"]),
-        (prompts({"a_n": 9}), 1, "config",
-         ["few prompts (18): list", f"few pairs (1, fewer than {FEW_PAIRS}), interval unknown: list more"]),
-        (prompts({}), 3, "divergence", ["few prompts (0): raise split.divergence.test"]),
+        (prompts(EVEN), {"source": "drawn"}, None),
+        (prompts(dict(list(EVEN.items())[:5]), each=20), {"source": "drawn"},
+         "test_unseen ± 29.2 points (pairs: 5, prompts: 1,000); set fraction, window and prefer of split.heldout"),
+        (prompts({"a_n": 90} | EVEN, split="test_swapped"), {"source": "config"},
+         "test_swapped ± 30.9 points (pairs: 13, prompts: 420); list more pairs, and more frequent ones"),
+        (prompts({"a_n": 9}), {"source": "published"}, "test_unseen interval unknown (pairs: 1, prompts: 18); the"),
+        (prompts({}), {"source": "divergence"}, "test_unseen interval unknown (pairs: 0, prompts: 0); raise split.div"),
+        (prompts({"a_n": 9}), {"source": "drawn", "chosen": {"width": 9, "captions_needed": 7200}},
+         "test_unseen interval unknown (pairs: 1, prompts: 18); ± 9 points need roughly 7,200 captions of this kind"),
+        (prompts({"a_n": 9}), {"source": "drawn", "chosen": {"width": 9, "captions_needed": None}}, "need many more"),
     ],
 )  # fmt: skip
-def test_warnings_name_what_helps(table: pd.DataFrame, heldout: int, source: str, warnings: list[str]) -> None:
+def test_one_line_names_wide_intervals_and_what_helps(table: pd.DataFrame, about: dict, warning: str | None) -> None:
     split = table["split"].iloc[0] if len(table) else "test_unseen"
     table = pd.concat([table, *(prompts(EVEN, split=other) for other in TESTS if other != split)])
-    summary = {"pairs": list(range(heldout)), "source": source, "prefer": "any"}
-    found = estimate_widths(table, summary)["warnings"]
-    assert len(found) == len(warnings), found
-    for warning, start in zip(found, warnings, strict=True):
-        assert warning.startswith(f"{split}: {start}"), found
-    if warnings and source == "drawn":
-        assert all("split.heldout" in warning for warning in found)
-    assert any("prefer to swappable" in w for w in found) == (split == "test_swapped" and bool(warnings))
-    preferred = estimate_widths(table, summary | {"prefer": "swappable"})["warnings"]
-    assert len(preferred) == len(found) and not any("swappable" in warning for warning in preferred)
+    warnings = estimate_widths(table, {"pairs": []} | about)["warnings"]
+    assert len(warnings) == (warning is not None)
+    assert all(w.startswith("wide intervals: ") and str(warning) in w for w in warnings), warnings
 
 
 def test_every_setting_that_is_advised_exists() -> None:
     config = (ROOT / "docs" / "config.md").read_text()
-    for advice in ADVICE.values():
-        for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(advice)):
-            section, _, name = key.rpartition(".")
-            assert f"`{section}`" in config and f"| `{name}` |" in config, key
+    for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(REMEDIES.values())):
+        section, _, name = key.rpartition(".")
+        assert f"`{section}`" in config and f"| `{name}` |" in config, key
+
+
+def test_an_interval_is_wide_below_ten_pairs() -> None:
+    halves = [half_width(10**9, 10**9, pairs) for pairs in (FEW_PAIRS - 1, FEW_PAIRS)]
+    assert halves[0] > WIDE > halves[1]

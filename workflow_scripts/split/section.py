@@ -90,8 +90,7 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
             widths,
         ),
         "columns": SIZE_COLUMNS,
-        "warnings": [warning.partition(": ") for warning in widths["warnings"]],
-        "names": SPLIT_NAMES,
+        "warnings": widths["warnings"],
         "heldout": [
             {"pair": pair_words(pair), "count": count}
             for pair, count in sorted(heldout["occurrences"].items(), key=lambda item: (-item[1], item[0]))
