@@ -87,7 +87,7 @@ def test_jobs_ask_for_what_their_rules_say(slurm: Slurm, printed: tuple[str, ran
     assert re.match(r"cpu=[1-4],mem=2000M", load["TRES"]) and "TresPerJob" not in load
     score = asked["rule_score_images"]
     assert score["TRES"].startswith("cpu=2,mem=8000M") and score["TresPerJob"] == "gres:gpu:1"
-    assert score["TimeLimit"] == f"{20 * GENERATORS // 60:02}:00:00"
+    assert score["TimeLimit"] == f"{20 * (GENERATORS + 1) // 60:02}:{20 * (GENERATORS + 1) % 60:02}:00"
 
 
 def test_logs_are_in_one_folder(project: ClusterProject, printed: tuple[str, range]) -> None:

@@ -21,8 +21,8 @@ OUT_OF_MEMORY = "killed (SIGKILL), probably because memory ran out; free some me
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 # Seconds that a job of a rule takes in the default run, others about 1: how much work is left, whatever its pace.
 WORK = {
-    "train_judge": 55, "extract_pairs": 40, "measure_splits": 40, "load_dataset": 20, "score_images": 20,
-    "list_entries": 15, "score_oracle": 14, "make_table": 9, "measure_health": 9, "audit": 8, "generate_images": 6,
+    "train_judge": 55, "extract_pairs": 40, "measure_splits": 60, "load_dataset": 20, "score_images": 60,
+    "list_entries": 15, "score_oracle": 14, "make_table": 9, "audit": 8, "generate_images": 6,
     "make_variants": 5, "swap_adjectives": 4, "make_splits": 3, "train_specs": 60, "classify": 20,
 }  # fmt: skip
 # Of a running job at most so much is done, however long it has run.
