@@ -1,33 +1,38 @@
 # score: does the judge retrieve the caption?
 # Needs the judge, the prompts and the generators' images. Gives a table of scores for each split that a generator
-# serves, with a summary; for sketches the same by the oracle; and the health of each judge.
+# serves, with a summary, and the health of each judge; for sketches the same scores by the oracle.
 
 
 if GENERATORS:
 
     rule score_images:
-        """Score the images of all generators by the trained judge."""
+        """Score the images of all generators by each judge, and measure whether it reads held-out pairs as seen ones."""
         input:
-            **inputs("captions", "images", "files", "splits", "swapped", "prompts", "variants"),
+            **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "splits", "swapped", "prompts"),
+            **inputs("variants"),
             manifests=of_generators("generated/{generator}/manifest.parquet", GENERATORS),
             made=of_generators("generated/{generator}/images", GENERATORS),
-            judge="<judged>/judges/{judge}",
+            judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
         output:
-            scores=directory(of_generators("scores/{judge}/{generator}", GENERATORS)),
+            scores=directory(of_judges("scores/{judge}/{generator}", generator=GENERATORS)),
+            health=of_judges("health/{judge}.json"),
         log:
-            "<logs>/score/{composition}/score_images.{judge}.log",
+            "<logs>/score/{composition}/score_images.log",
         benchmark:
-            "<logs>/score/{composition}/score_images.{judge}.benchmark.tsv"
+            "<logs>/score/{composition}/score_images.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: CONFIG.threads
         resources:
-            **model_resources(CONFIG.judge.device, 8000, minutes=20 * len(GENERATORS)),
+            **model_resources(CONFIG.judge.device, 8000, minutes=20 * len(CONFIG.judges) * (len(GENERATORS) + 1)),
         params:
             **SCORING,
             **ENCODING,
             code=code("score.score_images"),
             serves=served_splits(GENERATORS),
+            judges=CONFIG.judges,
+            as_asked=drawn_as_asked(),
+            loss=undecisive(CONFIG.score.health),
         script:
             "../workflow_scripts/score/score_images.py"
 
@@ -56,34 +61,6 @@ if ORACLE_GENERATORS:
             serves=served_splits(ORACLE_GENERATORS),
         script:
             "../workflow_scripts/score/score_oracle.py"
-
-
-rule measure_health:
-    """Measure whether a judge reads held-out pairs as well as seen ones."""
-    input:
-        **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "prompts", "variants"),
-        manifest=drawn_as_asked("manifest.parquet"),
-        made=drawn_as_asked("images"),
-        judge="<judged>/judges/{judge}",
-    output:
-        health="<dataset>/{composition}/health/{judge}.json",
-    log:
-        "<logs>/score/{composition}/measure_health.{judge}.log",
-    benchmark:
-        "<logs>/score/{composition}/measure_health.{judge}.benchmark.tsv"
-    conda:
-        "../envs/torch.yaml"
-    threads: CONFIG.threads
-    resources:
-        **model_resources(CONFIG.judge.device, 8000),
-    params:
-        **ENCODING,
-        **PLACE,
-        code=code("score.measure_health"),
-        loss=undecisive(CONFIG.score.health),
-        seed=CONFIG.seed,
-    script:
-        "../workflow_scripts/score/measure_health.py"
 
 
 rule score_fid:

@@ -1,5 +1,7 @@
 """Score: all generators of the default run by one judge, cold cache, against a script that a user would write.
 
+The step also measures the judge's health, which the script does not.
+
 Both read the finished default run (``make run`` before). Ours is the step's process, with one thread; the script
 (``benchmarks.plain_score``) uses two. Process starts count. The ratio is that of CPU seconds (``wall``: of wall time),
 because other programs change it less. R-precision and adjective accuracy must agree, or the benchmark fails. ``bound``
@@ -64,9 +66,10 @@ def timed(arguments: str) -> dict[str, float]:
 
 def score_arguments(composition: str, judge: str, generators: Sequence[str], to: Path) -> str:
     """The arguments that score generators by a judge into ``to``, as the rule does."""
-    job = stand_in("score_images", composition=composition, judge=judge)
+    job = stand_in("score_images", composition=composition)
+    job.params.judges, job.input.judges = [judge], [path for path in job.input.judges if path.name == judge]
     reads = [path for value in vars(job.input).values() for path in (value if isinstance(value, list) else [value])]
-    output = SimpleNamespace(scores=[to / name for name in generators])
+    output = SimpleNamespace(scores=[to / name for name in generators], health=[to / "health.json"])
     job.params.cache = to / "cache"
     job = replace(job, output=output)
     (to / "job").write_bytes(pickle.dumps((job, "score.score_images", reads, output.scores)))

@@ -55,10 +55,15 @@ class Nearest:
 
 
 def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
-    """Return the function from some of ``texts`` to their embeddings, (n, d)."""
+    """Return the function from texts to their embeddings, (n, d); those of ``texts`` are in memory."""
     place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     vectors = embedder.texts(list(place))
-    return lambda chosen: vectors[[place[text] for text in chosen]]
+
+    def embed(chosen: Sequence[str]) -> np.ndarray:
+        rows = [place.get(text) for text in chosen]
+        return embedder.texts(chosen) if None in rows else vectors[rows]
+
+    return embed
 
 
 def score_by_judge(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices) -> SetScores:

@@ -27,7 +27,11 @@ def of_generators(path, generators):
     return expand(f"<dataset>/{{composition}}/{path}", generator=generators, allow_missing=True)
 
 
-def drawn_as_asked(file):
-    """Return a file of the first generator that draws what is asked, on which health is measured too."""
-    names = [name for name, generator in GENERATORS.items() if generator.kind == "faithful"]
-    return next((f"<dataset>/{{composition}}/generated/{name}/{file}" for name in names), [])
+def of_judges(path, **names):
+    """The same path of a composition for each judge, and for each of further ``names``."""
+    return expand(f"<dataset>/{{composition}}/{path}", judge=CONFIG.judges, **names, allow_missing=True)
+
+
+def drawn_as_asked():
+    """The first generator that draws what is asked, on which health is measured too; None if there is none."""
+    return next((name for name, generator in GENERATORS.items() if generator.kind == "faithful"), None)

@@ -77,4 +77,5 @@ def test_jobs_ask_for_what_their_rules_say(slurm: Slurm, printed: tuple[str, ran
     assert re.match(r"cpu=[1-4],mem=2000M", load["TRES"]) and "TresPerJob" not in load
     score = asked["rule_score_images"]
     assert score["TRES"].startswith("cpu=2,mem=8000M") and score["TresPerJob"] == "gres:gpu:1"
-    assert score["TimeLimit"] == f"{20 * GENERATORS // 60:02}:00:00"
+    minutes = 20 * (GENERATORS + 1)
+    assert score["TimeLimit"] == f"{minutes // 60:02}:{minutes % 60:02}:00"

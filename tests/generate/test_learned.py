@@ -1,4 +1,4 @@
-"""The example of a learned model: a killed training ends as one that was not, and its pipeline draws what it is asked."""
+"""The example of a learned model: a resumed training ends as one that was not killed, and its pipeline draws."""
 
 import json
 from pathlib import Path

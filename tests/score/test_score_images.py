@@ -148,6 +148,27 @@ def test_generators_together_are_scored_as_each_alone(tmp_path: Path, judge: Fak
     assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
 
 
+def test_judges_are_scored_one_after_the_other(tmp_path: Path, judge: FakeJudge) -> None:
+    """Each has its folder of scores and its health; captions and images of health are those of scores."""
+    results = build(tmp_path)
+    alone, summary = run(results, "good")
+    job = make_job(results, "good", scores=tmp_path / "first", cache=tmp_path / "cold")
+    job.params.judges, job.params.as_asked = ["4", "7"], "good"
+    job.input.judges *= 2
+    job.output.scores.append(tmp_path / "second")
+    job.output.health.append(tmp_path / "second.json")
+    judge.texts_seen.clear()
+    main(job)
+    assert len(judge.texts_seen) == len(set(judge.texts_seen))
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        assert read_json(folder / "summary.json") == summary
+        assert (folder / "test_seen.parquet").read_bytes() == (alone / "test_seen.parquet").read_bytes()
+    one, two = map(read_json, job.output.health)
+    assert one == two and one["judge_hash"] == judge.hash
+    # The reader chooses the adjective of each drawn caption that has variants.
+    assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"]["seen"] == {"n": 0}
+
+
 def test_plain_tables_and_similarities_have_the_same_scores(tmp_path: Path, judge: FakeJudge) -> None:
     results = build(tmp_path)
     folder, _ = run(results, "good")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from compclip.core import tables
 from compclip.core.seeds import derive_seed
-from compclip.io import write_table
+from compclip.io import empty_table, write_json, write_table
 from compclip.score.config import Scoring
 from tests.scripts import job
 from tests.split.split_worlds import images_table
@@ -96,6 +96,9 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
     write_table(splits, place / "splits.parquet", tables.SPLIT)
     write_table(swapped[list(tables.SWAPPED.columns)], place / "swapped.parquet", tables.SWAPPED)
     write_table(variants(swapped), place / "variants.parquet", tables.VARIANTS)
+    for name, schema in (("pairs", tables.PAIRS), ("ranking", tables.RANKING)):  # for the judge's health alone
+        write_table(empty_table(schema), place / f"{name}.parquet", schema)
+    write_json({"pairs": ["red_wing"]}, place / "heldout.json")
     write_table(prompts.sample(frac=1, random_state=0), place / "prompts.parquet", tables.PROMPTS)
     for name in ("good", "partial"):
         folder = place / "generated" / name
@@ -135,20 +138,23 @@ def caption(colors: np.ndarray, parts: Sequence[int]) -> str:
 def make_job(results: Path, *generators: str, scores: Path, judge: Path = Path("unused"), **more: Any) -> Job:
     """A job of ``score_images`` on ``build``'s results; ``more`` are other params, ``scoring`` settings of its section.
 
-    ``scores`` is the folder of the only generator, or that of a folder for each.
+    ``scores`` is the folder of the only generator, or that of a folder for each; health.json is beside it.
     """
     dataset, place = results / "d", results / "d" / "color"
     inputs: dict[str, Any] = {name: dataset / f"{name}.parquet" for name in ("captions", "images")}
-    inputs |= {name: place / f"{name}.parquet" for name in ("splits", "swapped", "prompts", "variants")}
+    names = ("pairs", "ranking", "splits", "swapped", "prompts", "variants")
+    inputs |= {name: place / f"{name}.parquet" for name in names} | {"heldout": place / "heldout.json"}
     manifests = [place / "generated" / generator / "manifest.parquet" for generator in generators]
     scoring = {"candidates": 5, "distractors": ["original"]} | more.pop("scoring", {})
     params = {
         "scoring": Scoring.model_validate(scoring).model_dump(), "serves": dict.fromkeys(generators, tables.TESTS),
         "results": results, "dataset": "d", "prompts": "pairs", "train_on": "train", "halves": 0, "seed": 0,
-        "batch": 256, "device": "cpu", "cache": results.parent / "cache",
+        "batch": 256, "device": "cpu", "cache": results.parent / "cache", "judges": ["0"],
+        "as_asked": None, "loss": 0.15,
     }  # fmt: skip
     output: dict[str, Any] = {"scores": [scores / name for name in generators] if len(generators) > 1 else [scores]}
-    inputs |= {"manifests": manifests, "judge": judge}
+    output["health"] = [scores.parent / "health.json"]
+    inputs |= {"manifests": manifests, "judges": [judge]}
     result = job(inputs, output, wildcards={"composition": "color"}, **params | more)
     result.params.threads = result.threads
     return result

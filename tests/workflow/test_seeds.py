@@ -14,7 +14,7 @@ COLOR = {"composition": "color"}
 RULES: dict[str, dict[str, str]] = {
     "load_dataset": {}, "sample_heldout": COLOR, "make_splits": COLOR, "swap_adjectives": COLOR, "make_prompts": COLOR,
     "train_judge": COLOR | {"judge": "4"}, "generate_images": COLOR | {"generator": "photographs"},
-    "score_images": COLOR | {"judge": "4"}, "make_table": {},
+    "score_images": COLOR, "make_table": {},
 }  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def test_each_seed_changes_what_it_draws(settings) -> None:
     assert changed(seeds={"split": 1}) == split
     assert changed(seeds={"halves": 1}) == {"make_prompts", "train_judge", "score_images"}
     # Only what reads all judges changes with one more.
-    assert changed(judge={"seeds": [4, 7]}) == {"make_table"}
+    assert changed(judge={"seeds": [4, 7]}) == {"score_images", "make_table"}
     # A judge of a given seed depends on `seed` only by the halves.
     assert changed(seed=1) == {*RULES} - {"make_table"}
     assert "train_judge" not in changed(seed=1, seeds={"halves": 0})

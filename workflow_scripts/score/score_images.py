@@ -1,4 +1,8 @@
-"""Score the images of all generators by a trained judge; each distinct image and caption is encoded once."""
+"""Score the images of all generators by each judge, and measure the health of each judge.
+
+One process does so for all judges of a composition, because each start costs as much as scoring a small run. A killed
+job finds its embeddings in the cache.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,44 +10,70 @@ from typing import Any
 
 import numpy as np
 
-from compclip.clip.embed import items_of, open_embedder
+from compclip.clip.embed import Embedder, items_of, open_embedder
 from compclip.clip.tokens import cut_texts, say_cut
+from compclip.core.heldout import read_heldout
 from compclip.core.log import log
-from compclip.io import read_json
+from compclip.core.tables import MANIFEST
+from compclip.io import read_json, read_table, write_json
 from compclip.score.adjust import choose_adjustment
 from compclip.score.entries import EntrySet
+from compclip.score.health import Health
+from compclip.score.measure_health import measure_health
 from compclip.score.score_images import embed_once, score_images
 from workflow_scripts.job import Job, run
-from workflow_scripts.score.scores import Scored, read_inputs, score_generators
+from workflow_scripts.score.scores import Inputs, Scored, read_inputs, score_generators
+from workflow_scripts.tables import read_tables
+
+
+def score_by(
+    job: Job, inputs: Inputs, of_health: dict[str, Any], embedder: Embedder, epochs: int | None, scores: Sequence[Path]
+) -> dict[str, Any]:
+    """Score all generators by one judge, each into its folder of ``scores``; return the judge's health."""
+    params, captions = job.params, inputs.captions
+    texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
+    truncated = cut_texts(embedder.judge.tokenizer, captions)
+    say_cut(len(truncated), len(captions))
+
+    def images(paths: Sequence[str]) -> np.ndarray:
+        return embedder.images(items_of(paths, inputs.images, Path(params.results)))
+
+    adjustment = choose_adjustment(inputs.tables["prompts"], inputs.images, inputs.variants, texts, images, params.seed)
+    multiple = adjustment and adjustment.multiple
+    log.info("adjusted adjective accuracy: similarity minus %s times that with reference images", multiple)
+    judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
+
+    def score(name: str, sets: list[EntrySet]) -> Scored:
+        scored = score_images(sets, inputs.rules, inputs.variants, texts, images, adjustment)
+        used = {text for part in sets for table in (part.entries, part.pool) for text in table["text"].tolist()}
+        about: dict[str, Any] = {"captions": len(used), "truncated_captions": len(truncated & used)}
+        return scored, judge | {"judge_epochs": epochs, "adjustment": multiple} | about
+
+    score_generators(job, inputs, scores, score)
+    place = {"dataset": params.dataset, "composition": job.wildcards.composition}
+    return place | judge | measure_health(texts, images, seed=params.seed, **of_health)
 
 
 def main(job: Job) -> None:
     params, inputs = job.params, read_inputs(job)
-    captions, manifest = inputs.captions, job.input.judge / "manifest.json"
-    epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
-    with open_embedder(job.input.judge, params.batch, params.threads, params.device, params.cache) as embedder:
-        judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "judge_epochs": epochs}
-        texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
-        truncated = cut_texts(embedder.judge.tokenizer, captions)
-        say_cut(len(truncated), len(captions))
-
-        def images(paths: Sequence[str]) -> np.ndarray:
-            return embedder.images(items_of(paths, inputs.images, Path(params.results)))
-
-        adjustment = choose_adjustment(
-            inputs.tables["prompts"], inputs.images, inputs.variants, texts, images, params.seed
-        )
-        multiple = adjustment and adjustment.multiple
-        log.info("adjusted adjective accuracy: similarity minus %s times that with reference images", multiple)
-        judge["adjustment"] = multiple
-
-        def score(name: str, sets: list[EntrySet]) -> Scored:
-            scored = score_images(sets, inputs.rules, inputs.variants, texts, images, adjustment)
-            used = {text for part in sets for table in (part.entries, part.pool) for text in table["text"].tolist()}
-            about: dict[str, Any] = {"captions": len(used), "truncated_captions": len(truncated & used)}
-            return scored, judge | about
-
-        score_generators(job, inputs, score)
+    of_health: dict[str, Any] = {name: inputs.tables[name] for name in ("captions", "prompts")}
+    of_health |= {"images": inputs.images, "variants": inputs.variants, "heldout": read_heldout(job.input.heldout)}
+    of_health |= read_tables(job, "pairs", "ranking")
+    if params.as_asked:
+        manifests = dict(zip(params.serves, job.input.manifests, strict=True))
+        of_health["manifest"] = read_table(manifests[params.as_asked], MANIFEST)
+    healths: dict[str, dict[str, Any]] = {}
+    scores = np.array(job.output.scores, object).reshape(len(params.judges), -1).tolist()
+    for name, folder, to, file in zip(params.judges, job.input.judges, scores, job.output.health, strict=True):
+        log.info("judge %s", name)
+        manifest = folder / "manifest.json"
+        epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
+        with open_embedder(folder, params.batch, params.threads, params.device, params.cache) as embedder:
+            healths[name] = score_by(job, inputs, of_health, embedder, epochs, to)
+        write_json(healths[name], file)
+    health = Health(healths, params.loss)
+    for line in filter(None, (health.line, health.unreadable_line)):
+        log.info("%s: %s", job.where, line)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def main(job: Job) -> None:
         drawn = next((read_frame(file) for file in job.input.drawn if file.parent.name == name), None)
         return score_oracle(sets, inputs.rules, oracle, drawn), {"judge": ORACLE, "judge_hash": None}
 
-    score_generators(job, inputs, score)
+    score_generators(job, inputs, job.output.scores, score)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -55,18 +56,20 @@ def read_inputs(job: Job) -> Inputs:
     rules = Rules(scoring, classes, params.seed, job.wildcards.composition, params.prompts, read["swapped"])
     # The adjustment of similarities is chosen on seen prompts.
     served = {"test_seen"}.union(*params.serves.values())
-    return Inputs(tables, read["images"], read["variants"][read["variants"]["split"].isin(served)], served, rules)
+    return Inputs(tables, read["images"], read["variants"], served, rules)
 
 
-def score_generators(job: Job, inputs: Inputs, score: Callable[[str, list[EntrySet]], Scored]) -> None:
-    """Score one generator after the other by its name and sets; write and log the scores of each when it is done."""
+def score_generators(
+    job: Job, inputs: Inputs, folders: Sequence[Path], score: Callable[[str, list[EntrySet]], Scored]
+) -> None:
+    """Score one generator after the other by its name and sets; write the scores of each into its folder."""
     params, rules = job.params, inputs.rules
     classes = rules.classes[rules.classes.index.isin(inputs.tables["judged"]["image_id"])]
     alone = int(classes.str.startswith("image ").sum())
     about = {"train_on": params.train_on, "seed": rules.seed}
     about |= {key: getattr(rules.scoring, key) for key in ("candidates", "ties", "chunks", "chunking")}
     about |= {"class_rule": "other image" if alone == len(classes) else "other class", "images_without_class": alone}
-    generators = zip(params.serves.items(), job.input.manifests, job.output.scores, strict=True)
+    generators = zip(params.serves.items(), job.input.manifests, folders, strict=True)
     for number, ((name, splits), manifest, to) in enumerate(generators, 1):
         started, made = time.monotonic(), read_table(manifest, MANIFEST)
         scored, judge = score(name, entry_sets(splits, rules.scoring.distractors, manifest=made, **inputs.tables))
