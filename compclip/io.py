@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as arrow
 
 from compclip.core.documents import parse_json
 from compclip.core.errors import UserError
+from compclip.core.records import PARQUET_READING, parquet_faults
 from compclip.core.tables import Schema
 
 # A full disk, a full quota, a file-size limit.
@@ -165,13 +165,8 @@ def read_table(path: str | Path, schema: Schema, columns: list[str] | None = Non
 
 def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
     """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
-    try:
-        return pd.read_parquet(path, columns=columns, page_checksum_verification=True)
-    except FileNotFoundError as error:  # pandas gives only the name
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
-    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a readable Parquet file ({reason}); delete it and run again") from error
+    with parquet_faults(path, "delete it and run again"):
+        return pd.read_parquet(path, columns=columns, **PARQUET_READING)
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:

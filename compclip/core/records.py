@@ -5,12 +5,15 @@ those that look alike are equal. A row that cannot be read is named; what is sai
 """
 
 import csv
+import errno
 import io
 import logging
 import math
+import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,8 @@ from compclip.core.log import log
 
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
+# Without threads, which Arrow waits for even if memory is too short to start them.
+PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 # All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
@@ -136,12 +141,23 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     )
 
 
-def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+@contextmanager
+def parquet_faults(path: str | Path, remedy: str) -> Iterator[None]:
+    """Name the file in errors of Arrow; what memory lacks is not blamed on the file."""
     try:
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-    except (arrow.ArrowException, OSError) as error:
+        yield
+    except FileNotFoundError as error:  # pandas gives only the name
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
+        if isinstance(error, MemoryError) or "launch worker thread" in reason:
+            raise MemoryError(reason) from error
+        raise UserError(f"{path}: not a readable Parquet file ({reason}); {remedy}") from error
+
+
+def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+    with parquet_faults(path, "write it again"):
+        table = pq.read_table(path, partitioning=None, **PARQUET_READING)
     return table.column_names, ((f"record {number}", row) for number, row in enumerate(table.to_pylist(), 1))
 
 
