@@ -17,6 +17,9 @@ from compclip.core.progress import track
 from compclip.core.sealed import seal
 
 UNREADABLE = "unreadable"
+# If this variable is set, all files are read again and compared with the index: a disk can lose bits of a file whose
+# size and times it keeps.
+REREAD = "COMPCLIP_REREAD"
 READERS = 8  # files read at once, since those of a network file system take long to open
 
 
@@ -67,10 +70,14 @@ def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) 
     }
     with Cache(cache / "files.sqlite") if cache else nullcontext() as index:
         known = index.get([*marks.values()]) if index else {}
-        unread = [name for name, mark in marks.items() if mark not in known]
+        unread = [name for name, mark in marks.items() if mark not in known or os.environ.get(REREAD)]
         with ThreadPoolExecutor(READERS) as readers:
             contents = readers.map(lambda name: _digest(place / name), unread)
             digests = dict(zip(unread, track(contents, len(unread), f"files of {place} read"), strict=True))
+        rotten = sorted(name for name in digests if known.get(marks[name], b"") not in (b"", digests[name].encode()))
+        fault = f"{len(rotten)} of {len(files)} files have other bytes than when they were first read"
+        remedy = "restore them from a copy or, if size and times were kept on purpose, touch them"
+        require(not rotten, place / rotten[0] if rotten else place, fault, remedy)
         if index:
             index.put((marks[name], text.encode()) for name, text in digests.items() if text != UNREADABLE)
     return digests | {name: known[mark].decode() for name, mark in marks.items() if mark in known}

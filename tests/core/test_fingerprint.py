@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from compclip.core import fingerprint as module
+from compclip.core.errors import UserError
 from compclip.core.fingerprint import fingerprint
 
 
@@ -74,3 +75,22 @@ def test_names_in_any_encoding(tmp_path: Path) -> None:
     with open(os.fsencode(folder) + b"/\xff\n.png", "wb") as file:
         file.write(b"x")
     assert fingerprint(folder, cache=tmp_path) == fingerprint(folder)
+
+
+def test_bits_lost_below_the_file_system_are_found_by_reading_again(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for a bad disk: the index takes all times of a file for equal."""
+    key = module.key
+    monkeypatch.setattr(module, "key", lambda path, size, modified, changed, inode: key(path, size, inode))
+    before = fingerprint(images, cache=tmp_path)
+    (images / "1" / "1.png").write_bytes(b"lost!!")
+    assert fingerprint(images, cache=tmp_path) == before
+    monkeypatch.setenv(module.REREAD, "1")
+    for _ in range(2):  # what is wrong is not learned
+        with pytest.raises(
+            UserError, match=r"1/1\.png: 1 of 20 files have other bytes than when they were first read;"
+        ):
+            fingerprint(images, cache=tmp_path)
+    (images / "1" / "1.png").write_bytes(b"%06d" % 1)
+    assert fingerprint(images, cache=tmp_path) == before

@@ -1,7 +1,9 @@
 """Check each artifact of a run against its record and those of its inputs: what ``make verify`` calls."""
 
 import os
+import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +14,7 @@ from compclip.core import cli, digests
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
+from compclip.core.fingerprint import REREAD
 from compclip.core.progress import track
 from workflow_scripts.workflow.config import Config, read_config, runs_of
 from workflow_scripts.workflow.run import check_alone
@@ -25,6 +28,9 @@ class Verify(Command):
     """Check each artifact of a run against the digests that its step recorded."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
+    inputs: bool = Field(
+        False, description="read the user's files again, too, and compare them with their first reading"
+    )
 
 
 def recorded_below(config: Config) -> set[Path]:
@@ -54,7 +60,19 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
         yield str(error), path
 
 
+def read_inputs_again(config: Path) -> None:
+    """Raise UserError if files of the user have other bytes than when they were first read."""
+    # Fingerprints of all of them are params of rules.
+    graph = ["snakemake", "--dry-run", "--quiet", "all", "--forceall", "--configfile", str(config)]
+    done = subprocess.run(graph, env={**os.environ, REREAD: "1"}, stdout=subprocess.PIPE, text=True)
+    fault = re.search(r"^ *UserError: (.+)$", done.stdout, re.MULTILINE)
+    if done.returncode:
+        raise UserError(fault[1] if fault else f"{config}: {done.stdout.strip()}")
+
+
 def main(command: Verify) -> None:
+    if command.inputs:
+        read_inputs_again(command.config)
     configs = [read_config(command.config), *runs_of(command.config).values()]
     check_alone()
     artifacts = sorted({path for config in configs for path in recorded_below(config)})
