@@ -1,7 +1,8 @@
 """What of the data is in no split or has no prompt; what of the images has no score is in the notes of ``readable``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -11,7 +12,8 @@ from compclip.plot.labels import SPLIT_NAMES
 MOST_NAMES = 5
 
 
-class SkippedLine(NamedTuple):
+@dataclass(frozen=True)
+class SkippedLine:
     """What was skipped, how often, of how many (None: unknown), and the first names."""
 
     what: str

@@ -89,12 +89,8 @@ def analyzed(large: Study, answers: Path, tmp_path_factory: pytest.TempPathFacto
     return folder
 
 
-@pytest.fixture
-def summary(analyzed: Path) -> dict[str, Any]:
-    return read_json(analyzed / "analysis.json")
-
-
-def test_careless_people_are_excluded(summary: dict[str, Any], large: Study) -> None:
+def test_careless_people_are_excluded(analyzed: Path, large: Study) -> None:
+    summary = read_json(analyzed / "analysis.json")
     assert summary["workers"]["excluded"] == CARELESS and summary["workers"]["answered"] == PEOPLE + CARELESS
     assert summary["workers"]["answers_excluded"] == CARELESS * len(large.tasks)
     assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)

@@ -8,7 +8,7 @@ from compclip.report import by_pair, comparisons
 from compclip.report.composed import Anchors
 from compclip.report.readable import missing_lines
 from compclip.report.table import Scored
-from compclip.report.verdicts import FEW_PAIRS, LEAST_FOLLOWED, few_pairs, none_line, verdicts
+from compclip.report.verdicts import FEW_PAIRS, LEAST_FOLLOWED, Verdict, few_pairs, none_line, verdicts
 from compclip.stats.paired import holm
 from tests.report.scored import ANCHORS, SKILLS, mixed, scores, tables_of
 
@@ -20,12 +20,12 @@ def made() -> tuple[pd.DataFrame, ...]:
     return tables_of(scores())
 
 
-def words(table: pd.DataFrame, healthy: bool | None = None) -> dict[str, str]:
-    return {verdict.generator: verdict.word for verdict in verdicts(table, ANCHORS, healthy)}
+def verdicts_by_name(table: pd.DataFrame, healthy: bool | None = None) -> dict[str, Verdict]:
+    return {verdict.generator: verdict for verdict in verdicts(table, ANCHORS, healthy)}
 
 
-def lines(table: pd.DataFrame, healthy: bool | None = None) -> dict[str, str]:
-    return {verdict.generator: verdict.line for verdict in verdicts(table, ANCHORS, healthy)}
+def words(table: pd.DataFrame) -> dict[str, str]:
+    return {name: verdict.word for name, verdict in verdicts_by_name(table).items()}
 
 
 def test_the_fraction_is_between_habit_and_the_reference(made: tuple[pd.DataFrame, ...]) -> None:
@@ -57,21 +57,14 @@ def values(score: Scored) -> np.ndarray:
 def test_words(made: tuple[pd.DataFrame, ...]) -> None:
     said = words(made[0])
     assert said["faithful"] == "reference" and said["memorizer"] == "habit"
-    assert said["photographs"] == "composes" and said["composer"] in (
-        "composes",
-        "mostly composes",
-        "mostly to composes",
-    )
-    assert said["blind"] != "composes"
-    line = lines(made[0])["composer"]
-    row = (
-        made[0].query("measure == 'fraction_composed' and generator == 'composer' and split == 'test_swapped'").iloc[0]
-    )
+    assert said["photographs"] == "composes" != said["blind"]
+    assert said["composer"] in ("composes", "mostly composes", "mostly to composes")
+    line = verdicts_by_name(made[0])["composer"].line
+    row = made[0].set_index(["measure", "generator", "split"]).loc[("fraction_composed", "composer", "test_swapped")]
     these, others = ((f"{100 * row[f'{kind}low']:.1f}", f"{100 * row[f'{kind}high']:.1f}") for kind in ("fixed_", ""))
     assert f"{100 * row['value']:.0f} % [{these[0]}, {these[1]}] of 20 held-out pairs (swapped;" in line
-    assert (
-        f"other pairs: [{others[0]}, {others[1]}]" in line and "of the reference's R-precision on seen captions" in line
-    )
+    assert f"other pairs: [{others[0]}, {others[1]}]" in line
+    assert "of the reference's R-precision on seen captions" in line
 
 
 @pytest.mark.parametrize("whole_pairs", [False, True])
@@ -128,17 +121,18 @@ def test_there_is_no_word_for_a_generator_that_may_not_follow_prompts(
     table.loc[row & (table["split"] == "test_seen"), ["fixed_low", "fixed_high"]] = follows
     if np.isnan(follows[0]):
         table = table[~row]
-    line = lines(table)["composer"]
+    line = verdicts_by_name(table)["composer"].line
     assert line.startswith(begin)
     assert ("composes" in line) == (begin == "composer: ")
 
 
 def test_no_word_by_an_unfit_judge_or_by_one(made: tuple[pd.DataFrame, ...]) -> None:
-    assert lines(made[0], healthy=False)["composer"].startswith("composer: no word: the judge does not read held-out")
-    assert words(made[0], healthy=True) == words(made[0])
+    unfit = verdicts_by_name(made[0], healthy=False)["composer"].line
+    assert unfit.startswith("composer: no word: the judge does not read held-out")
+    assert verdicts_by_name(made[0], healthy=True) == verdicts_by_name(made[0])
     alone = tables_of(scores(judges=1))[0]
-    assert lines(alone)["composer"].startswith("composer: no word: one judge; ")
-    assert "not known for other pairs and judges: one judge" in lines(alone)["composer"]
+    assert verdicts_by_name(alone)["composer"].line.startswith("composer: no word: one judge; ")
+    assert "not known for other pairs and judges: one judge" in verdicts_by_name(alone)["composer"].line
 
 
 @pytest.mark.parametrize("reference", [None, "unknown"])
@@ -154,7 +148,7 @@ def test_where_reference_and_habit_are_alike_nothing_is_measurable() -> None:
     table = tables_of(scores(alike, images=30))[0]
     rows = table[table["measure"] == "fraction_composed"]
     assert rows["value"].isna().all() and rows["note"].str.contains("may be 0").all()
-    assert "not measurable on unseen (reference minus habit is " in lines(table)["composer"]
+    assert "not measurable on unseen (reference minus habit is " in verdicts_by_name(table)["composer"].line
 
 
 def test_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
