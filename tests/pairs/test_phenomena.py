@@ -52,6 +52,7 @@ CASES = {
     # primaries
     "gray primary feathers orange primaries and white bars": "gray primary feathers, orange primaries, white bars",
     "the feathers on its belly are white": "white feathers predicative",  # subject before a place
+    "spots on its wings are white": "white spots predicative",
     "the spots on the feathers on its wings are white": "white spots predicative",  # subject before several places
     # relative clause after several places
     "a bird with spots on the feathers on its wings that are white": "white wings predicative",
@@ -121,6 +122,10 @@ def test_words_that_no_lexicon_lists(find):
         ("red x-rays", {"red x-ray adjacent"}),
         ("a red x - ray", {"red x adjacent", "red ray disputed"}),
         ("a red foot-ball", {"red foot adjacent", "red ball disputed"}),
+        ("a red well-known bird", {"red bird attributive", "known bird adjacent"}),
+        # Lemmas: the first that the rules give; none of a singular that looks like `men`.
+        ("red leaves", {"red leaf adjacent"}),
+        ("white stamen", {"white stamen adjacent"}),
     ],
 )
 def test_nouns_that_no_lexicon_lists(find, text, pairs):
