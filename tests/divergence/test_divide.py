@@ -123,14 +123,6 @@ def test_refused(run: Any, tmp_path: Path, options: dict[str, Any], message: str
     assert not (tmp_path / "split.json").exists()
 
 
-def test_samples_without_atoms_or_compounds_are_placed() -> None:
-    words = [Counter("ab"), Counter("ac"), Counter("b"), Counter("bc")]
-    best = divide_samples(
-        from_bags([*words, Counter()], [*words, Counter()]), 3, 2, 0.0, 0.0, seed=0, restarts=1, moves=1000
-    )
-    assert sorted([*best.train, *best.test]) == list(range(5))
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
     atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)

@@ -52,6 +52,7 @@ CASES = {
     # primaries
     "gray primary feathers orange primaries and white bars": "gray primary feathers, orange primaries, white bars",
     "the feathers on its belly are white": "white feathers predicative",  # subject before a place
+    "spots on its wings are white": "white spots predicative",
     "the spots on the feathers on its wings are white": "white spots predicative",  # subject before several places
     # relative clause after several places
     "a bird with spots on the feathers on its wings that are white": "white wings predicative",
@@ -59,7 +60,7 @@ CASES = {
     "its bill compared to the spots on its head is long": "long bill predicative",  # subject before a comparison
     "on its wings are white": "white wings predicative",  # place at the beginning
     "to its head is long": "long head predicative",  # to at the beginning
-    "a white under tail": "white tail",  # under
+    "a bird with a white under tail": "white tail",  # under
     "under tail white": "",  # under at the beginning
     "that are white": "",  # that without a noun
     "white wings that": "white wings",  # that at the end
@@ -67,6 +68,8 @@ CASES = {
     "the wings are pointed by rain": "pointed wings predicative",  # participle of another
     "a curved and pointed beak": "curved beak, pointed beak",  # participle
     "small black clawed feet": "small feet attributive",  # participle between
+    # participle that the parser takes for a verb
+    "a bird with tan feathers and a brown striped back": "tan feathers, brown back attributive",
     "a small red headed bird with a long tail": "red headed, long tail",  # headed
     "a Red-Headed bird with blue-gray wings": "Red Headed, blue wings attributive, gray wings",  # hyphens
     "a white belly bird": "white belly",  # part of the whole
@@ -116,9 +119,13 @@ def test_words_that_no_lexicon_lists(find):
     [
         ("a white crown and tassels", {"white crown adjacent", "white tassel shared"}),
         # Two nouns with a hyphen are one that the tagger divides, unless spaces or the lexicon divide them.
-        ("a man with two red x-rays", {"red x-ray adjacent"}),
+        ("red x-rays", {"red x-ray adjacent"}),
         ("a red x - ray", {"red x adjacent", "red ray disputed"}),
         ("a red foot-ball", {"red foot adjacent", "red ball disputed"}),
+        ("a red well-known bird", {"red bird attributive", "known bird adjacent"}),
+        # Lemmas: the first that the rules give; none of a singular that looks like `men`.
+        ("red leaves", {"red leaf adjacent"}),
+        ("white stamen", {"white stamen adjacent"}),
     ],
 )
 def test_nouns_that_no_lexicon_lists(find, text, pairs):
