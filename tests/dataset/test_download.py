@@ -125,13 +125,14 @@ def test_links_and_devices_are_never_made(tmp_path: Path) -> None:
         link = zipfile.ZipInfo("thing0")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         packed.writestr(link, "/etc/passwd")
-    for path in (tmp_path / "x.tar", tmp_path / "x.zip"):
-        assert contents(path)[0] == {}
-        with pytest.raises(UserError, match="does not contain 'thing0'"):
-            unpack(path, tmp_path / "out", {"thing0": "thing"})
+    assert contents(tmp_path / "x.tar")[0] == {}
+    with pytest.raises(UserError, match="does not contain 'thing0'"):
+        unpack(tmp_path / "x.tar", tmp_path / "out", {"thing0": "thing"})
+    assert not (tmp_path / "out").exists()
+    unpack(tmp_path / "x.zip", tmp_path / "out", {"thing0": "thing"})
+    assert (tmp_path / "out" / "thing").read_text() == "/etc/passwd" and not (tmp_path / "out" / "thing").is_symlink()
     with pytest.raises(UserError, match="no such archive"):
         contents(tmp_path / "none.tgz")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("pack", [tar, zipped])
