@@ -1,9 +1,8 @@
 """List and unpack zip and tar archives so that nothing can be written outside the folder.
 
 An archive is refused as a whole if a member has an absolute path or one with ``..``, or if its files have more bytes
-than ``limits.ARCHIVE_RATIO`` allows. No link and no device is made: of a tar only regular
-files are read, and all members of a zip are read as files. The standard library reads at most the bytes that the
-archive states for a file.
+than ``limits.ARCHIVE_RATIO`` allows. Links and devices are never made: of a tar only regular files are read, and every
+member of a zip is read as a file. The standard library reads at most the bytes that the archive states for a file.
 """
 
 import lzma
