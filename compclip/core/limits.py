@@ -14,7 +14,6 @@ CAPTION = 20_000
 COUNT_DIGITS = 15
 # Beyond it float64 skips whole numbers, so that two ids may become one.
 EXACT_FLOAT = 2**53
-PICKLE_BYTES = 1 << 30
 
 
 def over(name: str, what: str) -> str:

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from compclip.core import limits
 from compclip.core.documents import no_such
-from compclip.core.errors import UserError, one_line, require
+from compclip.core.errors import UserError, one_line
 
 
 class _Refused(Exception):
@@ -64,8 +63,6 @@ def read_pickle(path: str | Path) -> Any:
     path = Path(path)
     if not path.is_file():
         raise UserError(no_such(path))
-    size = path.stat().st_size
-    require(size <= limits.PICKLE_BYTES, path, limits.over("PICKLE_BYTES", f"{size:,} bytes"), "do not trust it")
     try:
         return _Unpickler(io.BytesIO(path.read_bytes()), encoding="bytes").load()
     except _Refused as error:

@@ -22,17 +22,13 @@ def available(package: str) -> tuple[str, ...]:
 
 def load(package: str, name: str) -> ModuleType:
     """Import the module ``package.name``; raises UserError with the available names if there is none."""
-    known = available(package)
-    require(
-        name in known,
-        package.split(".", 1)[1],
-        f"unknown {name!r}",
-        f"{nearest(name, known)}allowed: {', '.join(known)}",
-    )
+    known, where = available(package), package.split(".", 1)[1]
+    remedy = f"{nearest(name, known)}allowed: {', '.join(known)}"
+    require(name in known, where, f"unknown {name!r}", remedy)
     return importlib.import_module(f"{package}.{name}")
 
 
-def settings(module: ModuleType, values: dict[str, Any]) -> Any:
+def settings(module: ModuleType, values: dict[str, Any], where: str = "settings") -> Any:
     """Return ``values`` as the module's ``Settings``; raises UserError that names the first faulty key."""
     try:
         return module.Settings.model_validate(values)
@@ -41,4 +37,4 @@ def settings(module: ModuleType, values: dict[str, Any]) -> Any:
         key = ".".join(map(str, first["loc"]))
         allowed = ", ".join(module.Settings.model_fields) or "none"
         fault = first["msg"].removeprefix("Value error, ")
-        raise UserError(f"settings: {key}: {fault}; allowed keys: {allowed}") from None
+        raise UserError(f"{where}: {key}: {fault}; allowed keys: {allowed}") from None

@@ -5,6 +5,7 @@ UserError names the first wrong entry.
 """
 
 import re
+import reprlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,15 +34,6 @@ def decoded(value: Any) -> str | None:
     return value if isinstance(value, str) and not re.search("[\ud800-\udfff]", value) else None
 
 
-def describe_value(value: Any) -> str:
-    """Describe a value in an error: a plain value by its repr, others by their type."""
-    if isinstance(value, str | bytes):
-        return repr(value[:60])
-    if isinstance(value, int) and value.bit_length() > 64:
-        return "a huge number"
-    return repr(value) if isinstance(value, int | float | None) else f"a {type(value).__name__}"
-
-
 def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     """Read data.pkl: a row for each caption (columns CAPTION_COLUMNS), sorted, and the images without captions.
 
@@ -49,25 +41,25 @@ def read_data(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     """
     rows: list[tuple[Any, ...]] = []
     silent: list[str] = []
-    for image, captions in _mapping(path, "", read_pickle(path)).items():
+    for image, captions in _mapping(path, read_pickle(path)).items():
         if not captions:
             silent.append(image)
-        for number, caption in _mapping(path, f"image {image!r}: ", captions, _number).items():
-            rows.append((image, number, *_caption(path, f"image {image!r}: caption {number}: ", caption)))
+        for number, caption in _mapping(f"{path}: image {image!r}", captions, _number, "a number").items():
+            rows.append((image, number, *_caption(f"{path}: image {image!r}: caption {number}", caption)))
     require(rows, path, "contains no captions", "give the published data.pkl")
     table = pd.DataFrame(rows, columns=list(CAPTION_COLUMNS)).astype({"caption_id": "int64"})
     return table.sort_values(["image_id", "caption_id"], ignore_index=True), sorted(silent)
 
 
-def _caption(path: str | Path, where: str, value: Any) -> tuple[str | None, ...]:
+def _caption(where: str, value: Any) -> tuple[str | None, ...]:
     """Return text, swapped_text, and the three words of its change."""
-    fields = _mapping(path, where, value)
-    text = _text(path, f"{where}text: ", fields.get("text"))
+    fields = _mapping(where, value)
+    text = _text(f"{where}: text", fields.get("text"))
     if fields.get("swapped_text") is None:
         return text, None, None, None, None
-    swapped = _text(path, f"{where}swapped_text: ", fields["swapped_text"])
-    changes = _mapping(path, f"{where}changes_made: ", fields.get("changes_made"))
-    return text, swapped, *(_text(path, f"{where}changes_made: {name}: ", changes.get(name)) for name in CHANGE)
+    swapped = _text(f"{where}: swapped_text", fields["swapped_text"])
+    changes = _mapping(f"{where}: changes_made", fields.get("changes_made"))
+    return text, swapped, *(_text(f"{where}: changes_made: {name}", changes.get(name)) for name in CHANGE)
 
 
 @dataclass(frozen=True)
@@ -81,18 +73,18 @@ class PublishedSplit:
 
 def read_split(path: str | Path) -> PublishedSplit:
     """Read split.pkl, whose held-out pairs are under ``heldout_pairs`` or another key that begins with heldout."""
-    content = _mapping(path, "", read_pickle(path))
+    content = _mapping(path, read_pickle(path))
     keys = ", ".join(map(repr, content)) or "none"
     for name in SPLITS:
         require(name in content, path, f"no list {name!r}; its keys: {keys}")
-    images = {name: _texts(path, name, content[name]) for name in SPLITS}
+    images = {name: _texts(f"{path}: {name}", content[name]) for name in SPLITS}
     names = [name for name in content if "".join(filter(str.isalpha, name.lower())).startswith("heldout")]
     key = HELDOUT_KEY if HELDOUT_KEY in content else names[0] if len(names) == 1 else ""
     wanted = f"the held-out pairs under {HELDOUT_KEY!r} or exactly one key that begins with heldout"
     require(key, path, f"expected {wanted}; its keys: {keys}")
-    pairs = _texts(path, key, content[key])
+    pairs = _texts(f"{path}: {key}", content[key])
     for pair in pairs:
-        require(all(pair.partition("_")), path, f"{key}: expected adjective_noun, got {pair!r}")
+        _expect(all(pair.partition("_")), f"{path}: {key}", "adjective_noun", pair)
     require(pairs, path, f"{key}: no pairs", "give the published split.pkl")
     return PublishedSplit(images, pairs, sorted(set(content) - set(SPLITS) - {key}))
 
@@ -101,18 +93,16 @@ def read_predictions(path: str | Path) -> pd.DataFrame:
     """Read a pickle of predictions: columns PREDICTION_COLUMNS, in the file's order, with duplicates."""
     content = read_pickle(path)
     shape = "(image_id, caption_id, path, predicted_index)"
-    require(isinstance(content, list | tuple), path, f"expected a list of {shape}, got {describe_value(content)}")
+    _expect(isinstance(content, list | tuple), path, f"a list of {shape}", content)
     rows = []
     for place, entry in enumerate(content):
         where = f"{path}: entry {place}"
-        is_entry = isinstance(entry, list | tuple) and len(entry) == 4
-        require(is_entry, where, f"expected a tuple {shape}, got {describe_value(entry)}")
-        caption, index = _number(entry[1]), entry[3]
-        require(caption is not None, where, f"caption_id: expected a number, got {describe_value(entry[1])}")
+        _expect(isinstance(entry, list | tuple) and len(entry) == 4, where, f"a tuple {shape}", entry)
+        image, caption, file, index = entry
+        _expect(_number(caption) is not None, f"{where}: caption_id", "a number", caption)
         is_index = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < 2**31
-        require(is_index, where, f"predicted index: expected an integer from 0, got {describe_value(index)}")
-        image, file = (_text(where, f"{name}: ", entry[column]) for name, column in (("image_id", 0), ("path", 2)))
-        rows.append((image, caption, file, index))
+        _expect(is_index, f"{where}: predicted index", "an integer from 0", index)
+        rows.append((_text(f"{where}: image_id", image), _number(caption), _text(f"{where}: path", file), index))
     return pd.DataFrame(rows, columns=list(PREDICTION_COLUMNS)).astype({"caption_id": "int64", "predicted": "int64"})
 
 
@@ -124,28 +114,27 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limits.EXACT_FLOAT else None
 
 
-def _text(path: str | Path, where: str, value: Any) -> str:
+def _expect(holds: bool, where: str | Path, expected: str, value: Any) -> None:
+    if not holds:
+        raise UserError(f"{where}: expected {expected}, got {reprlib.repr(value)}")
+
+
+def _text(where: str, value: Any) -> str:
     text = decoded(value)
-    if text is None:
-        raise UserError(f"{path}: {where}expected a text, got {describe_value(value)}")
-    return text
+    _expect(text is not None, where, "a text", value)
+    return str(text)
 
 
-def _mapping(path: str | Path, where: str, value: Any, key: Any = decoded) -> dict[Any, Any]:
+def _mapping(where: str | Path, value: Any, key: Any = decoded, expected: str = "a text") -> dict[Any, Any]:
     """Return a dict with its keys read by ``key``."""
-    require(isinstance(value, dict), path, f"{where}expected a dict, got {describe_value(value)}")
-    result: dict[Any, Any] = {}
-    for name, inner in value.items():
-        read = key(name)
-        expected = "text" if key is decoded else "number"
-        require(read is not None, path, f"{where}expected a {expected} as key, got {describe_value(name)}")
-        result[read] = inner
-    return result
+    _expect(isinstance(value, dict), where, "a dict", value)
+    for name in value:
+        _expect(key(name) is not None, where, f"{expected} as key", name)
+    return {key(name): inner for name, inner in value.items()}
 
 
-def _texts(path: str | Path, where: str, value: Any) -> list[str]:
+def _texts(where: str, value: Any) -> list[str]:
     """Return a list of texts: the keys of a dict, and a set sorted, because it has no order."""
-    is_list = isinstance(value, list | tuple | set | frozenset | dict)
-    require(is_list, path, f"{where}: expected a list, got {describe_value(value)}")
-    texts = [_text(path, f"{where}: ", entry) for entry in value]
+    _expect(isinstance(value, list | tuple | set | frozenset | dict), where, "a list", value)
+    texts = [_text(where, entry) for entry in value]
     return sorted(texts) if isinstance(value, set | frozenset) else texts

@@ -1,14 +1,13 @@
 """List and unpack zip and tar archives so that nothing can be written outside the folder.
 
 An archive is refused as a whole if a member has an absolute path or one with ``..``, or if its files have more bytes
-than ``limits.ARCHIVE_RATIO`` allows. Only regular files are read: links and devices are never made. Of a file, the
-standard library reads at most the bytes that the archive states.
+than ``limits.ARCHIVE_RATIO`` allows. Links and devices are never made: of a tar only regular files are read, and every
+member of a zip is read as a file. The standard library reads at most the bytes that the archive states for a file.
 """
 
 import lzma
 import re
 import shutil
-import stat
 import tarfile
 import zipfile
 import zlib
@@ -34,7 +33,7 @@ ArchiveEntry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, 
 def _zip_entries(path: Path) -> Iterator[ArchiveEntry]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            if stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG) and not info.filename.endswith("/"):
+            if not info.is_dir():
                 yield info.filename, info.file_size, partial(archive.open, info)
 
 

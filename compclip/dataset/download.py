@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -25,20 +25,12 @@ TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
 
 
 @dataclass(frozen=True)
-class PublishedFile:
-    """The public address of a file, and the sha256 published for it."""
-
-    address: str
-    sha256: str | None = None
-
-
-@dataclass(frozen=True)
 class FilePlace:
     """Where a file is: a path, a ``file://`` address or a remote address."""
 
     address: str
-    name: str = ""  # of a download; by default, the address's own
     sha256: str | None = None  # None: any
+    name: str = ""  # of a download; by default, the address's own
 
     @property
     def is_remote(self) -> bool:
@@ -60,13 +52,13 @@ def google_drive(number: str, resource_key: str) -> str:
     return f"https://drive.usercontent.google.com/download?{query}"
 
 
-def place_of(name: str, root: str | None, sha256: str | None, published: Mapping[str, PublishedFile]) -> FilePlace:
+def place_of(name: str, root: str | None, sha256: str | None, published: Mapping[str, FilePlace]) -> FilePlace:
     """Return where a file is; without a root, ``name`` may be a key of ``published``."""
     if root is None:
-        known = published.get(name)
-        return FilePlace(known.address, name, sha256 or known.sha256) if known else FilePlace(name, "", sha256)
+        known = published.get(name, FilePlace(name))
+        return replace(known, sha256=sha256 or known.sha256, name=name if name in published else "")
     below = "://" not in name and not Path(name).is_absolute()
-    return FilePlace(f"{root.rstrip('/')}/{name}" if below else name, "", sha256)
+    return FilePlace(f"{root.rstrip('/')}/{name}" if below else name, sha256)
 
 
 def fetch(place: FilePlace, cache: Path) -> Path:

@@ -18,7 +18,7 @@ from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.section import Section
 from compclip.dataset.archive import contents, unpack
-from compclip.dataset.download import FilePlace, PublishedFile, fetch, place_of
+from compclip.dataset.download import FilePlace, fetch, place_of
 from compclip.dataset.source import spread_over_classes
 
 WHERE = "name below root, or an address"
@@ -34,7 +34,7 @@ class ReedFiles(Section):
     images_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
     captions_sha256: str | None = Field(None, pattern=SHA256, description="null: any")
 
-    published: ClassVar[Mapping[str, PublishedFile]] = {}
+    published: ClassVar[Mapping[str, FilePlace]] = {}
 
     def places(self) -> dict[str, FilePlace]:
         """Return where each file is; without ``images`` if only captions are taken."""

@@ -3,10 +3,11 @@
 import json
 from typing import Any, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from compclip.core import plugins
 from compclip.core.documents import nearest
+from compclip.core.errors import UserError
 from compclip.core.section import COMPOSITION_FIELD, NAME, Section
 
 GENERATOR_KINDS = "compclip.generate.generators"
@@ -37,13 +38,10 @@ class Generator(Section):
         known = plugins.available(GENERATOR_KINDS)
         if self.kind not in known:
             raise ValueError(f"unknown generator; {nearest(self.kind, known)}allowed: {', '.join(known)}")
-        settings = plugins.load(GENERATOR_KINDS, self.kind).Settings
         try:
-            settings.model_validate(self.options)
-        except ValidationError as error:
-            key, message = ".".join(map(str, error.errors()[0]["loc"])), error.errors()[0]["msg"]
-            allowed = ", ".join(["name", "kind", *settings.model_fields])
-            raise ValueError(f"generator {self.name!r}: {key}: {message}; allowed keys: {allowed}") from error
+            plugins.settings(plugins.load(GENERATOR_KINDS, self.kind), self.options, f"generator {self.name!r}")
+        except UserError as error:
+            raise ValueError(str(error)) from error
         return self
 
     def settings(self, composition: str) -> Any:

@@ -98,15 +98,15 @@ def export_layout(
     texts = [text for names in lists.values() for of_name in names["captions"] for text in of_name]
     words = dict.fromkeys(word for text in [*texts, *unseen["text"]] for word in model_words(text))
     numbers = {word: number for number, word in enumerate(["<end>", *words])}
-    summary = {"captions_per_image": max(len(of_name) for names in lists.values() for of_name in names["captions"])}
+    most = max(len(of_name) for names in lists.values() for of_name in names["captions"])
     for names in lists.values():
-        every = range(summary["captions_per_image"])
-        names["captions"] = [[of_name[i % len(of_name)] for i in every] for of_name in names["captions"]]
+        names["captions"] = [[of_name[i % len(of_name)] for i in range(most)] for of_name in names["captions"]]
     folders = {"train": {"train": lists["train"], "test": lists["test"]}}
     for split in filter(lambda split: len(lists[split]), TESTS):  # some models fail on an empty list
         repeated = [i % len(lists[split]) for i in range(-(-len(lists[split]) // SAMPLER_BATCH) * SAMPLER_BATCH)]
         folders[split] = dict.fromkeys(("train", "test"), lists[split].iloc[repeated])
-    summary |= {"longest_caption": max(len(model_words(text)) for text in texts)}
+    longest = max(len(model_words(text)) for text in texts)
+    summary = {"captions_per_image": most, "longest_caption": longest}
     with atomic_folder(folder) as begun:
         for split, both in folders.items():
             write_data_folder(begun / name / split, Path(os.path.abspath(folder)) / name / split, both, numbers)

@@ -1,7 +1,6 @@
 """Models of the Hub, of folders and of weights files: with their own weights and preprocessing, or an error."""
 
 import json
-import re
 import shutil
 import time
 from pathlib import Path
@@ -111,7 +110,7 @@ def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: P
         check_model("judge", JudgeConfig.model_validate(settings), findings)
         return findings.errors
 
-    folder = clip_folder(tmp_path / "mine")
+    folder, started = clip_folder(tmp_path / "mine"), time.monotonic()
     assert JudgeConfig(model="hf-hub:a/b", epochs=0).pretrained is None
     assert errors(model="hf-hub:somebody/tiny") == errors(model=f"local-dir:{folder}") == []
     (cache / "open_clip_model.safetensors").unlink()
@@ -121,17 +120,10 @@ def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: P
     for settings in ({"model": "hf-hub:somebody/tiny"}, {"model": "hf-hub:no/body"}, {"model": "RN50"}):
         (said, *_) = errors(**settings)
         assert said.startswith("judge.") and "not downloaded yet" in said and "docs/cluster.md" in said
-
-
-def test_without_internet_it_fails_at_once(cache: Path) -> None:
-    (cache / "open_clip_model.safetensors").unlink()
-    cfg = {**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": "somebody/else"}}
-    started = time.monotonic()
-    for missing in ("somebody/tiny", "somebody/other"):
-        assert re.match(f"{missing}: .*not downloaded yet.*docs.cluster.md", refused(model=f"hf-hub:{missing}"))
+    assert refused(model="hf-hub:somebody/tiny").startswith("somebody/tiny: ")
     with pytest.raises(UserError, match="^somebody/else: not downloaded yet, and .*docs.cluster.md"):
-        get_tokenizer(cfg, None)
-    assert time.monotonic() - started < 10
+        get_tokenizer({**VIT, "text_cfg": {**VIT["text_cfg"], "hf_tokenizer_name": "somebody/else"}}, None)
+    assert time.monotonic() - started < 20, "without internet it fails at once"
 
 
 def test_preprocessing_that_is_unknown_is_asked_for(tmp_path: Path) -> None:

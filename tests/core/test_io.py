@@ -97,12 +97,6 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["2.png"]
 
 
-def _write_folder(path: Path) -> None:
-    with io.atomic_folder(path) as folder:
-        (folder / "small").write_text("small")
-        (folder / "large").write_text("x" * 5000)
-
-
 def _write_checkpoint(path: Path) -> None:
     with sealed(path) as file:
         torch.save({"a": torch.zeros(5000)}, file)
@@ -117,7 +111,7 @@ def _write_splits(path: Path) -> None:
     io.write_table(SPLITS, path, tables.SPLIT)
 
 
-@pytest.mark.parametrize("write", [_write_splits, _write_folder, _write_checkpoint, _write_weights])
+@pytest.mark.parametrize("write", [_write_splits, _write_checkpoint, _write_weights])
 def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
     path = tmp_path / "artifact"
     with (

@@ -62,14 +62,14 @@ def test_predictions(tmp_path: Path, kind: Any) -> None:
 @pytest.mark.parametrize(
     ("read", "value", "message"),
     [
-        (read_data, [], "expected a dict, got a list"),
+        (read_data, [], "expected a dict, got []"),
         (read_data, {}, "contains no captions"),
         (read_data, {1: {}}, "expected a text as key, got 1"),
-        (read_data, {"a": ["x"]}, "image 'a': expected a dict, got a list"),
+        (read_data, {"a": ["x"]}, "image 'a': expected a dict, got ['x']"),
         (read_data, {"a": {"x": {}}}, "image 'a': expected a number as key, got 'x'"),
         (read_data, {"a": {0: "a bird"}}, "image 'a': caption 0: expected a dict, got 'a bird'"),
         (read_data, {"a": {0: {}}}, "image 'a': caption 0: text: expected a text, got None"),
-        (read_data, {"a": {0: {"text": "x", "swapped_text": ["y"]}}}, "swapped_text: expected a text, got a list"),
+        (read_data, {"a": {0: {"text": "x", "swapped_text": ["y"]}}}, "swapped_text: expected a text, got ['y']"),
         (read_data, {"a": {0: {"text": "x", "swapped_text": "y"}}}, "changes_made: expected a dict, got None"),
         (
             read_data,
@@ -86,7 +86,7 @@ def test_predictions(tmp_path: Path, kind: Any) -> None:
         (read_split, SPLIT | {"heldout_pairs": ["purple"]}, "expected adjective_noun, got 'purple'"),
         (read_split, SPLIT | {"heldout_pairs": "tan_wing"}, "heldout_pairs: expected a list, got 'tan_wing'"),
         (read_split, SPLIT | {"train": ["a", 4], "heldout_pairs": ["tan_wing"]}, "train: expected a text, got 4"),
-        (read_predictions, {"a": 1}, "expected a list of (image_id, caption_id, path, predicted_index), got a dict"),
+        (read_predictions, {"a": 1}, "expected a list of (image_id, caption_id, path, predicted_index), got {'a': 1}"),
         (
             read_predictions,
             [("a", 0, "x.png", 0), ("a", 0, 1)],

@@ -84,6 +84,7 @@ def test_classes_named_differently_in_the_captions(cub_archives: Path, tmp_path:
     assert loaded.summary["caption_files_of_another_name"]["count"] == 2
     # Without photographs, captions keep their names.
     alone = load(cub_archives, tmp_path / "2", images=None)
+    assert list(cub.Settings(images=None).places()) == ["captions"]
     assert set(alone.captions["image_id"]) == set(captions) and alone.images["path"].isna().all()
 
 
@@ -99,10 +100,6 @@ def test_no_photograph_gets_the_captions_of_two(ids: set[tuple[str, ...]], known
     assert all(old.split(".")[0] == new.split(".")[0] and old[-3:] == new[-3:] for old, new in found.items())
     if known == ids:
         assert found == {}
-
-
-def test_captions_alone_need_one_file() -> None:
-    assert list(cub.Settings(images=None).places()) == ["captions"]
 
 
 def test_errors(cub_archives: Path, tmp_path: Path) -> None:

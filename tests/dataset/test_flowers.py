@@ -8,7 +8,7 @@ from scipy.io import savemat
 
 from compclip.core import tables
 from compclip.core.errors import UserError
-from compclip.dataset.download import PublishedFile
+from compclip.dataset.download import FilePlace
 from compclip.dataset.source import Loaded
 from compclip.dataset.sources import flowers
 from compclip.io import read_json, read_table
@@ -95,7 +95,7 @@ def test_other_archives(files: Path, tmp_path: Path, name: str) -> None:
 def test_from_public_addresses(files: Path, tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once; a broken photograph is named."""
     tar(files / "102flowers.tgz", {f"jpg/image_{n:05d}.jpg": jpeg(n)[: 300 if n == 2 else None] for n in range(1, 5)})
-    known = {name: PublishedFile(f"{site.address}/{name}") for name in flowers.PUBLISHED_FILES}
+    known = {name: FilePlace(f"{site.address}/{name}") for name in flowers.PUBLISHED_FILES}
     site.files = {f"/{name}": (files / name).read_bytes() for name in known}
     monkeypatch.setattr(flowers.Settings, "published", known)
     made = load_job(tmp_path, "flowers")

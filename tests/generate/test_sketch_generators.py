@@ -109,19 +109,6 @@ def test_unbound_never_binds_as_stated_and_keeps_colors_on_named_parts_if_it_can
         assert placed.keys() == {s.attribute for s in colors}
 
 
-def test_unbound_by_hand() -> None:
-    wing, tail = Statement("wing", "color", "red"), Statement("tail", "color", "blue")
-    assert unbound.misplace([wing, tail], "color", dice()) == {"wing:color": "blue", "tail:color": "red"}
-    (place, value), *rest = unbound.misplace([wing], "color", dice()).items()
-    assert place != "wing:color" and value == "red" and not rest
-    # A straight eye has no picture, and only bills are straight: the adjective goes nowhere.
-    eye, bill = Statement("eye", "shape", "large"), Statement("bill", "shape", "straight")
-    placed = unbound.misplace([eye, bill], "shape", dice())
-    assert list(placed.values()) == ["large"] and placed.keys() <= {"belly:shape", "foot:shape"}
-    scene = unbound.paint([eye, bill], {**start(0), "bill:shape": "straight", "eye:shape": "large"}, dice())
-    assert scene["bill:shape"] != "straight" and scene["eye:shape"] != "large"
-
-
 @pytest.fixture(scope="module")
 def world(first_run: Project) -> World:
     """Tables and prompts of the small run; one prompt is swapped to what no bird can be."""

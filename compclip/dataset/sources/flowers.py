@@ -13,7 +13,7 @@ from scipy.io import loadmat
 
 from compclip.core.errors import UserError, require
 from compclip.dataset.archive import contents
-from compclip.dataset.download import PublishedFile, google_drive
+from compclip.dataset.download import FilePlace, google_drive
 from compclip.dataset.reed import SHA256, WHERE, ArchiveLayout, ReedFiles, take_images
 from compclip.dataset.source import Loaded, named
 
@@ -23,11 +23,11 @@ CAPTIONS_FILE = "cvpr2016_flowers.tar.gz"
 OXFORD = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102"
 PUBLISHED_FILES = {
     # The digests are from TensorFlow Datasets.
-    IMAGES_FILE: PublishedFile(
+    IMAGES_FILE: FilePlace(
         f"{OXFORD}/{IMAGES_FILE}", "2d01ecc807db462958cfe3d92f57a8c252b4abd240eb955770201e45f783b246"
     ),
-    LABELS: PublishedFile(f"{OXFORD}/{LABELS}", "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"),
-    CAPTIONS_FILE: PublishedFile(google_drive("0B0ywwgffWnLLcms2WWJQRFNSWXM", "0-Av8zFbeDDvNcF1sSjDR32w")),
+    LABELS: FilePlace(f"{OXFORD}/{LABELS}", "4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d"),
+    CAPTIONS_FILE: FilePlace(google_drive("0B0ywwgffWnLLcms2WWJQRFNSWXM", "0-Av8zFbeDDvNcF1sSjDR32w")),
 }
 
 FLOWERS_LAYOUT = ArchiveLayout(

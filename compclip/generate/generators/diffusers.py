@@ -80,15 +80,14 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
     # Some pipelines have operations without a deterministic algorithm: these only warn.
     torch.use_deterministic_algorithms(True, warn_only=True)
     where, folder = f"model {settings.model}", Path(settings.model)
-    version = fingerprint(settings)
-    if not version:
+    is_local = folder.is_dir()
+    if not is_local:
         with hub(where):
             folder = Path(diffusers.DiffusionPipeline.download(settings.model, revision=settings.revision))
-        version = folder.name  # the Hub's commit
     dtype = settings.dtype if settings.dtype != "auto" else "fp16" if is_gpu(device) else "fp32"
     try:
-        loaded = diffusers.AutoPipelineForText2Image.from_pretrained(folder, dtype=getattr(torch, DTYPES[dtype]))
-        pipeline = loaded.to(device)
+        kind = getattr(torch, DTYPES[dtype])
+        pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, dtype=kind).to(device)
     except Exception as error:  # the library raises many types for damaged files
         reason = " ".join(str(error).split())[:200]
         remedy = "download it again or choose another"
@@ -99,8 +98,9 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
     require(not unknown, where, f"a {name} takes no {', '.join(unknown)}", "remove it")
     about = {
         # A folder's name only, because artifacts contain no absolute path.
-        "model": folder.name if Path(settings.model).is_dir() else settings.model,
-        "version": version, "pipeline": name, **settings.options, "dtype": dtype, "device": device.type,
+        "model": folder.name if is_local else settings.model,
+        "version": fingerprint(settings) if is_local else folder.name,  # the Hub's commit
+        "pipeline": name, **settings.options, "dtype": dtype, "device": device.type,
         "library": f"diffusers {diffusers.__version__}, transformers {transformers.__version__}",
     }  # fmt: skip
     log.info("%s", about)
@@ -132,12 +132,11 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     # All that decides an image but its text and seed.
     identity = json.dumps([about, settings.batch, context.threads, torch.__version__, code_hash(__name__)])
     rows: dict[bytes, tuple[str, int]] = {}
-    names = []
+    names, black = list[bytes](), list[str]()
     for row in prompts.itertuples():
         seed = derive_seed(context.seed, "diffusers", row.image_id, int(row.caption_id), int(row.draw))
         names.append(key("image", identity, row.text, seed))
         rows[names[-1]] = (row.text, seed)
-    black = []
     with Cache(context.cache / "generated" / f"{key(identity).hex()}.sqlite") as cache:
         absent = [name for name in rows if not cache.get([name])]
         log.info("%s: drawing %d of %d images", about["pipeline"], len(absent), len(rows))

@@ -11,7 +11,6 @@ the folder is refused.
 import re
 import shutil
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -47,18 +46,12 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.path, cache=cache)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The images of prompts in a folder."""
+def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], dict[str, list[str]]]:
+    """Find each prompt's file, by its ``file_name``, and name other files, and images equal to that of another text.
 
-    chosen: dict[str, Path]  # by file_name of the prompts
-    unused: list[str]  # other images
-    equal: list[str]  # file_name of those that are equal to that of another text
-    texts_checked: int
-
-
-def find_images(folder: Path, prompts: pd.DataFrame) -> Found:
-    """Find each prompt's file; raises UserError if there are none, or if they were made for other prompts."""
+    Raises:
+        UserError: there are none, or they were made for other prompts.
+    """
     names = prompts["file_name"].tolist()
     require(folder.is_dir(), folder, "no such folder of images", "correct the path")
     home = names[0].partition(f"/{prompts['split'].iloc[0]}/")[0]
@@ -69,7 +62,7 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> Found:
     chosen = {name: files[_stem(name)] for name in names if _stem(name) in files}
     fault = f"contains no image of the {len(names)} prompts, the first should be {names[0]}"
     require(chosen, folder, fault, "name the images by the column file_name of prompts.jsonl")
-    if listed := (folder / MANIFEST_NAME).is_file():
+    if (folder / MANIFEST_NAME).is_file():
         failed = check_texts(folder / MANIFEST_NAME, prompts[prompts["file_name"].isin(chosen)])
         chosen = {name: file for name, file in chosen.items() if name not in failed}
     else:
@@ -84,31 +77,31 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> Found:
     fault = f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first {equal[:1]}"
     require(len(equal) <= MOST_EQUAL * len(chosen), folder, fault, "draw an image for each text")
     unused = sorted(file.relative_to(folder).as_posix() for file in {*files.values()} - {*chosen.values()})
-    return Found(chosen, unused, equal, listed * len(chosen))
+    return chosen, {"files_without_prompt": unused, "equal_images": equal}
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Copy each prompt's file, and name the missing and unreadable ones; raises UserError if there are no files."""
-    found, names = find_images(Path(settings.path), prompts), prompts["file_name"].tolist()
-    size = sum(file.stat().st_size for file in found.chosen.values())
-    check_space(size, context.folder, f"copying {len(found.chosen)} images")
-    copied = [_copy(name, found.chosen.get(name), context) for name in track(names, len(names), "images copied")]
+    folder, names = Path(settings.path), prompts["file_name"].tolist()
+    chosen, others = find_images(folder, prompts)
+    size = sum(file.stat().st_size for file in chosen.values())
+    check_space(size, context.folder, f"copying {len(chosen)} images")
+    copied = [_copy(name, chosen.get(name), context) for name in track(names, len(names), "images copied")]
     paths, status = zip(*copied, strict=True)
-    named_files = {"files_without_prompt": named(found.unused), "equal_images": named(found.equal)}
-    summary = named_files | {"texts_checked": found.texts_checked}
+    checked = len(chosen) if (folder / MANIFEST_NAME).is_file() else 0
+    summary = {kind: named(files) for kind, files in others.items()} | {"texts_checked": checked}
     return Generated(prompts[KEYS].assign(path=paths, status=status), summary=summary)
 
 
 def preview(settings: Settings, prompts: pd.DataFrame) -> str:
     """Return how many images a run would miss, "" if none; raises UserError as a run would, for a sample of pixels."""
-    found = find_images(Path(settings.path), prompts)
-    files = list(found.chosen.values())
+    files = list(find_images(Path(settings.path), prompts)[0].values())
     for file in files[:: max(1, len(files) // PREVIEWED)]:
         try:
             image_size(file)
         except BrokenImage as error:
             raise UserError(f"{file}: not a readable image ({error}); make it again") from error
-    missing = len(prompts) - len(found.chosen)
+    missing = len(prompts) - len(files)
     return f"{missing:,} of {len(prompts):,} images are missing and would count as wrong" if missing else ""
 
 
