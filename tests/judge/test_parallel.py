@@ -13,15 +13,17 @@ from compclip.clip.device import find_device
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.judge.parallel import Group, own_device, synchronise_norms
+from tests.judge import two_processes
 
 from .conftest import TOGETHER, Model, Train, assert_alike, untrained
 
 RULE = """
+from pathlib import Path
 rule train_judge:
     input: **{files}, splits=["{squares}/splits.parquet"], pretraining=[]
     output: judge=directory("judge")
     log: "judge.log"
-    params: processes=2, settings={settings}, results="{squares}", halves=0, seed=0, threads=1, cache="cache"
+    params: processes=2, settings={settings}, results="{squares}", halves=0, seed=0, threads=1, cache=Path("cache")
     script: "{script}"
 """
 
@@ -44,23 +46,11 @@ def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, t
     assert (tmp_path / "judge.log").read_text().count("epoch 1 of 2") == 1, "only the first writes"
 
 
-def gradient_of_a_half(rank: int, folder: str, rows: torch.Tensor) -> None:
-    """Write the gradient that one of two processes has after it is averaged, from its half of ``rows``."""
-    store = f"file://{folder}/store"
-    torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
-    group, weight = Group(rank, 2), nn.Parameter(torch.eye(3))
-    all_rows = group.gather(rows[group.share(len(rows))] @ weight)
-    all_rows.square().cumsum(0).mean().backward()
-    group.average([weight, nn.Parameter(torch.ones(1))])  # the second has no gradient
-    torch.save(weight.grad, Path(folder) / f"{rank}.pt")
-    torch.distributed.destroy_process_group()
-
-
 def test_gradients_of_two_processes_are_those_of_one(tmp_path: Path) -> None:
     """Also their size, to which Adam is blind, so that no training shows it."""
     rows, weight = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), nn.Parameter(torch.eye(3))
     (rows @ weight).square().cumsum(0).mean().backward()
-    torch.multiprocessing.spawn(gradient_of_a_half, (str(tmp_path), rows), nprocs=2)
+    torch.multiprocessing.spawn(two_processes.gradient_of_a_half, (str(tmp_path), rows), nprocs=2)
     for rank in (0, 1):
         torch.testing.assert_close(torch.load(tmp_path / f"{rank}.pt"), weight.grad)
 
