@@ -1,4 +1,5 @@
-"""Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, every value as text.
+"""Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, or of a folder of
+Hugging Face ``datasets``, every value as text.
 
 Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalised, so that
 those that look alike are equal. A row that cannot be read is named; what is said of it is written to artifacts.
@@ -16,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as arrow
+import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
 from compclip.core import limits
@@ -25,6 +27,8 @@ from compclip.core.log import log
 
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
+# What ``save_to_disk`` of Hugging Face datasets writes (not its caches), and what repositories of the Hub have.
+DATASETS_FILES = ("data-*.arrow", "dataset.arrow", "*.parquet")
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 # All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
@@ -33,9 +37,15 @@ _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a charac
 
 
 def read_records(
-    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), aliases: Mapping[str, str] | None = None
-) -> tuple[pd.DataFrame, list[str]]:
-    """Read the columns ``required``, and those of ``optional`` that the file has; ``aliases`` are other names of them.
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = (),
+    known_as: Mapping[str, Sequence[str]] | None = None, several: str | None = None,
+) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
+    """Read the columns ``required``, and those of ``optional`` that the file has.
+
+    Args:
+        path: a file, or a folder of the files that Hugging Face ``datasets`` writes (Arrow or Parquet).
+        known_as: the names that a column may have in the file; the first that it has is read.
+        several: a column in which a list has a value for each of several rows.
 
     Returns:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
@@ -45,23 +55,25 @@ def read_records(
         UserError: the file is missing, of another format, damaged or not UTF-8, or lacks a column.
     """
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise UserError(no_such(path))
-    suffix = path.suffix.lower()
-    require(suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
-    readers = {".jsonl": _json_lines, ".parquet": _parquet, ".txt": _token_lines}
+    suffix = "" if path.is_dir() else path.suffix.lower()
+    require(path.is_dir() or suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
+    readers = {".jsonl": _json_lines, ".parquet": _parquet, ".txt": _token_lines, "": _datasets_folder}
     given, rows = readers.get(suffix, _csv)(path, suffix)
-    renamed = {alias: name for alias, name in (aliases or {}).items() if name not in given}
-    columns = [renamed.get(name, name) for name in given]
-    if len(set(columns)) < len(columns):
-        duplicate = next(name for name in columns if columns.count(name) > 1)
+    if len(set(given)) < len(given):
+        duplicate = next(name for name in given if given.count(name) > 1)
         raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
-    known = ", ".join(map(repr, given[:20]))[:400] or "none"
-    for name in required:
-        require(name in columns, path, f"no column {name!r}; {nearest(name, given)}its columns: {known}")
-    names = [*required, *(name for name in optional if name in columns)]
-    for name in sorted({*columns}.difference(names)):
-        meant = nearest(name, {*optional}.difference(columns))
+    shown = ", ".join(map(repr, given[:20]))[:400] or "none"
+    source_of: dict[str, str] = {}
+    for name in (*required, *optional):
+        names = (known_as or {}).get(name, (name,))
+        present = [other for other in names if other in given]
+        fault = f"no column {names[0]!r}; {nearest(names[0], given)}its columns: {shown}"
+        require(present or name not in required, path, fault)
+        source_of |= {name: present[0]} if present else {}
+    for name in sorted({*given}.difference(source_of.values())):
+        meant = nearest(name, {*optional}.difference(source_of))
         level = logging.WARNING if meant else logging.INFO
         log.log(level, "%s: column %r is not used%s", path, name, f"; {meant.strip()}" if meant else "")
     cells, bad = list[list[str | None]](), list[str]()
@@ -69,11 +81,13 @@ def read_records(
         try:
             if isinstance(row, str):
                 raise ValueError(row)
-            row = {renamed.get(name, name): value for name, value in row.items()}
-            cells.append([place, *(_as_text(name, row.get(name)) for name in names)])
+            values = {name: row.get(source) for name, source in source_of.items()}
+            listed = values.get(several) if several else None
+            for each in [values | {several: value} for value in listed] if isinstance(listed, list) else [values]:
+                cells.append([place, *(_as_text(name, value) for name, value in each.items())])
         except ValueError as error:
             bad.append(f"{place}: {error}")
-    return pd.DataFrame(cells, columns=["where", *names], dtype=object), bad
+    return pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
 
 
 def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
@@ -137,17 +151,61 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 
 
 def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
-            size = sum(group.total_byte_size for group in groups)
-            most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
-            require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
-            table = file.read()
-    except (arrow.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
+    table = _arrow_table(path, path.stem)
     return table.column_names, ((f"record {number}", row) for number, row in enumerate(table.to_pylist(), 1))
+
+
+def _datasets_folder(folder: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+    """Read the files of Hugging Face ``datasets`` in a folder, one after another."""
+    files = sorted(file for pattern in DATASETS_FILES for file in folder.rglob(pattern))
+    fault = f"a folder without {', '.join(DATASETS_FILES)}"
+    require(files, folder, fault, "give a file, or a folder that Hugging Face datasets has written")
+    names = [file.relative_to(folder).with_suffix("").as_posix() for file in files]
+    tables = [_arrow_table(file, name) for file, name in zip(files, names, strict=True)]
+    columns = dict.fromkeys(column for table in tables for column in table.column_names)
+    return [*columns], (
+        (f"{name}: record {number}", row)
+        for name, table in zip(names, tables, strict=True)
+        for number, row in enumerate(table.to_pylist(), 1)
+    )
+
+
+def _arrow_table(path: Path, name: str) -> arrow.Table:
+    """Read a Parquet file or a stream of Arrow without columns of bytes.
+
+    Of images, as ``datasets`` writes them, it has the path, or ``name`` and the row of those without a path.
+    """
+    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+    is_parquet = path.suffix.lower() == ".parquet"
+    try:
+        if is_parquet:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
+                require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
+                columns = [f"{each.name}.path" if _is_image(each.type) else each.name for each in file.schema_arrow]
+                table = file.read(columns)
+        else:
+            # Stays on disk: of the images, only the paths are read.
+            with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:
+                table = arrow.Table.from_batches(list(stream), stream.schema)
+        for place, (column, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+            if _is_image(kind):
+                paths = compute.struct_field(table[place], "path").cast(arrow.string())
+                rows = arrow.array([f"{name}_{number:06d}" for number in range(table.num_rows)])
+                table = table.set_column(place, column, compute.coalesce(paths, rows))
+        kinds = zip(table.column_names, table.schema.types, strict=True)
+        table = table.drop_columns([column for column, kind in kinds if kind in (arrow.binary(), arrow.large_binary())])
+        table.validate(full=True)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        kind = "Parquet" if is_parquet else "Arrow"
+        raise UserError(f"{path}: not a readable {kind} file ({reason}); write it again") from error
+    return table
+
+
+def _is_image(kind: arrow.DataType) -> bool:
+    """Return whether ``datasets`` writes images, bytes and path, as this type."""
+    return arrow.types.is_struct(kind) and kind.get_field_index("path") >= 0
 
 
 def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
