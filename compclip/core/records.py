@@ -27,8 +27,8 @@ from compclip.core.log import log
 
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
-# What ``save_to_disk`` of Hugging Face datasets writes (not its caches), and what repositories of the Hub have.
-DATASETS_FILES = ("data-*.arrow", "dataset.arrow", "*.parquet")
+# What ``save_to_disk`` of Hugging Face datasets writes beside caches, and what repositories of the Hub have.
+DATASETS_FILES = ("data-*.arrow", "*.parquet")
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 # All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
@@ -59,7 +59,7 @@ def read_records(
         raise UserError(no_such(path))
     suffix = "" if path.is_dir() else path.suffix.lower()
     require(path.is_dir() or suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
-    readers = {".jsonl": _json_lines, ".parquet": _parquet, ".txt": _token_lines, "": _datasets_folder}
+    readers = {".jsonl": _json_lines, ".parquet": _arrow, ".txt": _token_lines, "": _arrow}
     given, rows = readers.get(suffix, _csv)(path, suffix)
     if len(set(given)) < len(given):
         duplicate = next(name for name in given if given.count(name) > 1)
@@ -150,22 +150,17 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     )
 
 
-def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
-    table = _arrow_table(path, path.stem)
-    return table.column_names, ((f"record {number}", row) for number, row in enumerate(table.to_pylist(), 1))
-
-
-def _datasets_folder(folder: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
-    """Read the files of Hugging Face ``datasets`` in a folder, one after another."""
-    files = sorted(file for pattern in DATASETS_FILES for file in folder.rglob(pattern))
-    fault = f"a folder without {', '.join(DATASETS_FILES)}"
-    require(files, folder, fault, "give a file, or a folder that Hugging Face datasets has written")
-    names = [file.relative_to(folder).with_suffix("").as_posix() for file in files]
-    tables = [_arrow_table(file, name) for file, name in zip(files, names, strict=True)]
-    columns = dict.fromkeys(column for table in tables for column in table.column_names)
+def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+    """Read a Parquet file, or all files of Hugging Face ``datasets`` in a folder, one after another."""
+    files = [path] if path.is_file() else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
+    fault = f"a folder without {' and '.join(DATASETS_FILES)}"
+    require(files, path, fault, "give a file, or a folder that Hugging Face datasets has written")
+    tables = {file.relative_to(path if path.is_dir() else path.parent).with_suffix(""): file for file in files}
+    read = {name.as_posix(): _arrow_table(file, name.as_posix()) for name, file in tables.items()}
+    columns = dict.fromkeys(column for table in read.values() for column in table.column_names)
     return [*columns], (
-        (f"{name}: record {number}", row)
-        for name, table in zip(names, tables, strict=True)
+        (f"{name}: record {number}" if path.is_dir() else f"record {number}", row)
+        for name, table in read.items()
         for number, row in enumerate(table.to_pylist(), 1)
     )
 
@@ -176,36 +171,33 @@ def _arrow_table(path: Path, name: str) -> arrow.Table:
     Of images, as ``datasets`` writes them, it has the path, or ``name`` and the row of those without a path.
     """
     most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
-    is_parquet = path.suffix.lower() == ".parquet"
+    kind = path.suffix.lower().removeprefix(".")
     try:
-        if is_parquet:
+        if kind == "parquet":
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
                 require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
-                columns = [f"{each.name}.path" if _is_image(each.type) else each.name for each in file.schema_arrow]
-                table = file.read(columns)
+                table = file.read([f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow])
         else:
             # Stays on disk: of the images, only the paths are read.
             with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:
                 table = arrow.Table.from_batches(list(stream), stream.schema)
-        for place, (column, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
-            if _is_image(kind):
+        for place, column in enumerate(table.schema):
+            if _is_image(column):
                 paths = compute.struct_field(table[place], "path").cast(arrow.string())
                 rows = arrow.array([f"{name}_{number:06d}" for number in range(table.num_rows)])
-                table = table.set_column(place, column, compute.coalesce(paths, rows))
-        kinds = zip(table.column_names, table.schema.types, strict=True)
-        table = table.drop_columns([column for column, kind in kinds if kind in (arrow.binary(), arrow.large_binary())])
+                table = table.set_column(place, column.name, compute.coalesce(paths, rows))
+        table = table.select([column.name for column in table.schema if not arrow.types.is_binary(column.type)])
         table.validate(full=True)
     except (arrow.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        kind = "Parquet" if is_parquet else "Arrow"
-        raise UserError(f"{path}: not a readable {kind} file ({reason}); write it again") from error
+        raise UserError(f"{path}: not a readable {kind.capitalize()} file ({reason}); write it again") from error
     return table
 
 
-def _is_image(kind: arrow.DataType) -> bool:
-    """Return whether ``datasets`` writes images, bytes and path, as this type."""
-    return arrow.types.is_struct(kind) and kind.get_field_index("path") >= 0
+def _is_image(column: arrow.Field) -> bool:
+    """Return whether ``datasets`` writes a column of images, bytes and path, so."""
+    return arrow.types.is_struct(column.type) and column.type.get_field_index("path") >= 0
 
 
 def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:

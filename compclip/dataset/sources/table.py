@@ -27,7 +27,7 @@ from compclip.core.section import Section
 from compclip.dataset.source import Loaded, named, spread_over_classes
 from compclip.io import safe_id
 
-Column = Literal["image_id", "caption", "caption_id", "class_id", "path"]
+TableColumn = Literal["image_id", "caption", "caption_id", "class_id", "path"]
 # Names in the metadata of folders of images and in common data sets.
 KNOWN_AS: dict[str, tuple[str, ...]] = {
     "image_id": ("image_id", "file_name", "filename", "image_name", "image"),
@@ -43,7 +43,7 @@ class Settings(Section):
         description="CSV, TSV, JSON lines or Parquet with image_id and caption, lines id#n<TAB>caption, or a folder of"
         " Hugging Face datasets",
     )
-    columns: dict[Column, str] = Field({}, description="your names of columns, such as {caption: sentence}")
+    columns: dict[TableColumn, str] = Field({}, description="your names of columns, such as {caption: sentence}")
     images: str | None = Field(None, min_length=1, description="folder of the images; null for only captions")
 
     def reads(self) -> list[str | None]:
@@ -78,7 +78,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 
 
 def caption_rows(
-    file: Path, columns: Mapping[Column, str] | None = None
+    file: Path, columns: Mapping[TableColumn, str] | None = None
 ) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
     """Read a table of captions; a row without a caption keeps its number, with an empty text.
 
@@ -86,7 +86,7 @@ def caption_rows(
         columns: the file's own names of columns.
 
     Returns:
-        Columns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
+        TableColumns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
         skipped.
     """
     optional = ["caption_id", "class_id", "path"]
