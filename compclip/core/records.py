@@ -38,7 +38,7 @@ _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a charac
 
 def read_records(
     path: str | Path, required: Sequence[str], optional: Sequence[str] = (),
-    known_as: Mapping[str, Sequence[str]] | None = None, several: str | None = None,
+    known_as: Mapping[str, Sequence[str]] | None = None, several: str = "",
 ) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
     """Read the columns ``required``, and those of ``optional`` that the file has.
 
@@ -82,8 +82,10 @@ def read_records(
             if isinstance(row, str):
                 raise ValueError(row)
             values = {name: row.get(source) for name, source in source_of.items()}
-            listed = values.get(several) if several else None
-            for each in [values | {several: value} for value in listed] if isinstance(listed, list) else [values]:
+            listed = values.get(several)
+            for each in (
+                [values | {several: value} for value in listed or [None]] if isinstance(listed, list) else [values]
+            ):
                 cells.append([place, *(_as_text(name, value) for name, value in each.items())])
         except ValueError as error:
             bad.append(f"{place}: {error}")

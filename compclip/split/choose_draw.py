@@ -121,8 +121,8 @@ def choose_draw(
         chosen["captions_needed"] = captions_needed(estimates, ranking, len(captions), width / 100)
         reason, remedy = f"the best of {len(trials)} draws tried", f"; {more_captions(chosen)}"
     values = f"fraction {draw.fraction:g}, window {draw.window[0]:g} to {draw.window[1]:g}, prefer {draw.prefer}"
-    sizes = ", ".join(named_width(split, row) for split, row in estimates.items())
-    about = f"{number} of {len(ranking)} ranked pairs are held out ({values}), {reason}: {sizes}{remedy}"
+    widths = ", ".join(named_width(split, row) for split, row in estimates.items())
+    about = f"{number} of {len(ranking)} ranked pairs are held out ({values}), {reason}: {widths}{remedy}"
     # Not a warning, but the first that a run shows of its splits.
     log.warning("%s: %s", where, about)
     return draw, {"chosen": chosen}

@@ -120,6 +120,11 @@ def test_goes_through_the_first_steps(tmp_path: Path, write: Callable[[Path], Gi
     assert draw.fraction == 0.2 and result["chosen"]["test_unseen"]["pairs"] > 5
 
 
+def test_an_empty_list_is_an_empty_caption(tmp_path: Path) -> None:
+    pq.write_table(arrow.table({"image_id": ["a", "b"], "caption": [["one", "two"], []]}), tmp_path / "t.parquet")
+    assert caption_rows(tmp_path / "t.parquet")[0]["text"].tolist() == ["one", "two", ""]
+
+
 def test_columns_that_the_file_does_not_have_are_refused(tmp_path: Path) -> None:
     given = odd_columns(tmp_path)
     for columns, message in (
