@@ -86,7 +86,7 @@ def caption_rows(
         columns: the file's own names of columns.
 
     Returns:
-        TableColumns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
+        Columns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
         skipped.
     """
     optional = ["caption_id", "class_id", "path"]
