@@ -1,4 +1,5 @@
-"""Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, every value as text.
+"""Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, or of a folder of
+Hugging Face ``datasets``, every value as text.
 
 Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalised, so that
 those that look alike are equal. A row that cannot be read is named; what is said of it is written to artifacts.
@@ -19,6 +20,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as arrow
+import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
 from compclip.core import limits
@@ -30,6 +32,8 @@ CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
 # Without threads, which Arrow waits for even if memory is too short to start them.
 PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
+# What ``save_to_disk`` of Hugging Face datasets writes beside caches, and what repositories of the Hub have.
+DATASETS_FILES = ("data-*.arrow", "*.parquet")
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 # All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
@@ -38,9 +42,15 @@ _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a charac
 
 
 def read_records(
-    path: str | Path, required: Sequence[str], optional: Sequence[str] = (), aliases: Mapping[str, str] | None = None
-) -> tuple[pd.DataFrame, list[str]]:
-    """Read the columns ``required``, and those of ``optional`` that the file has; ``aliases`` are other names of them.
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = (),
+    known_as: Mapping[str, Sequence[str]] | None = None, several: str = "",
+) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
+    """Read the columns ``required``, and those of ``optional`` that the file has.
+
+    Args:
+        path: a file, or a folder of the files that Hugging Face ``datasets`` writes (Arrow or Parquet).
+        known_as: the names that a column may have in the file; the first that it has is read.
+        several: a column in which a list has a value for each of several rows.
 
     Returns:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
@@ -50,23 +60,25 @@ def read_records(
         UserError: the file is missing, of another format, damaged or not UTF-8, or lacks a column.
     """
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise UserError(no_such(path))
-    suffix = path.suffix.lower()
-    require(suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
-    readers = {".jsonl": _json_lines, ".parquet": _parquet, ".txt": _token_lines}
+    suffix = "" if path.is_dir() else path.suffix.lower()
+    require(path.is_dir() or suffix in FORMATS, path, f"unknown format {suffix!r}", f"allowed: {', '.join(FORMATS)}")
+    readers = {".jsonl": _json_lines, ".parquet": _arrow, ".txt": _token_lines, "": _arrow}
     given, rows = readers.get(suffix, _csv)(path, suffix)
-    renamed = {alias: name for alias, name in (aliases or {}).items() if name not in given}
-    columns = [renamed.get(name, name) for name in given]
-    if len(set(columns)) < len(columns):
-        duplicate = next(name for name in columns if columns.count(name) > 1)
+    if len(set(given)) < len(given):
+        duplicate = next(name for name in given if given.count(name) > 1)
         raise UserError(f"{path}: duplicate column {duplicate[:40]!r}; remove one")
-    known = ", ".join(map(repr, given[:20]))[:400] or "none"
-    for name in required:
-        require(name in columns, path, f"no column {name!r}; {nearest(name, given)}its columns: {known}")
-    names = [*required, *(name for name in optional if name in columns)]
-    for name in sorted({*columns}.difference(names)):
-        meant = nearest(name, {*optional}.difference(columns))
+    shown = ", ".join(map(repr, given[:20]))[:400] or "none"
+    source_of: dict[str, str] = {}
+    for name in (*required, *optional):
+        names = (known_as or {}).get(name, (name,))
+        present = [other for other in names if other in given]
+        fault = f"no column {names[0]!r}; {nearest(names[0], given)}its columns: {shown}"
+        require(present or name not in required, path, fault)
+        source_of |= {name: present[0]} if present else {}
+    for name in sorted({*given}.difference(source_of.values())):
+        meant = nearest(name, {*optional}.difference(source_of))
         level = logging.WARNING if meant else logging.INFO
         log.log(level, "%s: column %r is not used%s", path, name, f"; {meant.strip()}" if meant else "")
     cells, bad = list[list[str | None]](), list[str]()
@@ -74,11 +86,15 @@ def read_records(
         try:
             if isinstance(row, str):
                 raise ValueError(row)
-            row = {renamed.get(name, name): value for name, value in row.items()}
-            cells.append([place, *(_as_text(name, row.get(name)) for name in names)])
+            values = {name: row.get(source) for name, source in source_of.items()}
+            listed = values.get(several)
+            for each in (
+                [values | {several: value} for value in listed or [None]] if isinstance(listed, list) else [values]
+            ):
+                cells.append([place, *(_as_text(name, value) for name, value in each.items())])
         except ValueError as error:
             bad.append(f"{place}: {error}")
-    return pd.DataFrame(cells, columns=["where", *names], dtype=object), bad
+    return pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
 
 
 def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
@@ -142,7 +158,7 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 
 
 @contextmanager
-def parquet_faults(path: str | Path, remedy: str) -> Iterator[None]:
+def parquet_faults(path: str | Path, remedy: str, kind: str = "Parquet") -> Iterator[None]:
     """Name the file in errors of Arrow; what memory lacks is not blamed on the file."""
     try:
         yield
@@ -152,13 +168,55 @@ def parquet_faults(path: str | Path, remedy: str) -> Iterator[None]:
         reason = " ".join(str(error).split())[:200]
         if isinstance(error, MemoryError) or "launch worker thread" in reason:
             raise MemoryError(reason) from error
-        raise UserError(f"{path}: not a readable Parquet file ({reason}); {remedy}") from error
+        raise UserError(f"{path}: not a readable {kind} file ({reason}); {remedy}") from error
 
 
-def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
-    with parquet_faults(path, "write it again"):
-        table = pq.read_table(path, partitioning=None, **PARQUET_READING)
-    return table.column_names, ((f"record {number}", row) for number, row in enumerate(table.to_pylist(), 1))
+def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+    """Read a Parquet file, or all files of Hugging Face ``datasets`` in a folder, one after another."""
+    files = [path] if path.is_file() else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
+    fault = f"a folder without {' and '.join(DATASETS_FILES)}"
+    require(files, path, fault, "give a file, or a folder that Hugging Face datasets has written")
+    tables = {file.relative_to(path if path.is_dir() else path.parent).with_suffix(""): file for file in files}
+    read = {name.as_posix(): _arrow_table(file, name.as_posix()) for name, file in tables.items()}
+    columns = dict.fromkeys(column for table in read.values() for column in table.column_names)
+    return [*columns], (
+        (f"{name}: record {number}" if path.is_dir() else f"record {number}", row)
+        for name, table in read.items()
+        for number, row in enumerate(table.to_pylist(), 1)
+    )
+
+
+def _arrow_table(path: Path, name: str) -> arrow.Table:
+    """Read a Parquet file or a stream of Arrow without columns of bytes.
+
+    Of images, as ``datasets`` writes them, it has the path, or ``name`` and the row of those without a path.
+    """
+    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+    kind = path.suffix.lower().removeprefix(".")
+    with parquet_faults(path, "write it again", kind.capitalize()):
+        if kind == "parquet":
+            with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
+                size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
+                require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
+                columns = [f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow]
+                table = file.read(columns, use_threads=False)
+        else:
+            # Stays on disk: of the images, only the paths are read.
+            with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:
+                table = arrow.Table.from_batches(list(stream), stream.schema)
+        for place, column in enumerate(table.schema):
+            if _is_image(column):
+                paths = compute.struct_field(table[place], "path").cast(arrow.string())
+                rows = arrow.array([f"{name}_{number:06d}" for number in range(table.num_rows)])
+                table = table.set_column(place, column.name, compute.coalesce(paths, rows))
+        table = table.select([column.name for column in table.schema if not arrow.types.is_binary(column.type)])
+        table.validate(full=True)
+    return table
+
+
+def _is_image(column: arrow.Field) -> bool:
+    """Return whether ``datasets`` writes a column of images, bytes and path, so."""
+    return arrow.types.is_struct(column.type) and column.type.get_field_index("path") >= 0
 
 
 def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:

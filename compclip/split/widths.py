@@ -28,7 +28,7 @@ IMAGE_CORRELATION = 0.25
 WIDE = 0.175
 
 # What narrows the intervals, by the source of the held-out pairs.
-REMEDIES = {
+WIDTH_REMEDIES = {
     "drawn": "set fraction, window and prefer of split.heldout to null, so that they are chosen, or add captions",
     "config": "list more pairs, and more frequent ones, in split.heldout.pairs, or add captions",
     "divergence": "raise split.divergence.test or add captions",
@@ -80,13 +80,9 @@ def more_captions(chosen: Mapping[str, Any]) -> str:
 
 def width_warnings(splits: Mapping[str, Mapping[str, Any]], heldout: Mapping[str, Any]) -> list[str]:
     """Return one line if a split's interval is wide, with what narrows it. splits: of ``estimate_split``, by name."""
-    wide = [
-        f"{split} {points(row['half_width'])} (pairs: {row.get('pairs', 0)}, prompts: {row['prompts']:,})"
-        for split, row in splits.items()
-        if row["half_width"] is None or row["half_width"] > WIDE
-    ]
+    wide = [named_width(*item) for item in splits.items() if (item[1]["half_width"] or math.inf) > WIDE]
     chosen = heldout.get("chosen", {})
-    remedy = more_captions(chosen) if "captions_needed" in chosen else REMEDIES[heldout["source"]]
+    remedy = more_captions(chosen) if "captions_needed" in chosen else WIDTH_REMEDIES[heldout["source"]]
     return [f"wide intervals: {', '.join(wide)}; {remedy}"] if wide else []
 
 
@@ -100,6 +96,12 @@ def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[s
         "splits": splits,
         "warnings": width_warnings(splits, heldout),
     }
+
+
+def named_width(split: str, row: Mapping[str, Any]) -> str:
+    """Return the width of a split and what decides it. row: of ``estimate_split``."""
+    numbers = f"pairs: {row.get('pairs', 0)}, prompts: {row['prompts']:,}, images: {row['images']:,}"
+    return f"{split} {points(row['half_width'])} ({numbers})"
 
 
 def points(half: float | None) -> str:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.everyday import captions
@@ -21,6 +22,7 @@ from compclip.split.config import Draw, DrawConfig, Heldout, SplitConfig
 from compclip.split.make_splits import LOW_TRAIN
 from compclip.split.widths import half_width
 from compclip.text.lexicon import LEXICONS, load_lexicon
+from tests.graph import jobs
 from tests.split.split_worlds import LEXICONS as WORDS
 from tests.split.split_worlds import World, images_table, world
 from tests.split.stage import inputs, run
@@ -51,6 +53,22 @@ def test_what_is_set_is_kept_and_the_paper_comes_first(given: dict) -> None:
 def test_the_default_is_the_rule_of_the_paper() -> None:
     first = draws_of(DrawConfig())[0]
     assert (first.fraction, *first.window, first.prefer) == PAPER_RULE
+
+
+def test_the_rule_reads_captions_only_where_it_chooses(tmp_path: Path) -> None:
+    table = tmp_path / "captions.csv"
+    table.write_text("image_id,caption\n1,a red bird\n")
+    config = {"compositions": ["color"], "dataset": {"source": "table", "table": {"file": str(table)}}}
+    set_draw = {"split": {"heldout": {"fraction": 0.1, "window": [25, 75], "prefer": "any"}}}
+    for values, is_chosen in ((config, True), (config | set_draw, False)):
+        (tmp_path / "c.yaml").write_text(yaml.safe_dump(values))
+        (step,) = (planned for planned in jobs(tmp_path / "c.yaml") if planned.rule == "sample_heldout")
+        assert {Path(path).name for path in step.inputs} == (
+            {"ranking.parquet", "captions.parquet", "pairs.parquet", "color.yaml", "common.yaml"}
+            if is_chosen
+            else {"ranking.parquet"}
+        )
+        assert step.stand_in().params.is_chosen == is_chosen
 
 
 def choose(data: World, width: float, **given: object) -> tuple[Draw, dict]:

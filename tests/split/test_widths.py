@@ -14,8 +14,8 @@ from compclip.core.tables import PROMPTS, TESTS
 from compclip.split.widths import (
     IMAGE_CORRELATION,
     PAIR_SD,
-    REMEDIES,
     WIDE,
+    WIDTH_REMEDIES,
     effective_pairs,
     estimate_widths,
     half_width,
@@ -69,32 +69,34 @@ def test_the_document_compares_with_measured_widths() -> None:
 EVEN = {f"a{i}_n": 10 for i in range(12)}
 
 
+FIVE = dict(list(EVEN.items())[:5])
+
+
 @pytest.mark.parametrize(
-    ("table", "about", "warning"),
+    ("table", "about", "wide", "remedy"),
     [
-        (prompts(EVEN), {"source": "drawn"}, None),
-        (prompts(dict(list(EVEN.items())[:5]), each=20), {"source": "drawn"},
-         "test_unseen ± 29.2 points (pairs: 5, prompts: 1,000); set fraction, window and prefer of split.heldout"),
-        (prompts({"a_n": 90} | EVEN, split="test_swapped"), {"source": "config"},
-         "test_swapped ± 30.9 points (pairs: 13, prompts: 420); list more pairs, and more frequent ones"),
-        (prompts({"a_n": 9}), {"source": "published"}, "test_unseen interval unknown (pairs: 1, prompts: 18); the"),
-        (prompts({}), {"source": "divergence"}, "test_unseen interval unknown (pairs: 0, prompts: 0); raise split.div"),
-        (prompts({"a_n": 9}), {"source": "drawn", "chosen": {"width": 9, "captions_needed": 7200}},
-         "test_unseen interval unknown (pairs: 1, prompts: 18); ± 9 points need roughly 7,200 captions of this kind"),
-        (prompts({"a_n": 9}), {"source": "drawn", "chosen": {"width": 9, "captions_needed": None}}, "need many more"),
+        (prompts(FIVE, each=20), {"source": "drawn"}, "± 29.2 points (pairs: 5, prompts: 1,000, images: 50)",
+         "set fraction, window and prefer of split.heldout to null, so that they are chosen, or add captions"),
+        (prompts({"a_n": 90} | EVEN, split="test_swapped"), {"source": "config"}, "± 30.9 points", "list more"),
+        (prompts({"a_n": 9}), {"source": "published"}, "interval unknown (pairs: 1,", "the published"),
+        (prompts({}), {"source": "divergence"}, "interval unknown (pairs: 0,", "raise split.div"),
+        (prompts({"a_n": 9}), {"source": "drawn", "chosen": {"width": 9, "captions_needed": 7200}}, "interval unknown",
+         "± 9 points need roughly 7,200 captions of this kind"),
+        (prompts({"a_n": 9}), {"source": "drawn", "chosen": {"width": 9, "captions_needed": None}}, "interval unknown",
+         "± 9 points need many more captions of this kind"),
     ],
 )  # fmt: skip
-def test_one_line_names_wide_intervals_and_what_helps(table: pd.DataFrame, about: dict, warning: str | None) -> None:
+def test_one_line_names_wide_intervals_and_what_helps(table: pd.DataFrame, about: dict, wide: str, remedy: str) -> None:
     split = table["split"].iloc[0] if len(table) else "test_unseen"
-    table = pd.concat([table, *(prompts(EVEN, split=other) for other in TESTS if other != split)])
-    warnings = estimate_widths(table, {"pairs": []} | about)["warnings"]
-    assert len(warnings) == (warning is not None)
-    assert all(w.startswith("wide intervals: ") and str(warning) in w for w in warnings), warnings
+    others = [prompts(EVEN, split=other) for other in TESTS if other != split]
+    (warning,) = estimate_widths(pd.concat([table, *others]), about)["warnings"]
+    assert warning.startswith(f"wide intervals: {split} {wide}") and f"); {remedy}" in warning
+    assert estimate_widths(pd.concat([prompts(EVEN, split=split), *others]), about)["warnings"] == []
 
 
 def test_every_setting_that_is_advised_exists() -> None:
     config = (ROOT / "docs" / "config.md").read_text()
-    for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(REMEDIES.values())):
+    for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(WIDTH_REMEDIES.values())):
         section, _, name = key.rpartition(".")
         assert f"`{section}`" in config and f"| `{name}` |" in config, key
 

@@ -147,7 +147,7 @@ def _check_dataset(config: Config, findings: Findings) -> None:
         elif not place.is_remote:
             findings.exists(f"{key}.{name}", str(place.local(Path())))
     if hasattr(settings, "file"):
-        findings.exists(f"{key}.file", settings.file)
+        findings.exists(f"{key}.file", settings.file, "file or folder")
         if settings.images is not None:
             findings.has_images(f"{key}.images", settings.images)
 

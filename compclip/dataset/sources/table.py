@@ -1,16 +1,17 @@
 """Your own table of captions, and a folder of images if there is one.
 
-The table is CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, a row for each caption, with columns
-``image_id`` and ``caption``, and optionally ``class_id``, ``caption_id`` (default: position among the image's rows,
-from 0) and ``path``. ``file_name`` and ``text`` are other names of the first two, as in the ``metadata.jsonl`` of a
-folder of images. Of equal rows, the first is kept. An image's file is ``path``, or ``<image_id>`` with the ending jpg,
-jpeg, png or webp, below the folder of images; an id that ends so is a path. Without a folder, the captions can still be
-split.
+The table is CSV, TSV, JSON lines, Parquet, lines ``id#n<TAB>caption`` or a folder of Hugging Face ``datasets``, with
+columns ``image_id`` and ``caption``, which may be a list, and optionally ``class_id``, ``caption_id`` (default:
+position among the image's captions, from 0) and ``path``. ``columns`` or ``KNOWN_AS`` say what else they may be called.
+Of equal rows, the first is kept. An image's file is ``path``, or ``<image_id>`` with the ending jpg, jpeg, png or webp,
+below the folder of images; an id that ends so is a path. Without a folder, the captions can still be split. Images
+inside a table are not read.
 """
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -18,6 +19,7 @@ from pydantic import Field
 from compclip.core.disk import check_space
 from compclip.core.documents import no_such
 from compclip.core.errors import UserError, require
+from compclip.core.log import log
 from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import track
 from compclip.core.records import is_count, read_records, tidy_id
@@ -25,13 +27,23 @@ from compclip.core.section import Section
 from compclip.dataset.source import Loaded, named, spread_over_classes
 from compclip.io import safe_id
 
+TableColumn = Literal["image_id", "caption", "caption_id", "class_id", "path"]
+# Names in the metadata of folders of images and in common data sets.
+KNOWN_AS: dict[str, tuple[str, ...]] = {
+    "image_id": ("image_id", "file_name", "filename", "image_name", "image"),
+    "caption": ("caption", "text", "captions", "sentence"),
+}
+
 
 class Settings(Section):
     """The table and the folder."""
 
     file: str = Field(
-        min_length=1, description="CSV, TSV, JSON lines or Parquet with image_id and caption, or lines id#n<TAB>caption"
+        min_length=1,
+        description="CSV, TSV, JSON lines or Parquet with image_id and caption, lines id#n<TAB>caption, or a folder of"
+        " Hugging Face datasets",
     )
+    columns: dict[TableColumn, str] = Field({}, description="your names of columns, such as {caption: sentence}")
     images: str | None = Field(None, min_length=1, description="folder of the images; null for only captions")
 
     def reads(self) -> list[str | None]:
@@ -40,7 +52,10 @@ class Settings(Section):
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
-    captions, paths, summary = caption_rows(Path(settings.file))
+    place = Path(settings.file)
+    captions, paths, summary = caption_rows(place, settings.columns)
+    if place.is_dir() and settings.images is None:
+        log.warning("%s: images in its files are not read; to use them, save them and set dataset.table.images", place)
     described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
     files: dict[str, Path] = {}
     if settings.images is not None:
@@ -62,15 +77,22 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     return Loaded(captions, images, summary=summary)
 
 
-def caption_rows(file: Path) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
+def caption_rows(
+    file: Path, columns: Mapping[TableColumn, str] | None = None
+) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
     """Read a table of captions; a row without a caption keeps its number, with an empty text.
+
+    Args:
+        columns: the file's own names of columns.
 
     Returns:
         Columns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
         skipped.
     """
     optional = ["caption_id", "class_id", "path"]
-    rows, bad = read_records(file, ["image_id", "caption"], optional, {"file_name": "image_id", "text": "caption"})
+    known_as = KNOWN_AS | {name: (own,) for name, own in (columns or {}).items()}
+    required = [*dict.fromkeys(("image_id", "caption", *(columns or {})))]
+    rows, bad = read_records(file, required, [name for name in optional if name not in required], known_as, "caption")
     rows = rows.reindex(columns=["where", "image_id", "caption", *optional]).astype(object)
     rows = rows.fillna({"image_id": "", "caption": ""})
     named_files = rows["image_id"].str.lower().str.endswith(SUFFIXES)
