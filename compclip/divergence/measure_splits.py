@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, DIVERGENCE, TESTS
 from compclip.divergence.chernoff import Totals, divergences
-from compclip.divergence.config import DivergenceConfig
+from compclip.divergence.config import DivergenceConfig, Subgraphs
 from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
 from compclip.divergence.samples import Bags, Weighing, collect_bags, join
 from compclip.divergence.subgraphs import MAX_OCCURRENCES, Forest, FoundSubgraphs, find_subgraphs
@@ -142,8 +142,7 @@ def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Def
     return lambda pool: Weighing(each.atom_names.__getitem__, each.compound_names.__getitem__, sums)
 
 
-@dataclass(frozen=True)
-class SearchedTexts:
+class SearchedTexts(NamedTuple):
     """The subgraphs of distinct texts."""
 
     texts: pd.Index
@@ -151,14 +150,9 @@ class SearchedTexts:
 
 
 def search_texts(
-    texts: pd.Series, extractor: Extractor, nodes: int, processes: int = 1, cache: str | Path = ":memory:"
+    texts: pd.Series, extractor: Extractor, settings: Subgraphs, processes: int = 1, cache: str | Path = ":memory:"
 ) -> SearchedTexts:
-    """Parse each distinct text, and find its subgraphs of up to ``nodes`` words.
-
-    Args:
-        processes: processes that parse at once; the result is the same.
-        cache: SQLite file of parses, from which a killed call resumes.
-    """
+    """Find the subgraphs of each distinct text; ``cache``, a file of parses, lets a killed call resume."""
     distinct = texts.unique()
     batches = [distinct[i : i + TEXTS_AT_ONCE].tolist() for i in range(0, len(distinct), TEXTS_AT_ONCE)]
     with Cache(cache) as parses:
@@ -166,7 +160,7 @@ def search_texts(
             fill_cache(extractor, parses, batches, processes, progress.add)
         values_of = (value for batch in batches for value in values(extractor, parses, batch))
         trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
-    return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), nodes))
+    return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), settings.nodes))
 
 
 def by_subgraphs(texts: pd.Series, searched: SearchedTexts, keep: int, warnings: list[str]) -> Definition:

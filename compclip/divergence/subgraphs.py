@@ -113,10 +113,11 @@ class FoundSubgraphs:
     def names(self, compounds: np.ndarray) -> list[str]:
         """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted; words with signs are quoted."""
         unnamed = np.array(sorted({int(c) for c in compounds} - self._names.keys()), dtype=np.int64)
+        # Compounds are numbered in the order of the texts.
         texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
-        by_text = np.argsort(texts, kind="stable")
-        for rows in np.split(by_text, np.flatnonzero(np.diff(texts[by_text])) + 1) if len(unnamed) else []:
-            self._name(int(texts[rows[0]]), unnamed[rows].tolist())
+        of_texts = np.split(unnamed, np.flatnonzero(np.diff(texts)) + 1)
+        for text, of_text in zip(np.unique(texts).tolist(), of_texts, strict=False):
+            self._name(text, of_text.tolist())
         return [self._names[int(c)] for c in compounds]
 
     def _name(self, text: int, compounds: Sequence[int]) -> None:
@@ -167,10 +168,7 @@ class FoundSubgraphs:
         return Weighing(self.forest.label_names.__getitem__, lambda row: self.names(kept[[row]])[0], totals)
 
     def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
-        """Return the ``keep`` compounds of largest weights above zero, ties by name, sorted by their hashes.
-
-        The hashes give sums an order that does not depend on which texts the forest has.
-        """
+        """Return the ``keep`` compounds of largest weights above zero, ties by name, in an order for all forests."""
         heavy = np.flatnonzero(weights)
         if len(heavy) > keep:
             least = np.partition(weights[heavy], -keep)[-keep]

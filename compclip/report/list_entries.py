@@ -40,8 +40,7 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
         rows = slice(start, start + ROWS_AT_ONCE)
         cosines = images[rows] @ texts.T
         for number in np.unique(of_entries[rows]):
-            same = np.ix_(of_entries[rows] == number, of_class.get(number, []))
-            cosines[same] = -np.inf
+            cosines[np.ix_(of_entries[rows] == number, of_class.get(number, []))] = -np.inf
         known = own[rows] >= 0
         cosines[np.flatnonzero(known), own[rows][known]] = -np.inf
         nearest += cosines.argmax(axis=1).tolist()

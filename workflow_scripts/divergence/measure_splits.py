@@ -4,6 +4,7 @@ One process does so for all compositions, because finding the subgraphs of the c
 the same for compositions whose captions are read by the same lexicons.
 """
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -21,22 +22,18 @@ def main(job: Job) -> None:
     params, settings = job.params, DivergenceConfig.model_validate(job.params.settings)
     captions = read_table(job.input.captions, CAPTIONS, [*CAPTION_KEY, "text"])
     all_swapped = [read_table(file, SWAPPED) for file in job.input.swapped]
-    nouns = load_lexicon(job.input.nouns) if job.input.nouns else None
-    compounds = load_lexicon(job.input.compounds)
 
-    def search(lexicons: list[str], nodes: int) -> SearchedTexts:
+    @cache
+    def search(lexicons: tuple[str, ...]) -> SearchedTexts:
         """Return the subgraphs of the captions, and of the swapped captions of the compositions with these lexicons."""
-        extractor = Extractor(params.model, [load_lexicon(Path(file)) for file in lexicons], nouns, compounds)
-        together = zip(params.lexicons, all_swapped, strict=True)
-        texts = [captions["text"], *(table["swapped_text"] for of, table in together if of == lexicons)]
-        cache = params.cache / "pairs" / "occurrences.sqlite"
-        return search_texts(pd.concat(texts), extractor, nodes, job.threads, cache)
+        words = job.input.nouns and load_lexicon(job.input.nouns), load_lexicon(job.input.compounds)
+        extractor = Extractor(params.model, [load_lexicon(Path(file)) for file in lexicons], *words)
+        swapped = [table["swapped_text"] for of, table in zip(read_by, all_swapped, strict=True) if of == lexicons]
+        file = params.cache / "pairs" / "occurrences.sqlite"
+        return search_texts(pd.concat([captions["text"], *swapped]), extractor, settings.subgraphs, job.threads, file)
 
-    searched, read_by = None, None
-    for number in sorted(range(len(params.compositions)), key=params.lexicons.__getitem__):
-        if settings.subgraphs and params.lexicons[number] != read_by:
-            read_by = params.lexicons[number]
-            searched = search(read_by, settings.subgraphs.nodes)
+    read_by = [tuple(lexicons) for lexicons in params.lexicons]
+    for number, composition in enumerate(params.compositions):
         divergences, summary = measure_splits(
             captions,
             read_table(job.input.pairs[number], PAIRS, [*CAPTION_KEY, "adjective", "noun", "adjective_start"]),
@@ -45,7 +42,8 @@ def main(job: Job) -> None:
             all_swapped[number],
             read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"]),
             settings,
-            searched=searched, dataset=params.dataset, composition=params.compositions[number], seed=params.seed,
+            searched=search(read_by[number]) if settings.subgraphs else None,
+            dataset=params.dataset, composition=composition, seed=params.seed,
         )  # fmt: skip
         write_table(divergences, job.output.divergence[number], DIVERGENCE)
         write_json(summary, job.output.summary[number])
