@@ -4,27 +4,34 @@
 
 
 rule measure_splits:
-    """Measure the atom and compound divergence of each test split from train."""
+    """Measure the atom and compound divergence of each test split from train, of all compositions."""
     input:
-        **inputs("captions", "pairs", "ranking", "splits", "swapped", "prompts", "nouns", "compounds"),
-        adjectives=read_lexicons,
+        **inputs("captions", "nouns", "compounds"),
+        pairs=[str(of.read / "pairs.parquet") for of in LAYOUTS],
+        ranking=of_compositions("ranking.parquet"),
+        splits=of_compositions("splits.parquet"),
+        swapped=of_compositions("swapped.parquet"),
+        prompts=of_compositions("prompts.parquet"),
+        adjectives=sorted({lexicon for of in READ_BY for lexicon in of}),
     output:
-        divergence="<dataset>/{composition}/divergence.parquet",
-        summary="<dataset>/{composition}/divergence.json",
+        divergence=of_compositions("divergence.parquet"),
+        summary=of_compositions("divergence.json"),
     log:
-        "<logs>/divergence/{composition}/measure_splits.log",
+        "<logs>/divergence/measure_splits.log",
     benchmark:
-        "<logs>/divergence/{composition}/measure_splits.benchmark.tsv"
+        "<logs>/divergence/measure_splits.benchmark.tsv"
     conda:
         "../envs/text.yaml"
     resources:
         mem_mb=growing(4000),
-        runtime=growing(60),
+        runtime=growing(60 * len(CONFIG.compositions)),
     params:
         **PARSING,
         code=code("divergence.measure_splits"),
         settings=section(CONFIG.divergence),
         seed=CONFIG.seed,
         dataset=DATASET,
+        compositions=CONFIG.compositions,
+        lexicons=READ_BY,
     script:
         "../workflow_scripts/divergence/measure_splits.py"

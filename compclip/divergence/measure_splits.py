@@ -21,7 +21,7 @@ from compclip.divergence.chernoff import Totals, divergences
 from compclip.divergence.config import DivergenceConfig, Subgraphs
 from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
 from compclip.divergence.samples import Bags, Weighing, collect_bags, join
-from compclip.divergence.subgraphs import MAX_OCCURRENCES, Forest, find_subgraphs
+from compclip.divergence.subgraphs import MAX_OCCURRENCES, Forest, FoundSubgraphs, find_subgraphs
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, decode_tree
 from compclip.pairs.tree import Tree
@@ -111,15 +111,16 @@ def row_of(
 def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, definition: str) -> list[dict[str, Any]]:
     """Return the fractions in train and in the split of the most frequent atoms and compounds of both together."""
     result = []
-    names_of = {"atoms": weighing.atom_names, "compounds": weighing.compound_names}
-    for (kind, names), of_train, of_test in zip(names_of.items(), train, test, strict=True):
+    name_of = {"atoms": weighing.atom_name, "compounds": weighing.compound_name}
+    for (kind, name), of_train, of_test in zip(name_of.items(), train, test, strict=True):
         both = of_train / of_train.sum(), of_test / of_test.sum()
-        # Names are sorted, so that ties are by name.
-        first = np.argsort(-np.round(both[0] + both[1], 9), kind="stable")[
-            : min(MOST_SHOWN, np.count_nonzero(sum(both)))
-        ]
-        head = {"definition": definition, "split": side.split, "kind": kind, "names": [names[i] for i in first]}
-        of_train, of_test = (np.round(of[first], DECIMALS).tolist() for of in both)
+        order = -np.round(both[0] + both[1], 9)
+        count = min(MOST_SHOWN, np.count_nonzero(sum(both)))
+        # Only what may be shown is named; ties are by name.
+        candidates = np.flatnonzero(order <= np.partition(order, count - 1)[count - 1]).tolist()
+        _, names, first = zip(*sorted((order[row], name(row), row) for row in candidates)[:count], strict=True)
+        head = {"definition": definition, "split": side.split, "kind": kind, "names": list(names)}
+        of_train, of_test = (np.round(of[list(first)], DECIMALS).tolist() for of in both)
         result.append({**head, "train": of_train, "test": of_test})
     return result
 
@@ -138,29 +139,41 @@ def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Def
         of_pairs = np.bincount(pairs, times, len(distinct))
         return Totals(of_pairs @ each.atoms, of_pairs @ each.compounds)
 
-    return lambda pool: Weighing(each.atom_names, each.compound_names, sums)
+    return lambda pool: Weighing(each.atom_names.__getitem__, each.compound_names.__getitem__, sums)
 
 
-def by_subgraphs(
-    texts: pd.Series, extractor: Extractor, settings: Subgraphs, processes: int, cache: str | Path, warnings: list[str]
-) -> Definition:
-    """Return what weighs samples by ``subgraphs``; each distinct text is parsed and searched once."""
-    place, names = pd.factorize(texts)
-    batches = [names[i : i + TEXTS_AT_ONCE].tolist() for i in range(0, len(names), TEXTS_AT_ONCE)]
+class SearchedTexts(NamedTuple):
+    """The subgraphs of distinct texts."""
+
+    texts: pd.Index
+    subgraphs: FoundSubgraphs
+
+
+def search_texts(
+    texts: pd.Series, extractor: Extractor, settings: Subgraphs, processes: int = 1, cache: str | Path = ":memory:"
+) -> SearchedTexts:
+    """Find the subgraphs of each distinct text; ``cache``, a file of parses, lets a killed call resume."""
+    distinct = texts.unique()
+    batches = [distinct[i : i + TEXTS_AT_ONCE].tolist() for i in range(0, len(distinct), TEXTS_AT_ONCE)]
     with Cache(cache) as parses:
-        with Progress(len(names), "texts") as progress:
+        with Progress(len(distinct), "texts") as progress:
             fill_cache(extractor, parses, batches, processes, progress.add)
         values_of = (value for batch in batches for value in values(extractor, parses, batch))
         trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
-    subgraphs = find_subgraphs(Forest(trees), settings.nodes)
-    if subgraphs.skipped:
-        warnings.append(f"{subgraphs.skipped} texts have more than {MAX_OCCURRENCES} subgraphs, which are skipped")
+    return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), settings.nodes))
+
+
+def by_subgraphs(texts: pd.Series, searched: SearchedTexts, keep: int, warnings: list[str]) -> Definition:
+    """Return what weighs samples by ``subgraphs``; ``texts`` are those of all rows."""
+    place, subgraphs = searched.texts.get_indexer(texts), searched.subgraphs
+    if skipped := np.count_nonzero(subgraphs.skipped[np.unique(place)]):
+        warnings.append(f"{skipped} texts have more than {MAX_OCCURRENCES} subgraphs, which are skipped")
 
     def of_forest(samples: Bags) -> Bags:
         return Bags(samples.begins, place[samples.items])
 
     def weigh(pool: Bags) -> Weighing:
-        weighing = subgraphs.weigh(of_forest(pool), settings.keep)
+        weighing = subgraphs.weigh(of_forest(pool), keep)
         return replace(weighing, totals=lambda samples: weighing.totals(of_forest(samples)))
 
     return weigh
@@ -168,8 +181,8 @@ def by_subgraphs(
 
 def measure_splits(
     captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame,
-    prompts: pd.DataFrame, settings: DivergenceConfig, *, extractor: Extractor | None = None, processes: int = 1,
-    cache: str | Path = ":memory:", dataset: str = "", composition: str = "", seed: int = 0,
+    prompts: pd.DataFrame, settings: DivergenceConfig, *, searched: SearchedTexts | None = None, dataset: str = "",
+    composition: str = "", seed: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Measure the atom and compound divergence of each test split from train.
 
@@ -181,9 +194,7 @@ def measure_splits(
 
     Args:
         captions, pairs, ranking, splits, swapped, prompts: tables of ``core.tables``.
-        extractor: parses texts for ``subgraphs``; None: pairs only.
-        processes: processes that parse at once; the result is the same.
-        cache: SQLite file of parses, from which a killed call resumes.
+        searched: all captions and swapped captions, for ``subgraphs``; None: pairs only.
         dataset, composition: their names seed the random divisions.
 
     Returns:
@@ -230,9 +241,9 @@ def measure_splits(
     texts = pd.concat([captions["text"], swapped["swapped_text"]], ignore_index=True)
     measure("pairs", by_pairs(occurrences, ranking, len(texts)))
     kept = None
-    if settings.subgraphs and extractor:
+    if settings.subgraphs and searched:
         kept = settings.subgraphs.keep
-        measure("subgraphs", by_subgraphs(texts, extractor, settings.subgraphs, processes, cache, warnings))
+        measure("subgraphs", by_subgraphs(texts, searched, kept, warnings))
     for warning in warnings:
         log.warning("warning: %s: %s", where, warning)
     table = pd.DataFrame(rows) if rows else empty_table(DIVERGENCE)

@@ -44,10 +44,10 @@ class Bags(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighing:
-    """The names of atoms and compounds, and what sums their weights over samples."""
+    """What names an atom and a compound by its number, and what sums the weights of all over samples."""
 
-    atom_names: Sequence[str]
-    compound_names: Sequence[str]
+    atom_name: Callable[[int], str]
+    compound_name: Callable[[int], str]
     totals: Callable[[Bags], Totals]
 
 

@@ -32,13 +32,16 @@ UNQUOTED = re.compile(r"[^\s():\"]+")
 
 
 @njit(cache=True)
-def _around(values, inner, inner_counts):
-    """Return for each occurrence the largest of ``values`` among those one node larger that contain it, or 0."""
-    largest, at = np.zeros_like(values), 0
-    for o in range(len(values)):
+def _excess(number, compounds, inner, inner_counts):
+    """Return samples(G) - samples(G') of each occurrence, G' the most frequent compound one node larger around it."""
+    largest, at = np.zeros(len(compounds), np.int32), 0
+    for o in range(len(compounds)):
+        value = number[compounds[o]]
         for inside in inner[at : at + inner_counts[o]]:
-            largest[inside] = max(largest[inside], values[o])
+            largest[inside] = max(largest[inside], value)
         at += inner_counts[o]
+    for o in range(len(compounds)):
+        largest[o] = number[compounds[o]] - largest[o]
     return largest
 
 
@@ -100,19 +103,21 @@ class FoundSubgraphs:
     room: np.ndarray
     begins: np.ndarray  # where each text's occurrences begin, and the end
     compounds: np.ndarray  # of each occurrence, its compound's number
+    codes: np.ndarray  # the hash of each compound
     first: np.ndarray  # the first occurrence of each compound
     inner: np.ndarray  # of each occurrence, those inside it that are one node smaller
     inner_counts: np.ndarray  # how many these are
-    skipped: int  # number of texts that have more than ``MAX_OCCURRENCES``
+    skipped: np.ndarray  # whether each text has more than ``MAX_OCCURRENCES``
     _names: dict[int, str] = field(default_factory=dict, repr=False)
 
     def names(self, compounds: np.ndarray) -> list[str]:
         """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted; words with signs are quoted."""
         unnamed = np.array(sorted({int(c) for c in compounds} - self._names.keys()), dtype=np.int64)
+        # Compounds are numbered in the order of the texts.
         texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
-        by_text = np.argsort(texts, kind="stable")
-        for rows in np.split(by_text, np.flatnonzero(np.diff(texts[by_text])) + 1) if len(unnamed) else []:
-            self._name(int(texts[rows[0]]), unnamed[rows].tolist())
+        of_texts = np.split(unnamed, np.flatnonzero(np.diff(texts)) + 1)
+        for text, of_text in zip(np.unique(texts).tolist(), of_texts, strict=False):
+            self._name(text, of_text.tolist())
         return [self._names[int(c)] for c in compounds]
 
     def _name(self, text: int, compounds: Sequence[int]) -> None:
@@ -144,16 +149,15 @@ class FoundSubgraphs:
         """Determine P(G'|G) and the ``keep`` heaviest compounds from ``pool``, samples of texts of the forest."""
         ones = np.ones(len(self.compounds), np.int32)
         number = _sum(*pool, self.begins, self.compounds, ones, len(self.first)).astype(np.int32)
-        having = number[self.compounds]
-        excess = having - _around(having, self.inner, self.inner_counts)
+        excess = _excess(number, self.compounds, self.inner, self.inner_counts)
         total = _sum(*pool, self.begins, self.compounds, excess, len(self.first))
         kept = self._heaviest(np.divide(total, number, out=np.zeros(len(total)), where=number > 0), keep)
         column = np.full(len(self.first), -1, np.int32)
         column[kept] = np.arange(len(kept))
         columns = column[self.compounds]
-        counts = (columns >= 0) & (excess > 0)
-        begins = np.concatenate(([0], np.cumsum(counts)))[self.begins]
-        columns, excess = columns[counts], excess[counts]
+        counted = np.flatnonzero((columns >= 0) & (excess > 0))
+        begins = np.searchsorted(counted, self.begins)
+        columns, excess = columns[counted], excess[counted]
 
         def totals(samples: Bags) -> Totals:
             times = np.bincount(samples.items, minlength=len(self.forest))
@@ -161,42 +165,42 @@ class FoundSubgraphs:
             labels = np.bincount(self.forest.labels, words, len(self.forest.label_names))
             return Totals(labels, _sum(*samples, begins, columns, excess, len(kept)) / number[kept])
 
-        return Weighing(self.forest.label_names, self.names(kept), totals)
+        return Weighing(self.forest.label_names.__getitem__, lambda row: self.names(kept[[row]])[0], totals)
 
     def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
-        """Return the ``keep`` compounds of largest weights above zero, ties by name, sorted by name."""
+        """Return the ``keep`` compounds of largest weights above zero, ties by name, in an order for all forests."""
         heavy = np.flatnonzero(weights)
-        least = np.partition(weights[heavy], -keep)[-keep] if len(heavy) > keep else 0
-        tied = self._by_name(np.flatnonzero(weights == least)) if least else heavy[:0]
-        above = heavy[weights[heavy] > least]
-        return self._by_name(np.concatenate((above, tied[: keep - len(above)])))
-
-    def _by_name(self, compounds: np.ndarray) -> np.ndarray:
-        names = self.names(compounds)
-        return compounds[sorted(range(len(names)), key=names.__getitem__)]
+        if len(heavy) > keep:
+            least = np.partition(weights[heavy], -keep)[-keep]
+            tied, heavy = np.flatnonzero(weights == least), heavy[weights[heavy] > least]
+            names = self.names(tied)
+            first = sorted(range(len(tied)), key=names.__getitem__)[: keep - len(heavy)]
+            heavy = np.concatenate((heavy, tied[first]))
+        return heavy[np.argsort(self.codes[heavy])]
 
 
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundSubgraphs:
     """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all downward paths.
 
     Compounds are identified by 64-bit hashes of words and relations: among ten million, two share one with probability
-    3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped, and counted.
+    3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped, and marked.
     """
-    room, skipped, begin = np.empty((MAX_OCCURRENCES + 1, nodes), np.int64), 0, 0
+    room, begin = np.empty((MAX_OCCURRENCES + 1, nodes), np.int64), 0
+    skipped = np.zeros(len(forest), bool)
     codes, inner, inner_counts = [np.empty(0, np.uint64)], [np.empty(0, np.int32)], [np.empty(0, np.uint8)]
     with Progress(len(forest), "texts") as progress:
         for text in range(len(forest)):
-            parts, too_many = forest.parts(text, branching, room)
+            parts, skipped[text] = forest.parts(text, branching, room)
             codes.append(parts.codes)
             inner.append(parts.inner + np.int32(begin))
             inner_counts.append(parts.inner_counts)
             begin += len(parts.codes)
-            skipped += too_many
             progress.add(1)
     begins = np.cumsum([len(of_text) for of_text in codes])
-    compounds = pd.factorize(np.concatenate(codes))[0].astype(np.int32)
+    numbers, distinct = pd.factorize(np.concatenate(codes))
+    compounds = numbers.astype(np.int32)
     # Compounds are numbered in the order of their first occurrences.
     first = np.flatnonzero(np.diff(np.maximum.accumulate(compounds), prepend=-1))
     log.info("%d occurrences of %d compounds in %d texts", begin, len(first), len(forest))
     within = np.concatenate(inner), np.concatenate(inner_counts)
-    return FoundSubgraphs(forest, branching, room, begins, compounds, first, *within, skipped)
+    return FoundSubgraphs(forest, branching, room, begins, compounds, distinct, first, *within, skipped)

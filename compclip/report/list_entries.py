@@ -34,11 +34,13 @@ def nearest_wrong(entry_set: EntrySet, classes: pd.Series, embed_texts: Embed, i
     of_entries = entry_set.entries["image_id"].map(classes).map(names).to_numpy()
     place = {text: number for number, text in enumerate(captions)}
     own = entry_set.entries["text"].map(place).fillna(-1).to_numpy(int)
+    of_class = pd.Series(of_pool).groupby(of_pool).indices
     nearest: list[int] = []
     for start in range(0, len(images), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
         cosines = images[rows] @ texts.T
-        cosines[of_entries[rows, None] == of_pool] = -np.inf
+        for number in np.unique(of_entries[rows]):
+            cosines[np.ix_(of_entries[rows] == number, of_class.get(number, []))] = -np.inf
         known = own[rows] >= 0
         cosines[np.flatnonzero(known), own[rows][known]] = -np.inf
         nearest += cosines.argmax(axis=1).tolist()

@@ -17,8 +17,7 @@ import pandas as pd
 from compclip.core.heldout import matched_pairs
 from compclip.core.rounding import json_values
 from compclip.core.tables import CAPTION_KEY
-from compclip.score.adjust import choose_adjustment
-from compclip.score.choices import Choices, Embed, adjective_choices
+from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
 from compclip.score.entries import judged_entries, real_entries
 from compclip.split.pools import class_names
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
@@ -86,19 +85,19 @@ def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | None:
 
 
 def measure_health(
-    texts: Embed, pictures: Embed, *, captions: pd.DataFrame, images: pd.DataFrame, pairs: pd.DataFrame,
-    ranking: pd.DataFrame, heldout: Sequence[str], prompts: pd.DataFrame, variants: pd.DataFrame,
-    manifest: pd.DataFrame | None = None, seed: int = 0,
+    texts: Embed, pictures: Embed, adjustment: Adjustment | None, *, captions: pd.DataFrame, images: pd.DataFrame,
+    pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Sequence[str], prompts: pd.DataFrame, variants: pd.DataFrame,
+    manifest: pd.DataFrame | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
 
     Args:
         texts: from n captions to their embeddings by the judge, (n, d), of unit length.
         pictures: the same from paths in ``images`` and ``manifest``.
+        adjustment: as of ``choose_adjustment``.
         captions, images, pairs, ranking, prompts, variants: columns of ``CAPTIONS`` and so on in ``tables``.
         heldout: the held-out pairs.
         manifest: images drawn as asked, of seen and of swapped captions.
-        seed: draws the reference images of ``choose_adjustment``.
 
     Returns:
         For real and drawn ``images`` the accuracies on all ``seen`` pairs, on those ``matched`` in frequency and on
@@ -110,7 +109,6 @@ def measure_health(
     if manifest is not None:
         splits = ("test_seen", "test_swapped")
         parts["drawn"] = {split: judged_entries(prompts, manifest, split)[0] for split in splits}
-    adjustment = choose_adjustment(prompts, images, variants, texts, pictures, seed)
     classes, matched = class_names(captions), matched_pairs(ranking, heldout)
 
     def choices(entries: pd.DataFrame, split: str) -> Choices:

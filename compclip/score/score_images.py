@@ -21,7 +21,7 @@ from compclip.score.entries import ENTRY, EntrySet, Numbered, number_set, pool_s
 from compclip.score.scores import Rules, SetScores
 from compclip.split.pools import bounded, class_names
 from compclip.stats.estimates import ScoreEstimate, estimate_score
-from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, judge_entries
+from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, expected_top1, weigh
 
 HUBS = 0.01  # fraction of the captions that count as hubs
 
@@ -83,11 +83,14 @@ def score_by_judge(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.n
     def controls(rows: np.ndarray, _: Judged) -> dict[str, Any]:
         if not rows.any():
             return {"blind_control": None, "hubness": None}
-        blind = similarities(mean_embedding(images, rows)[None].repeat(BLOCK, axis=0), texts)(np.arange(BLOCK))[0]
-        equal_blocks = blocks(lambda _: np.tile(blind, (BLOCK, 1)), numbered.entries.classes)
-        judged = judge_entries(equal_blocks, len(texts), numbered.entries, numbered.pool, **rules.ranking)
+        mean = mean_embedding(images, rows)[None].repeat(BLOCK, axis=0)
+        equal = np.tile(similarities(mean, texts)(np.arange(BLOCK))[0], (BLOCK, 1))
+        beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
+        for block, values in blocks(lambda _: equal, numbered.entries.classes):
+            _, beaten[block], tied[block] = weigh(values, numbered.entries, block, nearest.weights)
+        blind = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
         return {
-            "blind_control": rounded(judged.expected[rows].mean()),
+            "blind_control": rounded(blind[rows].mean()),
             "hubness": rounded(nearest.hubness(rows)),
         }
 

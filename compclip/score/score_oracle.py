@@ -101,12 +101,14 @@ def _counted(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> tuple
     facts = sorted(set().union(*captions))
     place = {fact: column for column, fact in enumerate(facts)}
     stated = np.zeros((len(captions), len(facts)), np.float32)
-    for row, caption in enumerate(captions):
-        stated[row, [place[fact] for fact in caption]] = 1
+    rows = np.repeat(np.arange(len(captions)), [len(caption) for caption in captions])
+    stated[rows, [place[fact] for caption in captions for fact in caption]] = 1
     true = np.zeros((len(scenes), len(facts)), np.float32)
+    shown = {attribute: pd.factorize(scenes[attribute]) for attribute in scenes}
     for column, (part, kind, value) in enumerate(facts):
-        if f"{part}:{kind}" in scenes:
-            true[:, column] = (scenes[f"{part}:{kind}"] == value).fillna(False)
+        codes, values = shown.get(f"{part}:{kind}", ((), ()))
+        if value in values:
+            true[:, column] = codes == values.get_loc(value)
     return true, stated, np.maximum(stated.sum(axis=1, dtype=np.float64), 1)
 
 

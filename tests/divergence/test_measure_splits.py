@@ -81,14 +81,14 @@ def step(run: Project, folder: Path, seed: int = 0, **more: Path) -> pd.DataFram
     if not (folder / "cache").exists():
         (folder / "cache" / "pairs").mkdir(parents=True)
         shutil.copy(run.root / ".cache" / "pairs" / "occurrences.sqlite", folder / "cache" / "pairs")
-    files = {name: place / f"{name}.parquet" for name in ("captions", "pairs")}
-    files |= {name: place / "color" / f"{name}.parquet" for name in ("ranking", "splits", "swapped", "prompts")}
-    files |= {"nouns": lexicons / "nouns/birds.yaml", "compounds": COMMON_COMPOUNDS, **more}
-    adjectives = [lexicons / f"adjectives/{name}.yaml" for name in ("color", "shape")]
+    files = {name: place / "color" / f"{name}.parquet" for name in ("ranking", "splits", "swapped", "prompts")}
+    files |= {"pairs": place / "pairs.parquet"} | more
+    single = {"captions": place / "captions.parquet", "nouns": lexicons / "nouns/birds.yaml"}
     measure_splits.main(job(
-        input={**files, "adjectives": adjectives},
-        output={"divergence": folder / "divergence.parquet", "summary": folder / "divergence.json"},
-        wildcards={"composition": "color"}, dataset="sketch", cache=folder / "cache", model="en_core_web_sm", seed=seed,
+        input=single | {"compounds": COMMON_COMPOUNDS} | {name: [file] for name, file in files.items()},
+        output={"divergence": [folder / "divergence.parquet"], "summary": [folder / "divergence.json"]},
+        dataset="sketch", cache=folder / "cache", model="en_core_web_sm", seed=seed, compositions=["color"],
+        lexicons=[[str(lexicons / f"adjectives/{name}.yaml") for name in ("color", "shape")]],
         settings={"shuffles": 2, "subgraphs": {"nodes": 3, "keep": 2000}},
     ))  # fmt: skip
     return measured(folder)

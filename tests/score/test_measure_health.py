@@ -1,5 +1,6 @@
 """Judges that read every pair, none, or only seen ones; synonyms and accuracies worked by hand."""
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from compclip.core.heldout import matched_pairs
 from compclip.io import write_json
+from compclip.score.adjust import choose_adjustment
 from compclip.score.health import Health
 from compclip.score.measure_health import measure_health, synonyms, with_synonyms
 from tests.score.world import COLORS, FakeJudge
@@ -57,11 +59,18 @@ def measured(judge: FakeJudge) -> dict:
     pairs["adjective_start"] = [row.text.index(f"{row.adjective} {row.noun}") for row in pairs.itertuples()]
     pairs["adjective_end"] = pairs["adjective_start"] + pairs["adjective"].str.len()
     pairs["noun_start"], pairs["noun_end"] = pairs["adjective_end"] + 1, pairs["adjective_end"] + 5
+    images = captions.drop_duplicates("image_id").assign(path=lambda rows: rows["image_id"])
+
+    def embed_texts(texts: Sequence[str]) -> np.ndarray:
+        return judge.encode_texts(texts, 1) if texts else np.zeros((0, 16), np.float32)
+
+    def embed_images(paths: Sequence[str]) -> np.ndarray:
+        return np.array([judge.embed(shown[path]) for path in paths], np.float32).reshape(-1, 16)
+
+    adjustment = choose_adjustment(prompts, images, variants, embed_texts, embed_images)
     return measure_health(
-        lambda texts: judge.encode_texts(texts, 1) if texts else np.zeros((0, 16), np.float32),
-        lambda paths: np.array([judge.embed(shown[path]) for path in paths], np.float32).reshape(-1, 16),
+        embed_texts, embed_images, adjustment, images=images,
         captions=captions[["image_id", "caption_id", "class_id", "text"]],
-        images=captions.drop_duplicates("image_id").assign(path=lambda rows: rows["image_id"]),
         pairs=pairs.drop(columns="text"), ranking=ranking, heldout=HELD_OUT, prompts=prompts, variants=variants,
     )  # fmt: skip
 

@@ -1,8 +1,17 @@
-"""Measure the atom and compound divergence of each test split from train."""
+"""Measure the atom and compound divergence of each test split from train.
+
+One process does so for all compositions, because finding the subgraphs of the captions takes most of the time. They are
+the same for compositions whose captions are read by the same lexicons.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
 
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
 from compclip.divergence.config import DivergenceConfig
-from compclip.divergence.measure_splits import measure_splits
+from compclip.divergence.measure_splits import SearchedTexts, measure_splits, search_texts
 from compclip.io import read_table, write_json, write_table
 from compclip.pairs.engine import Extractor
 from compclip.text.lexicon import load_lexicon
@@ -11,22 +20,33 @@ from workflow_scripts.job import Job, run
 
 def main(job: Job) -> None:
     params, settings = job.params, DivergenceConfig.model_validate(job.params.settings)
-    nouns = load_lexicon(job.input.nouns) if job.input.nouns else None
-    lexicons = [*map(load_lexicon, job.input.adjectives)], nouns, load_lexicon(job.input.compounds)
-    divergences, summary = measure_splits(
-        read_table(job.input.captions, CAPTIONS, [*CAPTION_KEY, "text"]),
-        read_table(job.input.pairs, PAIRS, [*CAPTION_KEY, "adjective", "noun", "adjective_start"]),
-        read_table(job.input.ranking, RANKING),
-        read_table(job.input.splits, SPLIT),
-        read_table(job.input.swapped, SWAPPED),
-        read_table(job.input.prompts, PROMPTS, [*CAPTION_KEY, "split"]),
-        settings,
-        extractor=Extractor(params.model, *lexicons) if settings.subgraphs else None,
-        processes=job.threads, cache=params.cache / "pairs" / "occurrences.sqlite",
-        dataset=params.dataset, composition=job.wildcards.composition, seed=params.seed,
-    )  # fmt: skip
-    write_table(divergences, job.output.divergence, DIVERGENCE)
-    write_json(summary, job.output.summary)
+    captions = read_table(job.input.captions, CAPTIONS, [*CAPTION_KEY, "text"])
+    all_swapped = [read_table(file, SWAPPED) for file in job.input.swapped]
+
+    @cache
+    def search(lexicons: tuple[str, ...]) -> SearchedTexts:
+        """Return the subgraphs of the captions, and of the swapped captions of the compositions with these lexicons."""
+        words = job.input.nouns and load_lexicon(job.input.nouns), load_lexicon(job.input.compounds)
+        extractor = Extractor(params.model, [load_lexicon(Path(file)) for file in lexicons], *words)
+        swapped = [table["swapped_text"] for of, table in zip(read_by, all_swapped, strict=True) if of == lexicons]
+        file = params.cache / "pairs" / "occurrences.sqlite"
+        return search_texts(pd.concat([captions["text"], *swapped]), extractor, settings.subgraphs, job.threads, file)
+
+    read_by = [tuple(lexicons) for lexicons in params.lexicons]
+    for number, composition in enumerate(params.compositions):
+        divergences, summary = measure_splits(
+            captions,
+            read_table(job.input.pairs[number], PAIRS, [*CAPTION_KEY, "adjective", "noun", "adjective_start"]),
+            read_table(job.input.ranking[number], RANKING),
+            read_table(job.input.splits[number], SPLIT),
+            all_swapped[number],
+            read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"]),
+            settings,
+            searched=search(read_by[number]) if settings.subgraphs else None,
+            dataset=params.dataset, composition=composition, seed=params.seed,
+        )  # fmt: skip
+        write_table(divergences, job.output.divergence[number], DIVERGENCE)
+        write_json(summary, job.output.summary[number])
 
 
 if __name__ == "__main__":

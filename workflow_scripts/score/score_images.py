@@ -51,7 +51,7 @@ def score_by(
 
     score_generators(job, inputs, scores, score)
     place = {"dataset": params.dataset, "composition": job.wildcards.composition}
-    return place | judge | measure_health(texts, images, seed=params.seed, **of_health)
+    return place | judge | measure_health(texts, images, adjustment, **of_health)
 
 
 def main(job: Job) -> None:
