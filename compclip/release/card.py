@@ -8,10 +8,10 @@ import yaml
 
 from compclip.core.digests import sha256
 from compclip.core.tables import CAPTIONS, PROMPTS, SPLIT, SWAPPED, VARIANTS, Schema
+from compclip.io import read_json, read_table
 from compclip.plot.page import render
 from compclip.release.config import ReleaseConfig
 from compclip.release.released import Contents
-from compclip.io import read_json, read_table
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
 CONTEXT = {
@@ -30,7 +30,7 @@ DATA_TYPES = {"str": "sc:Text", "int64": "sc:Integer", "Int64": "sc:Integer", "f
 # The tables of a composition that are loaded by name, the first by default.
 LOADED: dict[str, Schema] = {"prompts": PROMPTS, "variants": VARIANTS, "swapped": SWAPPED, "splits": SPLIT}
 FORMATS = {
-    ".parquet": "application/vnd.apache.parquet", ".json": "application/json", ".jsonl": "application/jsonlines",
+    ".parquet": "application/x-parquet", ".json": "application/json", ".jsonl": "application/jsonlines",
     ".md": "text/markdown", ".zip": "application/zip", ".csv": "text/csv",
 }  # fmt: skip
 
@@ -53,7 +53,7 @@ def front_matter(config: ReleaseConfig, contents: Contents) -> str:
         for name in LOADED
     ]
     configs[0]["default"] = True
-    configs.append({"config_name": "captions", "data_files": [{"split": "all", "path": "captions.parquet"}]})
+    configs.append({"config_name": "captions", "data_files": [{"split": "captions", "path": "captions.parquet"}]})
     about = {
         "pretty_name": contents.name,
         "license": config.license,
@@ -103,7 +103,9 @@ def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[s
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     sets = [_record_set("captions", "captions.parquet", CAPTIONS)]
     for composition in contents.compositions:
-        sets += [_record_set(f"{composition}-{name}", f"{composition}/{name}.parquet", of) for name, of in LOADED.items()]
+        sets += [
+            _record_set(f"{composition}-{name}", f"{composition}/{name}.parquet", of) for name, of in LOADED.items()
+        ]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",

@@ -75,14 +75,20 @@ class Submission(Section):
 
 def environment() -> dict[str, str]:
     """Return what decides the last bits of an embedding: the processor, and the versions of packages."""
-    return {"machine": platform.machine(), "processor": processor(), **{name: package_version(name) for name in PACKAGES}}
+    return {
+        "machine": platform.machine(),
+        "processor": processor(),
+        **{name: package_version(name) for name in PACKAGES},
+    }
 
 
 def processor() -> str:
     """Return the model of the processor, as Linux names it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
 
 
 def read_submission(file: Path, release: Release) -> Submission:

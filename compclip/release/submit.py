@@ -1,5 +1,6 @@
 """Score a model's images on a release, and write its submission with a page."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from compclip.core.section import NAME, CacheFolder
 from compclip.core.tables import TESTS
 from compclip.generate.generator import KEYS
 from compclip.generate.generators.folder import find_images
-from compclip.io import write_json
+from compclip.io import write_text
 from compclip.release.released import Part, Release, open_release
 from compclip.release.submission import (
     JudgeWeights,
@@ -89,6 +90,11 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
     paths = {name: str(file) for name, file in found.chosen.items() if status[name] == "ok"}
     about = {"path": prompts["file_name"].map(paths), "status": prompts["file_name"].map(status)}
     return Pictures(prompts[KEYS].assign(**about), digests, sizes)
+
+
+def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
+    """Find and check the images of all compositions."""
+    return {name: find_pictures(folder, part.tables["prompts"]) for name, part in release.parts.items()}
 
 
 def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool) -> None:
@@ -170,15 +176,15 @@ def submit(
 def main(command: Submit) -> None:
     from compclip.release.submission_page import write_submission_page
 
-    release = open_release(command.release)
+    started, release = time.monotonic(), open_release(command.release)
     taken = [name for part in release.parts.values() for name in part.about.generators]
     require(command.name not in taken, "--name", f"{command.name} is a control of the release", "choose another name")
-    pictures = {}
-    for name, part in release.parts.items():
-        pictures[name] = find_pictures(command.images, part.tables["prompts"])
-        check_pictures(command.images, name, pictures[name], command.missing, command.sizes)
+    pictures = all_pictures(release, command.images)
+    for name, of in pictures.items():
+        check_pictures(command.images, name, of, command.missing, command.sizes)
     submission = submit(release, pictures, command.name, command.judge_weights, command.device, command.cache)
-    write_json(submission.model_dump(mode="json"), command.output)
+    write_text(submission.model_dump_json() + "\n", command.output)
     page = command.output.with_suffix(".html")
     lines = write_submission_page(release, submission, page)
+    log.info("%d images scored in %.0f s", sum(len(of.digests) for of in pictures.values()), time.monotonic() - started)
     print(*lines, f"submission: {command.output}", f"page: {page}", sep="\n")

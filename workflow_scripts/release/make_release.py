@@ -104,7 +104,9 @@ def main(job: Job) -> None:
         files |= dict(files_of(layout, params))
         for judge in params.judges:
             adjustments[f"{layout.composition}/adjustments/{judge}.json"] = adjustment_of(layout, judge, params)
-    paths = read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else pd.Series(dtype=str)
+    paths = (
+        read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else pd.Series(dtype=str)
+    )
     images = [(path, of[0].results / path) for path in paths]
     make_release(job.output.release, config, contents_of(params, of, config), files, adjustments, images)
 
