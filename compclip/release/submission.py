@@ -86,9 +86,8 @@ def processor() -> str:
     """Return the model of the processor, as Linux names it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor())
 
 
 def read_submission(file: Path, release: Release) -> Submission:

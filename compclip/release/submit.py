@@ -111,8 +111,9 @@ def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: 
 
 
 def score_part(
-    part: Part, manifest: pd.DataFrame, judge: str, texts: Callable[[Sequence[str]], Embed], images: Embed
-) -> dict[str, SetScores]:
+    part: Part, manifest: pd.DataFrame, judge: str, texts: Callable[[Sequence[str]], Embed], images: Embed,
+    splits: Sequence[str] = TESTS,
+) -> dict[str, SetScores]:  # fmt: skip
     """Score the images of one composition by one judge, by set.
 
     Args:
@@ -122,8 +123,9 @@ def score_part(
     """
     tables = {name: part.tables[name] for name in ("prompts", "swapped")}
     tables |= {"captions": part.release.captions, "judged": part.judged}
-    sets = entry_sets(TESTS, part.rules.scoring.distractors, manifest=manifest, **tables)
+    sets = entry_sets(splits, part.rules.scoring.distractors, manifest=manifest, **tables)
     variants = part.tables["variants"]
+    variants = variants[variants["split"].isin(splits)]
     used = {text for of in sets for table in (of.entries, of.pool) for text in table["text"]}
     embed = texts([*sorted(used), *variants["text"]])
     return score_images(sets, part.rules, variants, embed, images, part.adjustment(judge))

@@ -38,6 +38,7 @@ from compclip.stats.r_precision import expected_top1
 ROUNDING = 2e-6  # of values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
+FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")  # what names a figure in a line
 LISTED = 10  # near ties that are named
 UNPROVEN_VALUES = (
     "Without images, this does not prove that the values are those of any images: similarities, ranks, hits and the"
@@ -105,9 +106,7 @@ def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]])
         yield f"scores: {len(given)} rows, {len(computed)} follow from the values"
         return
     for a, b in zip(given, computed, strict=True):
-        where = ", ".join(
-            str(b[key]) for key in ("composition", "judge_seed", "split", "measure") if b[key] is not None
-        )
+        where = ", ".join(str(b[key]) for key in FIGURE if b[key] is not None)
         for key in {**b, **a}:
             if not _equal(a.get(key), b.get(key)):
                 yield f"scores: {where}: {key} is {a.get(key)}, {b.get(key)} follows from the values"
@@ -153,8 +152,9 @@ def unequal_values(
 def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[str]:
     """Yield a line if images differ from those submitted."""
     if others := [name for name in given if given[name] != actual[name]]:
-        states = [f"{of[others[0]][:12]}" for of in (given, actual)]
-        yield f"{len(others)} images are not those submitted, the first {others[0]}: {states[0]} submitted, {states[1]} found"
+        first = others[0]
+        states = f"{given[first][:12]} submitted, {actual[first][:12]} found"
+        yield f"{len(others)} images are not those submitted, the first {first}: {states}"
 
 
 def unequal_scores(

@@ -83,8 +83,8 @@ def contents_of(params: Any, of: Sequence[Layout], config: ReleaseConfig) -> Con
         for layout in of
     }
     return Contents(
-        name=config.name or params.dataset, version=config.version, license=config.license, compclip=package_version("compclip"),
-        dataset=params.dataset, compositions=compositions, reference=params.reference,
+        name=config.name or params.dataset, version=config.version, license=config.license,
+        compclip=package_version("compclip"), dataset=params.dataset, compositions=compositions, reference=params.reference,
         scoring=Scoring.model_validate(params.scoring), seed=params.seed,
         halves=params.halves, train_on=params.train_on, prompts=params.prompts, health=params.health,
         batch=params.batch, threads=params.threads, files={},
