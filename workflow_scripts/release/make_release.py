@@ -27,6 +27,8 @@ OF_COMPOSITION = (
     "ranking.parquet", "heldout.json", "divergence.parquet", "audit.json",
 )  # fmt: skip
 
+SETTINGS = ("dataset", "reference", "seed", "halves", "train_on", "prompts", "health", "batch", "threads")
+
 
 def judge_folder(layout: Layout, judge: str) -> str:
     """Return where a judge is in the release."""
@@ -82,13 +84,17 @@ def contents_of(params: Any, of: Sequence[Layout], config: ReleaseConfig) -> Con
         )
         for layout in of
     }
+    settings = {name: getattr(params, name) for name in SETTINGS}
     return Contents(
-        name=config.name or params.dataset, version=config.version, license=config.license,
-        compclip=package_version("compclip"), dataset=params.dataset, compositions=compositions, reference=params.reference,
-        scoring=Scoring.model_validate(params.scoring), seed=params.seed,
-        halves=params.halves, train_on=params.train_on, prompts=params.prompts, health=params.health,
-        batch=params.batch, threads=params.threads, files={},
-    )  # fmt: skip
+        name=config.name or params.dataset,
+        version=config.version,
+        license=config.license,
+        compclip=package_version("compclip"),
+        compositions=compositions,
+        scoring=Scoring.model_validate(params.scoring),
+        files={},
+        **settings,
+    )
 
 
 def _summary(layout: Layout, params: Any, judge: str | None = None) -> dict[str, Any]:
