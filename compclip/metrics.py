@@ -28,7 +28,7 @@ from compclip.score.choices import Embed
 from compclip.score.score_images import embed_once
 
 # Embeddings (d,) of an image by each judge, by the image's id.
-State = dict[str, dict[str, np.ndarray]]
+ImageEmbeddings = dict[str, dict[str, np.ndarray]]
 
 
 def as_item(image: Any) -> tuple[Path | BytesIO, None]:
@@ -63,7 +63,7 @@ class ReleaseMetric:
             folder = opened.folder / about.folder
             with open_embedder(folder, self.batch, opened.contents.threads, device, Path(cache)) as embedder:
                 self.judges[name], self.texts[name] = embedder.judge, embed_once(embedder, everything)
-        self.state: State = {}
+        self.state: ImageEmbeddings = {}
 
     def _texts(self) -> list[str]:
         """Return all texts that are compared with images of the split."""

@@ -29,7 +29,7 @@ CONTEXT = {
 DATA_TYPES = {"str": "sc:Text", "int64": "sc:Integer", "Int64": "sc:Integer", "float64": "sc:Float"}
 # The tables of a composition that are loaded by name, the first by default.
 LOADED: dict[str, Schema] = {"prompts": PROMPTS, "variants": VARIANTS, "swapped": SWAPPED, "splits": SPLIT}
-FORMATS = {
+MEDIA_TYPES = {
     ".parquet": "application/x-parquet", ".json": "application/json", ".jsonl": "application/jsonlines",
     ".md": "text/markdown", ".zip": "application/zip", ".csv": "text/csv",
 }  # fmt: skip
@@ -123,7 +123,7 @@ def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[s
                 "@id": name,
                 "name": name,
                 "contentUrl": name,
-                "encodingFormat": FORMATS.get(Path(name).suffix, "application/octet-stream"),
+                "encodingFormat": MEDIA_TYPES.get(Path(name).suffix, "application/octet-stream"),
                 "sha256": sha256(folder / name),
             }
             for name in files

@@ -15,8 +15,8 @@ from compclip.core.tables import TESTS
 from compclip.io import read_json
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
-from compclip.release.released import Part, Release, open_release
-from compclip.release.submission import Submission, of_composition, read_submission
+from compclip.release.released import Release, ReleasePart, open_release
+from compclip.release.submission import Submission, compare_submissions, read_submission
 from compclip.release.verify import inconsistent
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
@@ -24,7 +24,7 @@ from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows, of_kind, pivot
 from compclip.report.verdicts import FOLLOWS, composed_of
 
-ENDS = ("value", "low", "high", "fixed_low", "fixed_high")
+VALUE_AND_ENDS = ("value", "low", "high", "fixed_low", "fixed_high")
 # Columns of a difference that the page shows.
 DIFFERENCE_COLUMNS = ["a", "b", "split", "measure", "difference", "low", "high", "p", "p_holm", "family", "n"]
 
@@ -69,10 +69,10 @@ def _ends(row: Any) -> dict[str, float | None] | None:
     """Return a value with its intervals; None if there is none."""
     if row is None or pd.isna(row["value"]):
         return None
-    return {end: None if pd.isna(row[end]) else row[end] for end in ENDS}
+    return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_ENDS}
 
 
-def lines_of(part: Part, scores: pd.DataFrame) -> list[dict[str, Any]]:
+def lines_of(part: ReleasePart, scores: pd.DataFrame) -> list[dict[str, Any]]:
     """Return what the page shows of each generator of a composition: its word and its scores, by column."""
     health = part.health
     words = {
@@ -108,7 +108,7 @@ def leaderboard_data(release: Release, submissions: dict[Path, Submission], veri
     compositions = {}
     for name, part in release.parts.items():
         given = [(of.name, of.compositions[name].judges) for of in submissions.values()]
-        scores, comparisons, _ = of_composition(part, given)
+        scores, comparisons, _ = compare_submissions(part, given)
         lines = lines_of(part, scores)
         for line in lines:
             line |= {"control": line["name"] in part.about.generators} | about.get(line["name"], {})

@@ -19,7 +19,7 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest; equal content has equal bytes
 
 
 def as_json(adjustment: Adjustment | None) -> dict[str, Any] | None:
-    """Return an adjustment as ``Part.adjustment`` reads it; float32 survives as decimals."""
+    """Return an adjustment as ``ReleasePart.adjustment`` reads it; float32 survives as decimals."""
     if adjustment is None:
         return None
     mean = [float(value) for value in adjustment.mean]

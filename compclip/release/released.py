@@ -39,7 +39,7 @@ from compclip.split.pools import class_names
 
 RELEASE_FILE = "release.json"
 SCHEMA_VERSION = 1
-TABLES = {
+PART_TABLES = {
     "prompts": tables.PROMPTS, "variants": tables.VARIANTS, "swapped": tables.SWAPPED, "splits": tables.SPLIT,
     "ranking": tables.RANKING,
 }  # fmt: skip
@@ -85,7 +85,7 @@ class Contents(Section):
 
 
 @dataclass(frozen=True)
-class Part:
+class ReleasePart:
     """One composition of a release, its tables read."""
 
     name: str
@@ -98,7 +98,7 @@ class Part:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        return {name: read_table(self.folder / f"{name}.parquet", schema) for name, schema in TABLES.items()}
+        return {name: read_table(self.folder / f"{name}.parquet", schema) for name, schema in PART_TABLES.items()}
 
     @cached_property
     def judged(self) -> pd.DataFrame:
@@ -193,10 +193,10 @@ class Release:
         return class_names(self.captions)
 
     @cached_property
-    def parts(self) -> dict[str, Part]:
-        return {name: Part(name, self, about) for name, about in self.contents.compositions.items()}
+    def parts(self) -> dict[str, ReleasePart]:
+        return {name: ReleasePart(name, self, about) for name, about in self.contents.compositions.items()}
 
-    def part(self, composition: str) -> Part:
+    def part(self, composition: str) -> ReleasePart:
         """Return one composition; UserError if the release does not have it."""
         allowed = ", ".join(self.parts)
         require(composition in self.parts, self.folder, f"no composition {composition!r}", f"choose one of {allowed}")

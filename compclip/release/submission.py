@@ -17,7 +17,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.section import NAME, Section
 from compclip.core.tables import SCORES, TESTS
 from compclip.io import read_json
-from compclip.release.released import Part, Release, check_version, first_fault, package_version
+from compclip.release.released import Release, ReleasePart, check_version, first_fault, package_version
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
@@ -27,9 +27,9 @@ from compclip.stats import balance
 
 MEASURED = ("similarity", "p_beaten", "p_tied", "expected_top1", "hit", "adjective_first", "adjusted_first")
 CONTROLS = ("blind_control", "hubness")
-PACKAGES = ("compclip", "numpy", "open_clip_torch", "pillow", "torch")
+DECIDING_PACKAGES = ("compclip", "numpy", "open_clip_torch", "pillow", "torch")
 JudgeWeights = Literal["none", "guided", "re-ranked"]
-Values = dict[str, list[Any]]
+MeasuredValues = dict[str, list[Any]]
 
 
 class ReleaseId(Section):
@@ -44,7 +44,7 @@ class SubmittedScores(Section):
     """The scores by one judge, by set, and the controls that only the images tell, by set and prompts."""
 
     hash: str
-    values: dict[str, Values]
+    values: dict[str, MeasuredValues]
     controls: dict[str, dict[str, float | None]]
 
 
@@ -78,7 +78,7 @@ def environment() -> dict[str, str]:
     return {
         "machine": platform.machine(),
         "processor": processor(),
-        **{name: package_version(name) for name in PACKAGES},
+        **{name: package_version(name) for name in DECIDING_PACKAGES},
     }
 
 
@@ -107,7 +107,7 @@ def read_submission(file: Path, release: Release) -> Submission:
     return submission
 
 
-def _check_part(file: Path, name: str, of: SubmittedComposition, part: Part) -> None:
+def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePart) -> None:
     """Raise UserError unless prompts, judges and the number of values are those of the release."""
     where = f"{file}: {name}"
     require(of.prompts == part.prompts_digest, where, "prompts differ from those of the release", "submit again")
@@ -122,10 +122,10 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: Part) -> 
         by_judge = f"{where}: judge {judge}"
         require([*scores.values] == [*sets], by_judge, f"sets {', '.join(scores.values)}, expected {', '.join(sets)}")
         for each, split in sets.items():
-            check_values(f"{by_judge}: {each}", scores.values[each], asked(part, split), of.images)
+            check_values(f"{by_judge}: {each}", scores.values[each], prompts_of(part, split), of.images)
 
 
-def check_values(where: str, values: Values, prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
+def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
     """Raise UserError unless each prompt has a value in range, that of a missing image is wrong, and chances agree."""
     require([*values] == [*MEASURED], where, f"columns {', '.join(values)}, expected {', '.join(MEASURED)}")
     for name, column in values.items():
@@ -143,7 +143,7 @@ def check_values(where: str, values: Values, prompts: pd.DataFrame, images: Mapp
     require(not len(lacking), where, f"{first} has an image but no similarity", "submit again")
 
 
-def sets_of(part: Part) -> list[tuple[str, str, str]]:
+def sets_of(part: ReleasePart) -> list[tuple[str, str, str]]:
     """Return name, split and distractors of each set that is scored."""
     kinds = part.release.contents.scoring.distractors
     names = [(split, split, "original") for split in TESTS if split != "test_swapped"]
@@ -153,13 +153,13 @@ def sets_of(part: Part) -> list[tuple[str, str, str]]:
     return names
 
 
-def asked(part: Part, split: str) -> pd.DataFrame:
+def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:
     """Return the prompts of a split in the order of values."""
     prompts = part.tables["prompts"]
     return prompts[prompts["split"] == split].sort_values(ENTRY, ignore_index=True)
 
 
-def measured_values(table: pd.DataFrame) -> Values:
+def measured_values(table: pd.DataFrame) -> MeasuredValues:
     """Return the measured columns of a table of scores, None where there is no value."""
     return {name: [None if pd.isna(value) else value for value in table[name].tolist()] for name in MEASURED}
 
@@ -175,9 +175,9 @@ def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> Submit
     return SubmittedScores(hash=judge_hash, values=values, controls=controls)
 
 
-def score_frame(part: Part, split: str, values: Values) -> pd.DataFrame:
+def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
     """Return ``tables.SCORES`` of a set: values, and the columns that follow from the release."""
-    prompts = asked(part, split)
+    prompts = prompts_of(part, split)
     table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
     pairs, scoring, weights = prompts["pair"].tolist(), part.release.contents.scoring, np.ones(len(prompts))
     if split == "test_swapped":
@@ -190,7 +190,7 @@ def score_frame(part: Part, split: str, values: Values) -> pd.DataFrame:
     return table[[*SCORES.columns]].astype({**dict.fromkeys(floats, "float64"), "hit": bool, "adjectives": "int64"})
 
 
-def scored_of(part: Part, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:
+def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:
     """Return the scores of a submission of one composition, computed from its values."""
     by_judge = {}
     for judge, of in judges.items():
@@ -203,7 +203,7 @@ def scored_of(part: Part, name: str, judges: Mapping[str, SubmittedScores]) -> l
 
 
 def set_abouts(
-    part: Part, name: str, split: str, kind: str, table: pd.DataFrame, controls: Mapping[str, Mapping[str, Any]]
+    part: ReleasePart, name: str, split: str, kind: str, table: pd.DataFrame, controls: Mapping[str, Mapping[str, Any]]
 ) -> Iterable[dict[str, Any]]:
     """Yield what a summary says of a set and, of test_seen, of the prompts whose caption was swapped."""
     keys = pd.MultiIndex.from_frame(part.tables["swapped"][ENTRY[:2]])
@@ -220,12 +220,12 @@ def estimates(release: Release, name: str, judges: Mapping[str, Mapping[str, Sub
     Args:
         judges: the scores of each composition by judge.
     """
-    tables = [of_composition(part, [(name, judges[part.name])])[0] for part in release.parts.values()]
+    tables = [compare_submissions(part, [(name, judges[part.name])])[0] for part in release.parts.values()]
     return pd.concat(tables, ignore_index=True)
 
 
-def of_composition(
-    part: Part, submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]]
+def compare_submissions(
+    part: ReleasePart, submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions."""
     scores = [score for name, judges in submissions for score in scored_of(part, name, judges)]
@@ -233,7 +233,7 @@ def of_composition(
     return make_table([part.composition(scores)], contents.reference, part.anchors, chunks=contents.scoring.chunks)
 
 
-def rows_of(scores: pd.DataFrame, name: str) -> list[dict[str, Any]]:
+def generator_rows(scores: pd.DataFrame, name: str) -> list[dict[str, Any]]:
     """Return the rows of one generator as JSON values, None where there is no value."""
     rows = scores[scores["generator"] == name]
     return rows.astype(object).where(rows.notna(), None).to_dict("records")

@@ -7,8 +7,8 @@ import pandas as pd
 
 from compclip.plot.drawing import save, style
 from compclip.plot.page import data_uri, render, write_page
-from compclip.release.released import Part, Release
-from compclip.release.submission import Submission, of_composition
+from compclip.release.released import Release, ReleasePart
+from compclip.release.submission import Submission, compare_submissions
 from compclip.report import verdicts
 from compclip.report.draw_scores import draw_composed, draw_pairs
 from compclip.report.readable import composed_view, score_views
@@ -22,7 +22,7 @@ def figure_uri(figure: Any, title: str, folder: Path) -> str:
     return data_uri(file.read_bytes())
 
 
-def part_context(part: Part, scores: pd.DataFrame, comparisons: pd.DataFrame) -> dict[str, Any]:
+def part_context(part: ReleasePart, scores: pd.DataFrame, comparisons: pd.DataFrame) -> dict[str, Any]:
     """Return what pages show of a composition: verdicts and tables. scores, comparisons: its rows."""
     health = part.health
     given = verdicts.verdicts(scores, part.about.anchors, health.healthy, len(health.unreadable))
@@ -39,7 +39,7 @@ def write_submission_page(release: Release, submission: Submission, file: Path) 
     with TemporaryDirectory() as folder, style():
         for name, part in release.parts.items():
             judges = submission.compositions[name].judges
-            scores, comparisons, pairs = of_composition(part, [(submission.name, judges)])
+            scores, comparisons, pairs = compare_submissions(part, [(submission.name, judges)])
             context = part_context(part, scores, comparisons)
             seed, own = release.contents.seed, pairs[pairs["generator"] == submission.name]
             figures = {

@@ -21,7 +21,7 @@ from compclip.core.tables import TESTS
 from compclip.generate.generator import KEYS
 from compclip.generate.generators.folder import find_images
 from compclip.io import write_text
-from compclip.release.released import Part, Release, open_release
+from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
     JudgeWeights,
     ReleaseId,
@@ -30,7 +30,7 @@ from compclip.release.submission import (
     SubmittedScores,
     environment,
     estimates,
-    rows_of,
+    generator_rows,
     submitted_scores,
 )
 from compclip.score.choices import Embed
@@ -111,7 +111,7 @@ def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: 
 
 
 def score_part(
-    part: Part, manifest: pd.DataFrame, judge: str, texts: Callable[[Sequence[str]], Embed], images: Embed,
+    part: ReleasePart, manifest: pd.DataFrame, judge: str, texts: Callable[[Sequence[str]], Embed], images: Embed,
     splits: Sequence[str] = TESTS,
 ) -> dict[str, SetScores]:  # fmt: skip
     """Score the images of one composition by one judge, by set.
@@ -171,7 +171,7 @@ def submit(
     about = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
     return Submission(
         name=name, judge_weights=judge_weights, release=about, environment=environment(), compositions=compositions,
-        scores=rows_of(estimates(release, name, scores), name),
+        scores=generator_rows(estimates(release, name, scores), name),
     )  # fmt: skip
 
 

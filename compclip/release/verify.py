@@ -18,24 +18,24 @@ from pydantic_settings import CliPositionalArg
 from compclip.core.cli import Command
 from compclip.core.section import CacheFolder
 from compclip.io import read_json, write_json
-from compclip.release.released import Part, Release, open_release
+from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
     MEASURED,
+    MeasuredValues,
     Submission,
     SubmittedScores,
-    Values,
-    asked,
     environment,
     estimates,
+    generator_rows,
+    prompts_of,
     read_submission,
-    rows_of,
     score_frame,
     sets_of,
 )
 from compclip.release.submit import all_pictures, score_parts
 from compclip.stats.r_precision import expected_top1
 
-ROUNDING = 2e-6  # of values and figures with six decimals
+SIX_DECIMALS = 2e-6  # of values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
 FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")  # what names a figure in a line
@@ -50,7 +50,7 @@ UNPROVEN_ORIGIN = (
 )
 
 
-class Verify(Command):
+class VerifySubmission(Command):
     """Verify a submission: prints a line for each difference, and exits with 1 if there are any."""
 
     submission: CliPositionalArg[Path] = Field(description="submission.json")
@@ -63,7 +63,7 @@ class Verify(Command):
     cache: CacheFolder
 
 
-def entry_faults(part: Part, split: str, values: Values) -> Iterator[tuple[str, np.ndarray]]:
+def entry_faults(part: ReleasePart, split: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
     """Yield what is impossible for entries (n,), whatever their images show, and for which."""
     table, rules = score_frame(part, split, values), part.rules
     expected = expected_top1(
@@ -71,7 +71,7 @@ def entry_faults(part: Part, split: str, values: Values) -> Iterator[tuple[str, 
     )
     made = table["similarity"].notna().to_numpy()
     # A rounded chance moves that of the first rank by as many times as there are candidates.
-    far = np.abs(expected - table["expected_top1"].to_numpy()) > rules.candidates * ROUNDING
+    far = np.abs(expected - table["expected_top1"].to_numpy()) > rules.candidates * SIX_DECIMALS
     yield "expected_top1 does not follow from p_beaten and p_tied", made & far
     hit = table["hit"].to_numpy()
     yield "a hit, although all distractors rank higher", hit & (table["p_beaten"] == 1).to_numpy()
@@ -79,7 +79,7 @@ def entry_faults(part: Part, split: str, values: Values) -> Iterator[tuple[str, 
     for name in ("adjective_first", "adjusted_first"):
         first, adjectives = table[name].to_numpy(), table["adjectives"].to_numpy()
         places = np.round(1 / np.where(first > 0, first, 1))
-        possible = (first == 0) | (np.abs(first * places - 1) < adjectives * ROUNDING) & (places <= adjectives)
+        possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (places <= adjectives)
         # Without a choice there is no accuracy, with one there is; a judge may have no adjustment.
         none = np.isnan(first)
         absent = none & (adjectives > 1) if name == "adjective_first" else np.zeros_like(none)
@@ -91,13 +91,15 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
     for name, part in release.parts.items():
         for judge, scores in submission.compositions[name].judges.items():
             for each, split, _ in sets_of(part):
-                names = asked(part, split)["file_name"]
+                names = prompts_of(part, split)["file_name"]
                 for fault, rows in entry_faults(part, split, scores.values[each]):
                     if rows.any():
                         more = f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
                         yield f"{name}, judge {judge}, {each}: {names[rows].iloc[0]}: {fault}{more}"
     judges = {name: of.judges for name, of in submission.compositions.items()}
-    yield from unequal_figures(submission.scores, rows_of(estimates(release, submission.name, judges), submission.name))
+    yield from unequal_figures(
+        submission.scores, generator_rows(estimates(release, submission.name, judges), submission.name)
+    )
 
 
 def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]]) -> Iterator[str]:
@@ -114,11 +116,11 @@ def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]])
 
 def _equal(a: Any, b: Any) -> bool:
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (a, b))
-    return abs(a - b) <= ROUNDING if numbers else a == b
+    return abs(a - b) <= SIX_DECIMALS if numbers else a == b
 
 
 def unequal_values(
-    where: str, given: Values, computed: Values, names: pd.Series, same: bool
+    where: str, given: MeasuredValues, computed: MeasuredValues, names: pd.Series, same: bool
 ) -> tuple[list[str], list[str]]:
     """Return the differences of a set's values from those computed of the images, and near ties.
 
@@ -127,7 +129,7 @@ def unequal_values(
         same: whether processor and packages are the same, so that values must be equal.
     """
     a, b = (pd.DataFrame(values).astype(dict.fromkeys(MEASURED, float)) for values in (given, computed))
-    far = ~np.isclose(a, b, rtol=0, atol=0 if same else ROUNDING, equal_nan=True)
+    far = ~np.isclose(a, b, rtol=0, atol=0 if same else SIX_DECIMALS, equal_nan=True)
     similarity = MEASURED.index("similarity")
     if not same:
         near = np.isclose(a["similarity"], b["similarity"], rtol=0, atol=SIMILARITY, equal_nan=True)
@@ -166,7 +168,7 @@ def unequal_scores(
         for judge, scores in submission.compositions[name].judges.items():
             own = computed[name][judge]
             for each, split, _ in sets_of(part):
-                where, names = f"{name}, judge {judge}, {each}", asked(part, split)["file_name"]
+                where, names = f"{name}, judge {judge}, {each}", prompts_of(part, split)["file_name"]
                 found = unequal_values(where, scores.values[each], own.values[each], names, same)
                 lines, ties = lines + found[0], ties + found[1]
             for place, controls in own.controls.items():
@@ -188,7 +190,7 @@ def add_record(file: Path, submission: Path, release: Release, name: str) -> Non
     write_json(known | {digest: {"name": name, "release": release.digest}}, file)
 
 
-def main(command: Verify) -> None:
+def main(command: VerifySubmission) -> None:
     release = open_release(command.release)
     submission = read_submission(command.submission, release)
     lines, ties = list(inconsistent(release, submission)), list[str]()

@@ -27,7 +27,7 @@ OF_COMPOSITION = (
     "ranking.parquet", "heldout.json", "divergence.parquet", "audit.json",
 )  # fmt: skip
 
-SETTINGS = ("dataset", "reference", "seed", "halves", "train_on", "prompts", "health", "batch", "threads")
+RELEASED_SETTINGS = ("dataset", "reference", "seed", "halves", "train_on", "prompts", "health", "batch", "threads")
 
 
 def judge_folder(layout: Layout, judge: str) -> str:
@@ -84,7 +84,7 @@ def contents_of(params: Any, of: Sequence[Layout], config: ReleaseConfig) -> Con
         )
         for layout in of
     }
-    settings = {name: getattr(params, name) for name in SETTINGS}
+    settings = {name: getattr(params, name) for name in RELEASED_SETTINGS}
     return Contents(
         name=config.name or params.dataset,
         version=config.version,
