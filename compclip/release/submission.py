@@ -214,16 +214,6 @@ def set_abouts(
         yield about | adjective_summary(of) | controls.get(f"{name} {prompts}", dict.fromkeys(CONTROLS))
 
 
-def estimates(release: Release, name: str, judges: Mapping[str, Mapping[str, SubmittedScores]]) -> pd.DataFrame:
-    """Return the rows of ``scores.parquet`` of a submission and, of the controls, all rows that pages need.
-
-    Args:
-        judges: the scores of each composition by judge.
-    """
-    tables = [compare_submissions(part, [(name, judges[part.name])])[0] for part in release.parts.values()]
-    return pd.concat(tables, ignore_index=True)
-
-
 def compare_submissions(
     part: ReleasePart, submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -233,7 +223,15 @@ def compare_submissions(
     return make_table([part.composition(scores)], contents.reference, part.anchors, chunks=contents.scoring.chunks)
 
 
-def generator_rows(scores: pd.DataFrame, name: str) -> list[dict[str, Any]]:
-    """Return the rows of one generator as JSON values, None where there is no value."""
+def figures_of(
+    release: Release, name: str, judges: Mapping[str, Mapping[str, SubmittedScores]]
+) -> list[dict[str, Any]]:
+    """Return the rows of ``scores.parquet`` of a submission as JSON values, None where there is no value.
+
+    Args:
+        judges: the scores of each composition by judge.
+    """
+    tables = [compare_submissions(part, [(name, judges[part.name])])[0] for part in release.parts.values()]
+    scores = pd.concat(tables, ignore_index=True)
     rows = scores[scores["generator"] == name]
     return rows.astype(object).where(rows.notna(), None).to_dict("records")

@@ -29,8 +29,7 @@ from compclip.release.submission import (
     SubmittedComposition,
     SubmittedScores,
     environment,
-    estimates,
-    generator_rows,
+    figures_of,
     submitted_scores,
 )
 from compclip.score.choices import Embed
@@ -171,7 +170,7 @@ def submit(
     about = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
     return Submission(
         name=name, judge_weights=judge_weights, release=about, environment=environment(), compositions=compositions,
-        scores=generator_rows(estimates(release, name, scores), name),
+        scores=figures_of(release, name, scores),
     )  # fmt: skip
 
 

@@ -25,8 +25,6 @@ from compclip.release.submission import (
     Submission,
     SubmittedScores,
     environment,
-    estimates,
-    generator_rows,
     prompts_of,
     read_submission,
     score_frame,
@@ -97,9 +95,7 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
                         more = f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
                         yield f"{name}, judge {judge}, {each}: {names[rows].iloc[0]}: {fault}{more}"
     judges = {name: of.judges for name, of in submission.compositions.items()}
-    yield from unequal_figures(
-        submission.scores, generator_rows(estimates(release, submission.name, judges), submission.name)
-    )
+    yield from unequal_figures(submission.scores, figures_of(release, submission.name, judges))
 
 
 def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]]) -> Iterator[str]:
