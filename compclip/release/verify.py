@@ -25,6 +25,7 @@ from compclip.release.submission import (
     Submission,
     SubmittedScores,
     environment,
+    figures_of,
     prompts_of,
     read_submission,
     score_frame,
