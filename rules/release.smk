@@ -20,6 +20,8 @@ if not CAPTIONS_ALONE:
             release=directory("<results>/release"),
         log:
             "<logs>/release/make_release.log",
+        benchmark:
+            "<logs>/release/make_release.benchmark.tsv"
         conda:
             "../envs/torch.yaml"
         threads: CONFIG.threads
