@@ -9,7 +9,7 @@ the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control generator:
 - ``C/health/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -162,10 +162,11 @@ class ReleasePart:
             result += self.of_judges(by_judge)
         return result
 
-    def composition(self, scores: list[Scored]) -> Composition:
-        """Return what ``make_table`` takes: scores of the control generators and of others."""
+    def composition(self, scores: list[Scored], controls: Collection[str]) -> Composition:
+        """Return what ``make_table`` takes: scores of these control generators and of others."""
         variants = read_json(self.folder / "variants.json")["splits"]
-        return [*self.controls, *scores], read_divergences(self.folder), {}, variants
+        known = [score for score in self.controls if score.generator in controls]
+        return [*known, *scores], read_divergences(self.folder), {}, variants
 
 
 @dataclass(frozen=True)

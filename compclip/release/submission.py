@@ -5,7 +5,8 @@ columns, and all estimates (``scores``, rows of ``scores.parquet``), follow from
 """
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -215,12 +216,20 @@ def set_abouts(
 
 
 def compare_submissions(
-    part: ReleasePart, submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]]
+    part: ReleasePart,
+    submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]],
+    controls: Collection[str] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions."""
+    """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions.
+
+    Args:
+        submissions: names, and the scores by judge.
+        controls: some of the control generators; None: all.
+    """
     scores = [score for name, judges in submissions for score in scored_of(part, name, judges)]
+    of = part.composition(scores, part.about.generators if controls is None else controls)
     contents = part.release.contents
-    return make_table([part.composition(scores)], contents.reference, part.anchors, chunks=contents.scoring.chunks)
+    return make_table([of], contents.reference, part.anchors, chunks=contents.scoring.chunks)
 
 
 def figures_of(
@@ -231,7 +240,11 @@ def figures_of(
     Args:
         judges: the scores of each composition by judge.
     """
-    tables = [compare_submissions(part, [(name, judges[part.name])])[0] for part in release.parts.values()]
+    tables = []
+    for composition, part in release.parts.items():
+        # No other control decides a figure.
+        anchors = {release.contents.reference, *chain.from_iterable(part.about.anchors.values())} - {None}
+        tables.append(compare_submissions(part, [(name, judges[composition])], anchors)[0])
     scores = pd.concat(tables, ignore_index=True)
     rows = scores[scores["generator"] == name]
     return rows.astype(object).where(rows.notna(), None).to_dict("records")
