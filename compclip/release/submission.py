@@ -30,7 +30,7 @@ MEASURED = ("similarity", "p_beaten", "p_tied", "expected_top1", "hit", "adjecti
 CONTROLS = ("blind_control", "hubness")
 DECIDING_PACKAGES = ("compclip", "numpy", "open_clip_torch", "pillow", "torch")
 JudgeWeights = Literal["none", "guided", "re-ranked"]
-MeasuredValues = dict[str, list[Any]]
+MeasuredValues = dict[str, list[float | bool | None]]
 
 
 class ReleaseId(Section):

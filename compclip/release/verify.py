@@ -62,7 +62,7 @@ class VerifySubmission(Command):
     cache: CacheFolder
 
 
-def entry_faults(part: ReleasePart, split: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
+def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
     """Yield what is impossible for entries (n,), whatever their images show, and for which."""
     table, rules = score_frame(part, split, values), part.rules
     expected = expected_top1(
@@ -70,19 +70,17 @@ def entry_faults(part: ReleasePart, split: str, values: MeasuredValues) -> Itera
     )
     made = table["similarity"].notna().to_numpy()
     # A rounded chance moves that of the first rank by as many times as there are candidates.
-    far = np.abs(expected - table["expected_top1"].to_numpy()) > rules.candidates * SIX_DECIMALS
+    far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
     yield "expected_top1 does not follow from p_beaten and p_tied", made & far
     hit = table["hit"].to_numpy()
     yield "a hit, although all distractors rank higher", hit & (table["p_beaten"] == 1).to_numpy()
     yield "no hit, although no distractor ranks as high", made & ~hit & (table["expected_top1"] == 1).to_numpy()
-    for name in ("adjective_first", "adjusted_first"):
+    for name, known in (("adjective_first", True), ("adjusted_first", part.adjustment(judge) is not None)):
         first, adjectives = table[name].to_numpy(), table["adjectives"].to_numpy()
         places = np.round(1 / np.where(first > 0, first, 1))
         possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (places <= adjectives)
-        # Without a choice there is no accuracy, with one there is; a judge may have no adjustment.
-        none = np.isnan(first)
-        absent = none & (adjectives > 1) if name == "adjective_first" else np.zeros_like(none)
-        yield f"{name} is not a chance among the prompt's adjectives", ~none & (~possible | (adjectives < 2)) | absent
+        none, choice = np.isnan(first), known & (adjectives > 1)
+        yield f"{name} is not a chance among the prompt's adjectives", np.where(none, choice, ~possible | ~choice)
 
 
 def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
@@ -91,7 +89,7 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
         for judge, scores in submission.compositions[name].judges.items():
             for each, split, _ in sets_of(part):
                 names = prompts_of(part, split)["file_name"]
-                for fault, rows in entry_faults(part, split, scores.values[each]):
+                for fault, rows in entry_faults(part, split, judge, scores.values[each]):
                     if rows.any():
                         more = f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
                         yield f"{name}, judge {judge}, {each}: {names[rows].iloc[0]}: {fault}{more}"
@@ -111,9 +109,9 @@ def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]])
                 yield f"scores: {where}: {key} is {a.get(key)}, {b.get(key)} follows from the values"
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (a, b))
-    return abs(a - b) <= SIX_DECIMALS if numbers else a == b
+    return abs(a - b) <= tolerance if numbers else a == b
 
 
 def unequal_values(
@@ -127,25 +125,22 @@ def unequal_values(
     """
     a, b = (pd.DataFrame(values).astype(dict.fromkeys(MEASURED, float)) for values in (given, computed))
     far = ~np.isclose(a, b, rtol=0, atol=0 if same else SIX_DECIMALS, equal_nan=True)
-    similarity = MEASURED.index("similarity")
+    ties = np.zeros(len(names), bool)
     if not same:
         near = np.isclose(a["similarity"], b["similarity"], rtol=0, atol=SIMILARITY, equal_nan=True)
-        far[:, similarity] = ~near
+        far[:, MEASURED.index("similarity")] = ~near
         ties = far.any(axis=1) & near
         if ties.sum() <= max(1, NEAR_TIES * len(names)):
             far[ties] = False
-            listed = names[ties].head(LISTED)
         else:
-            listed = names[:0]
-    else:
-        listed = names[:0]
+            ties[:] = False
     lines = []
     for column, name in enumerate(MEASURED):
         if (rows := far[:, column]).any():
             first, more = int(rows.argmax()), f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
             values = f"{given[name][first]} submitted, {computed[name][first]} computed"
             lines.append(f"{where}: {names.iloc[first]}: {name}: {values}{more}")
-    return lines, [f"{where}: {name}" for name in listed]
+    return lines, [f"{where}: {name}" for name in names[ties]]
 
 
 def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[str]:
@@ -170,13 +165,11 @@ def unequal_scores(
                 lines, ties = lines + found[0], ties + found[1]
             for place, controls in own.controls.items():
                 given = scores.controls.get(place, {})
-                for key, value in controls.items():
-                    away = 0 if same else NEAR_TIES
-                    if value != given.get(key) and not (
-                        value is not None and given.get(key) is not None and abs(value - given[key]) <= away
-                    ):
-                        line = f"{key}: {given.get(key)} submitted, {value} computed"
-                        lines.append(f"{name}, judge {judge}, {place}: {line}")
+                lines += [
+                    f"{name}, judge {judge}, {place}: {key}: {given.get(key)} submitted, {value} computed"
+                    for key, value in controls.items()
+                    if not _equal(given.get(key), value, 0 if same else NEAR_TIES)
+                ]
     return lines, ties
 
 
@@ -203,7 +196,7 @@ def main(command: VerifySubmission) -> None:
         print(f"difference: {line}")
     if lines:
         raise SystemExit(1)
-    for tie in ties:
+    for tie in ties[:LISTED]:
         print(f"near tie: {tie}")
     if command.images is None:
         print(
