@@ -20,7 +20,7 @@ from tests.project import COMPOSITION
 from tests.release.conftest import submit_images
 
 # What a light installation lacks: importing one fails.
-ABSENT = ("spacy", "snakemake", "dvc", "pooch", "filelock")
+ABSENT = ("spacy", "snakemake", "dvc", "pooch", "thinc")
 BLOCKED = f"""
 import sys
 class Absent:
