@@ -195,7 +195,7 @@ def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores
     """Return the scores of a submission of one composition, computed from its values."""
     by_judge = {}
     for judge, of in judges.items():
-        tables, abouts = {}, []
+        tables, abouts = dict[str, pd.DataFrame](), list[dict[str, Any]]()
         for each, split, kind in sets_of(part):
             tables[each] = score_frame(part, split, of.values[each])
             abouts += set_abouts(part, each, split, kind, tables[each], of.controls)
@@ -212,7 +212,8 @@ def set_abouts(
     every = "swapped" if split == "test_swapped" else part.release.contents.prompts
     for prompts, of in [(every, table)] + [("swapped", table[rows])] * (split == "test_seen"):
         about = {"set": name, "split": split, "prompts": prompts, "distractors": kind, "judged": len(of)}
-        yield about | adjective_summary(of) | controls.get(f"{name} {prompts}", dict.fromkeys(CONTROLS))
+        told = controls.get(f"{name} {prompts}") or dict.fromkeys(CONTROLS)
+        yield {**about, **adjective_summary(of), **told}
 
 
 def compare_submissions(
@@ -243,7 +244,8 @@ def figures_of(
     tables = []
     for composition, part in release.parts.items():
         # No other control decides a figure.
-        anchors = {release.contents.reference, *chain.from_iterable(part.about.anchors.values())} - {None}
+        names = [release.contents.reference, *chain.from_iterable(part.about.anchors.values())]
+        anchors = {anchor for anchor in names if anchor}
         tables.append(compare_submissions(part, [(name, judges[composition])], anchors)[0])
     scores = pd.concat(tables, ignore_index=True)
     rows = scores[scores["generator"] == name]

@@ -42,13 +42,13 @@ def files_of(layout: Layout, params: Any) -> Iterator[tuple[str, Path]]:
         yield f"{name}/{file}", layout.place / file
     for judge in params.judges:
         yield f"{name}/health/{judge}.json", layout.place / "health" / f"{judge}.json"
-        for file in sorted(layout.judge(judge).rglob("*")):
-            if file.is_file() and not file.name.startswith("."):
-                yield f"{judge_folder(layout, judge)}/{file.relative_to(layout.judge(judge)).as_posix()}", file
+        for path in sorted(layout.judge(judge).rglob("*")):
+            if path.is_file() and not path.name.startswith("."):
+                yield f"{judge_folder(layout, judge)}/{path.relative_to(layout.judge(judge)).as_posix()}", path
         for generator in params.controls:
-            for file in sorted(layout.scores(generator, judge).glob("[!.]*")):
-                if file.suffix != ".pkl":
-                    yield f"{name}/scores/{judge}/{generator}/{file.name}", file
+            for path in sorted(layout.scores(generator, judge).glob("[!.]*")):
+                if path.suffix != ".pkl":
+                    yield f"{name}/scores/{judge}/{generator}/{path.name}", path
 
 
 def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
