@@ -15,7 +15,7 @@ $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known
 endif
 
 .PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults reference \
-  picture readme report unlock verify lock
+  picture readme release report unlock verify lock
 
 # One after another: two pips in one .venv disturb each other.
 .NOTPARALLEL:
@@ -148,6 +148,10 @@ readme: .venv/test
 	python -m benchmarks.scores
 	for name in composed scores pairs; do cp results/figures/sketch_color_$$name.svg docs/pictures/$$name.svg; done
 	jupyter execute --inplace examples/own_figure.ipynb
+
+# A release of the run, in its folder release: what others need to score and submit a model (docs/submitting.md).
+release: $(NEEDED)
+	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES) -- make_release
 
 # Snakemake's own report of the run.
 report: $(NEEDED)

@@ -26,6 +26,7 @@ else:
     include: "rules/generate.smk"
     include: "rules/score.smk"
     include: "rules/report.smk"
+    include: "rules/release.smk"
 
     if CONFIG.specs:
 

@@ -10,6 +10,9 @@ from compclip.core.cli import run
 
 COMMANDS = {
     "score": ("score.score_files", "score images by a judge: R-precision and adjective accuracy"),
+    "submit": ("release.submit", "score a model's images on a release: a submission"),
+    "verify": ("release.verify", "verify a submission, with or without its images"),
+    "leaderboard": ("release.leaderboard", "compare the submissions of a release on a page"),
     "aggregate": ("score.aggregate", "score a published pickle of predictions"),
     "divergence": ("divergence.measure", "measure how far two sets of samples diverge"),
     "divide": ("divergence.divide", "divide samples into train and test by divergence"),

@@ -109,6 +109,7 @@ include: "common/specs.smk"
 include: "common/compun.smk"
 include: "common/human.smk"
 include: "common/report.smk"
+include: "common/release.smk"
 
 
 # What inputs() returns.

@@ -12,6 +12,7 @@ from compclip.core.code import PACKAGE, ROOT
 SHARED = ("core", "text", "clip", "stats", "plot")
 STAGES = (
     "dataset", "pairs", "divergence", "split", "judge", "generate", "score", "human", "specs", "compun", "report",
+    "release",
 )  # fmt: skip
 LEVEL = {**{name: 1 for name in SHARED}, "core": 0, "io": 0, **{name: n for n, name in enumerate(STAGES, 2)}}
 FILES = sorted((ROOT / PACKAGE).rglob("*.py"))

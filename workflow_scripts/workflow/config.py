@@ -36,6 +36,7 @@ from compclip.generate.generator import reads, serves
 from compclip.human.config import HumanConfig
 from compclip.judge.config import JudgeConfig
 from compclip.pairs.config import PairsConfig
+from compclip.release.config import ReleaseConfig
 from compclip.report.config import ReportConfig
 from compclip.score.config import ScoreConfig
 from compclip.specs.config import SpecsConfig
@@ -83,6 +84,7 @@ class Config(Section):
     generate: GenerateConfig = Field(default_factory=GenerateConfig)
     score: ScoreConfig = Field(default_factory=ScoreConfig)
     report: ReportConfig = Field(default_factory=ReportConfig)
+    release: ReleaseConfig = Field(default_factory=lambda: ReleaseConfig.model_validate({}))
     specs: SpecsConfig | None = Field(None, description="null: no training with long captions")
     compun: CompunConfig | None = Field(None, description="null: no compound nouns")
     human: HumanConfig | None = Field(None, description="null: no study with people")

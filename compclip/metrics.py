@@ -1,0 +1,141 @@
+"""Scores of a release for training loops, with the interface of torchmetrics: ``update``, ``compute``, ``merge_state``.
+
+    metric = compclip.metrics.AdjectiveAccuracy("release", "color", "test_unseen")
+    for images, ids in batches:  # bytes (n, 3, height, width), and file_name of the prompts
+        metric.update(images, ids)
+    metric.compute()
+
+With images of all prompts of a split, the value is that of the submission and of the table.
+"""
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+
+from compclip.clip.embed import open_embedder
+from compclip.core.errors import require
+from compclip.core.tables import TESTS
+from compclip.generate.generator import KEYS
+from compclip.release.released import open_release
+from compclip.release.submit import score_part
+from compclip.score.choices import Embed
+from compclip.score.score_images import embed_once
+
+# Embeddings (d,) of an image by each judge, by the image's id.
+ImageEmbeddings = dict[str, dict[str, np.ndarray]]
+
+
+def as_item(image: Any) -> tuple[Path | BytesIO, None]:
+    """Return an image as a judge reads it: a path, or the bytes (3, height, width) of a tensor or array as a file."""
+    if isinstance(image, str | Path):
+        return Path(image), None
+    pixels = image.detach().cpu().numpy() if isinstance(image, torch.Tensor) else np.asarray(image)
+    is_image = pixels.ndim == 3 and pixels.shape[0] == 3 and pixels.dtype == np.uint8
+    require(is_image, "update", f"expected bytes (3, height, width), got {pixels.dtype} {pixels.shape}", "convert it")
+    file = BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0))).save(file, "png", compress_level=1)
+    file.seek(0)
+    return file, None
+
+
+class ReleaseMetric:
+    """A score of one split of a release, as mean over its judges, of the images that were given so far."""
+
+    column: str  # of ``tables.SCORES``
+
+    def __init__(
+        self, release: str | Path, composition: str, split: str, *, device: str = "cpu", cache: str | Path = ".cache"
+    ) -> None:
+        """Load the judges, and encode the captions of the split; their embeddings are kept in ``cache``."""
+        opened = open_release(release)
+        self.part, self.split = opened.part(composition), split
+        require(split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}")
+        self.prompts = self.part.tables["prompts"].query("split == @split").reset_index(drop=True)
+        self.batch, self.judges, self.texts = opened.contents.batch, dict[str, Any](), dict[str, Embed]()
+        everything = self._texts()
+        for name, about in self.part.about.judges.items():
+            folder = opened.folder / about.folder
+            with open_embedder(folder, self.batch, opened.contents.threads, device, Path(cache)) as embedder:
+                self.judges[name], self.texts[name] = embedder.judge, embed_once(embedder, everything)
+        self.state: ImageEmbeddings = {}
+
+    def _texts(self) -> list[str]:
+        """Return all texts that are compared with images of the split."""
+        tables, release = self.part.tables, self.part.release
+        judged = release.captions["image_id"].isin(self.part.judged["image_id"])
+        columns = [release.captions.loc[judged, "text"], self.prompts["text"]]
+        columns.append(tables["variants"].query("split == @self.split")["text"])
+        columns += [tables["swapped"]["swapped_text"]] if self.split == "test_swapped" else []
+        return sorted(set(pd.concat(columns)))
+
+    def update(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> None:
+        """Add images; one of an earlier id replaces that.
+
+        Args:
+            images: n paths, or bytes (3, height, width) of tensors or arrays; of a tensor (n, 3, height, width).
+            ids: (n,) the file_name of each image's prompt.
+        """
+        require(len(images) == len(ids), "update", f"{len(images)} images with {len(ids)} ids", "give one each")
+        unknown = sorted({*ids} - {*self.prompts["file_name"]})
+        fault = f"{unknown[:1]} is not a file_name of {self.part.name}, {self.split}"
+        require(not unknown, "update", fault, "give the column file_name of the prompts")
+        for name, judge in self.judges.items():
+            vectors = judge.encode_images([as_item(image) for image in images], self.batch) if len(images) else []
+            for image_id, vector in zip(ids, vectors, strict=True):
+                self.state.setdefault(image_id, {})[name] = vector
+
+    def merge_state(self, incoming: "Self | Mapping[str, Mapping[str, np.ndarray]]") -> None:
+        """Add the images of another metric, or of its ``state``: for example of another process."""
+        state = incoming.state if isinstance(incoming, ReleaseMetric) else incoming
+        self.state |= {image_id: dict(vectors) for image_id, vectors in state.items()}
+
+    def reset(self) -> None:
+        """Remove all images."""
+        self.state = {}
+
+    def compute(self) -> torch.Tensor:
+        """Return the score of the images so far, from 0 to 1; UserError if there are none."""
+        require(self.state, type(self).__name__, "compute before update", "update with images first")
+        made = self.prompts["file_name"].isin(self.state)
+        status = made.map({True: "ok", False: "skipped"})
+        manifest = self.prompts[KEYS].assign(path=self.prompts["file_name"].where(made), status=status)
+        means = []
+        for judge in self.judges:
+
+            def images(ids: Sequence[str], judge: str = judge) -> np.ndarray:
+                return np.stack([self.state[image_id][judge] for image_id in ids])
+
+            def texts(_: Sequence[str], judge: str = judge) -> Embed:
+                return self.texts[judge]
+
+            scored = score_part(self.part, manifest, judge, texts, images, [self.split])
+            means.append(scored[self.split].table[self.column].mean())
+        return torch.tensor(float(np.mean(means)), dtype=torch.float64)
+
+    def forward(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> torch.Tensor:
+        """Add images, and return the score of these alone."""
+        before, self.state = self.state, {}
+        self.update(images, ids)
+        value, batch = self.compute(), self.state
+        self.state = before | batch
+        return value
+
+    __call__ = forward
+
+
+class RPrecision(ReleaseMetric):
+    """Exact R-precision: how often a judge ranks an image's prompt first among the candidates."""
+
+    column = "expected_top1"
+
+
+class AdjectiveAccuracy(ReleaseMetric):
+    """Adjective accuracy: how often a judge ranks an image's prompt above its copies with another adjective."""
+
+    column = "adjective_first"

@@ -1,0 +1,132 @@
+"""The data card of a release (README.md with the Hub's front matter), and its description in Croissant 1.0."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from compclip.core.digests import sha256
+from compclip.core.tables import CAPTIONS, PROMPTS, SPLIT, SWAPPED, VARIANTS, Schema
+from compclip.io import read_json, read_table
+from compclip.plot.page import render
+from compclip.release.config import ReleaseConfig
+from compclip.release.released import Contents
+
+CROISSANT = "http://mlcommons.org/croissant/1.0"
+CONTEXT = {
+    "@language": "en", "@vocab": "https://schema.org/", "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/", "citeAs": "cr:citeAs", "column": "cr:column", "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"}, "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"}, "extract": "cr:extract", "field": "cr:field",
+    "fileObject": "cr:fileObject", "fileProperty": "cr:fileProperty", "fileSet": "cr:fileSet", "format": "cr:format",
+    "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath", "key": "cr:key",
+    "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path", "recordSet": "cr:recordSet",
+    "references": "cr:references", "regex": "cr:regex", "repeated": "cr:repeated", "replace": "cr:replace",
+    "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField", "transform": "cr:transform",
+}  # fmt: skip
+DATA_TYPES = {"str": "sc:Text", "int64": "sc:Integer", "Int64": "sc:Integer", "float64": "sc:Float"}
+# The tables of a composition that are loaded by name, the first by default.
+LOADED: dict[str, Schema] = {"prompts": PROMPTS, "variants": VARIANTS, "swapped": SWAPPED, "splits": SPLIT}
+MEDIA_TYPES = {
+    ".parquet": "application/x-parquet", ".json": "application/json", ".jsonl": "application/jsonlines",
+    ".md": "text/markdown", ".zip": "application/zip", ".csv": "text/csv",
+}  # fmt: skip
+
+
+def _split_name(composition: str) -> str:
+    """Return a composition as the name of a split of ``datasets``, which allows letters, digits and _."""
+    return re.sub(r"\W", "_", composition)
+
+
+def front_matter(config: ReleaseConfig, contents: Contents) -> str:
+    """Return the metadata by which ``datasets.load_dataset(folder)`` finds the tables."""
+    configs: list[dict[str, Any]] = [
+        {
+            "config_name": name,
+            "data_files": [
+                {"split": _split_name(composition), "path": f"{composition}/{name}.parquet"}
+                for composition in contents.compositions
+            ],
+        }
+        for name in LOADED
+    ]
+    configs[0]["default"] = True
+    configs.append({"config_name": "captions", "data_files": [{"split": "captions", "path": "captions.parquet"}]})
+    about = {
+        "pretty_name": contents.name,
+        "license": config.license,
+        "language": ["en"],
+        "task_categories": ["text-to-image"],
+        "tags": ["compositionality", "benchmark", "croissant"],
+        "configs": configs,
+    }
+    return yaml.safe_dump(about, sort_keys=False, allow_unicode=True)
+
+
+def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
+    """Return README.md of the release in ``folder``."""
+    lines = []
+    for name, of in contents.compositions.items():
+        prompts = read_table(folder / name / "prompts.parquet", PROMPTS)
+        lines.append({
+            "name": name,
+            "splits": prompts["split"].value_counts(sort=False).to_dict(),
+            "heldout": [pair.replace("_", " ") for pair in read_json(folder / name / "heldout.json")["pairs"]],
+            "generators": of.generators,
+            "judges": of.judges,
+        })  # fmt: skip
+    context = {"front": front_matter(config, contents), "config": config, "about": contents, "compositions": lines}
+    return render("data_card.md.j2", context)
+
+
+def _record_set(name: str, file: str, schema: Schema) -> dict[str, Any]:
+    """Describe the columns of a table; lists (``changes``) are left to the file."""
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{name}/{column}",
+            "name": f"{name}/{column}",
+            "description": column.replace("_", " "),
+            "dataType": DATA_TYPES[of.dtype],
+            "source": {"fileObject": {"@id": file}, "extract": {"column": column}},
+        }
+        for column, of in schema.columns.items()
+        if of.dtype in DATA_TYPES
+    ]
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+
+
+def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[str, Any]:
+    """Return the Croissant description of the release in ``folder``: each file with its sha256, tables by column."""
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    sets = [_record_set("captions", "captions.parquet", CAPTIONS)]
+    for composition in contents.compositions:
+        sets += [
+            _record_set(f"{composition}-{name}", f"{composition}/{name}.parquet", of) for name, of in LOADED.items()
+        ]
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "name": contents.name,
+        "description": config.description or f"Compositional text-to-image benchmark of {contents.dataset}.",
+        "conformsTo": CROISSANT,
+        "citeAs": "Park et al. Benchmark for Compositional Text-to-Image Synthesis. NeurIPS 2021.",
+        "creator": {"@type": "sc:Organization", "name": config.creator},
+        "license": config.license,
+        "url": config.url,
+        "version": contents.version,
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": name,
+                "name": name,
+                "contentUrl": name,
+                "encodingFormat": MEDIA_TYPES.get(Path(name).suffix, "application/octet-stream"),
+                "sha256": sha256(folder / name),
+            }
+            for name in files
+        ],
+        "recordSet": sets,
+    }

@@ -1,0 +1,19 @@
+"""The config's ``release``."""
+
+from pydantic import Field
+
+from compclip.core.section import NAME, Section
+
+VERSION = r"^\d+\.\d+\.\d+$"
+
+
+class ReleaseConfig(Section):
+    """What a release is called, and what its data card says."""
+
+    name: str | None = Field(None, pattern=NAME, description="null: the name of the data set")
+    version: str = Field("1.0.0", pattern=VERSION, description="semantic version; new scores need a new major one")
+    license: str = Field("other", min_length=1, description="license of captions and images, as the Hub names it")
+    creator: str = Field("unknown", min_length=1, description="who releases it")
+    url: str = Field("https://example.org/release", min_length=1, description="where it is published")
+    description: str = Field("", description="text at the beginning of the data card")
+    images: bool = Field(False, description="copy the real images, if their license allows it")

@@ -1,0 +1,128 @@
+"""Compare the submissions of one release on a page: a single file that sorts, filters and compares any two."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
+
+from compclip.core.cli import Command
+from compclip.core.digests import sha256
+from compclip.core.errors import require
+from compclip.core.tables import TESTS
+from compclip.io import read_json
+from compclip.plot.labels import SPLIT_NAMES
+from compclip.plot.page import render, write_page
+from compclip.release.released import Release, ReleasePart, open_release
+from compclip.release.submission import Submission, compare_submissions, read_submission
+from compclip.release.verify import inconsistent
+from compclip.report import verdicts
+from compclip.report.comparisons import HELDOUT_SPLITS
+from compclip.report.measures import COMPARED
+from compclip.report.rows import main_rows, of_kind, pivot
+from compclip.report.verdicts import FOLLOWS, composed_of
+
+VALUE_AND_ENDS = ("value", "low", "high", "fixed_low", "fixed_high")
+# Columns of a difference that the page shows.
+DIFFERENCE_COLUMNS = ["a", "b", "split", "measure", "difference", "low", "high", "p", "p_holm", "family", "n"]
+
+
+class Leaderboard(Command):
+    """Compare the submissions of one release on a self-contained page.
+
+    Folders are searched for submission*.json. Intervals of the fraction composed are simultaneous over all submissions.
+    """
+
+    folders: CliPositionalArg[list[Path]] = Field(min_length=1, description="folders of submissions, or their files")
+    release: Path = Field(description="folder of the release")
+    verified: Path | None = Field(None, description="JSON file that compclip verify --record has written")
+    output: Path = Field(Path("leaderboard.html"), description="the page")
+
+
+def submission_files(places: list[Path]) -> list[Path]:
+    """Return the files of submissions; UserError if a place has none."""
+    files = list[Path]()
+    for place in places:
+        found = [place] if place.is_file() else sorted(place.rglob("submission*.json"))
+        require(found, place, "no submission.json", "give the folder of a submission")
+        files += found
+    return list(dict.fromkeys(files))
+
+
+def read_submissions(files: list[Path], release: Release) -> dict[Path, Submission]:
+    """Read all submissions; UserError if one is inconsistent or two have the same name."""
+    submissions = dict[Path, Submission]()
+    for file in files:
+        submission = read_submission(file, release)
+        same = [other for other, of in submissions.items() if of.name == submission.name]
+        fault = f"has the same name ({submission.name}) as {same[0] if same else ''}"
+        require(not same, file, fault, "rename one and submit it again")
+        wrong = next(inconsistent(release, submission), "")
+        require(not wrong, file, wrong, "remove it, or submit again")
+        submissions[file] = submission
+    return submissions
+
+
+def _ends(row: Any) -> dict[str, float | None] | None:
+    """Return a value with its intervals; None if there is none."""
+    if row is None or pd.isna(row["value"]):
+        return None
+    return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_ENDS}
+
+
+def lines_of(part: ReleasePart, scores: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what the page shows of each generator of a composition: its word and its scores, by column."""
+    health = part.health
+    words = {
+        of.generator: of.word
+        for of in verdicts.verdicts(scores, part.about.anchors, health.healthy, len(health.unreadable))
+    }
+    lines = []
+    for generator, rows in pivot(main_rows(scores)).items():
+        if generator is None or pd.isna(generator):
+            continue
+        cells = {f"composed {SPLIT_NAMES[split]}": _ends(composed_of(rows, split)) for split in HELDOUT_SPLITS}
+        cells["follows prompts"] = _ends(rows.get(FOLLOWS))
+        for measure, of in COMPARED.items():
+            cells |= {f"{of.title}, {SPLIT_NAMES[split]}": _ends(rows.get((split, measure))) for split in TESTS}
+        lines.append({"name": generator, "word": words.get(generator, ""), "cells": cells})
+    return lines
+
+
+def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return all paired differences of a composition."""
+    rows = of_kind(comparisons, "generators")[DIFFERENCE_COLUMNS]
+    titles = {name: measure.title for name, measure in COMPARED.items()}
+    rows = rows.assign(measure=rows["measure"].map(titles), split=rows["split"].map(SPLIT_NAMES))
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+
+
+def leaderboard_data(release: Release, submissions: dict[Path, Submission], verified: set[str]) -> dict[str, Any]:
+    """Return what the page shows, as JSON values."""
+    about = {
+        of.name: {"judge_weights": of.judge_weights, "verified": sha256(file) in verified}
+        for file, of in submissions.items()
+    }
+    compositions = {}
+    for name, part in release.parts.items():
+        given = [(of.name, of.compositions[name].judges) for of in submissions.values()]
+        scores, comparisons, _ = compare_submissions(part, given)
+        lines = lines_of(part, scores)
+        for line in lines:
+            line |= {"control": line["name"] in part.about.generators} | about.get(line["name"], {})
+        compositions[name] = {"lines": lines, "differences": differences_of(comparisons)}
+    return {"compositions": compositions}
+
+
+def main(command: Leaderboard) -> None:
+    release = open_release(command.release)
+    submissions = read_submissions(submission_files(command.folders), release)
+    known = read_json(command.verified) if command.verified else {}
+    verified = {digest for digest, of in known.items() if of.get("release") == release.digest}
+    data = leaderboard_data(release, submissions, verified)
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    context = {"release": release, "submissions": len(submissions), "compositions": list(release.parts), "data": text}
+    write_page(render("leaderboard.html.j2", context), command.output)
+    print(command.output)

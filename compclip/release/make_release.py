@@ -1,0 +1,62 @@
+"""Write a release: copies of a run's artifacts, how similarities are adjusted, a data card and ``croissant.json``."""
+
+import shutil
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from compclip.core.digests import digests
+from compclip.core.log import log
+from compclip.io import atomic_folder, write_json, write_text
+from compclip.release.card import croissant, data_card
+from compclip.release.config import ReleaseConfig
+from compclip.release.released import RELEASE_FILE, Contents
+from compclip.score.choices import Adjustment
+
+PICTURES = "images.zip"
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest; equal content has equal bytes
+
+
+def as_json(adjustment: Adjustment | None) -> dict[str, Any] | None:
+    """Return an adjustment as ``ReleasePart.adjustment`` reads it; float32 survives as decimals."""
+    if adjustment is None:
+        return None
+    mean = [float(value) for value in adjustment.mean]
+    return {"multiple": adjustment.multiple, "of_seen": dict(adjustment.of_seen), "mean": mean}
+
+
+def zip_images(images: Iterable[tuple[str, Path]], file: Path) -> None:
+    """Write images, by their names, into an uncompressed archive."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, path in images:
+            archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), path.read_bytes())
+
+
+def make_release(
+    to: Path, config: ReleaseConfig, contents: Contents, files: Mapping[str, Path],
+    adjustments: Mapping[str, Adjustment | None], images: Iterable[tuple[str, Path]] = (),
+) -> None:  # fmt: skip
+    """Write a release.
+
+    Args:
+        to: its folder, which is replaced.
+        contents: ``release.json`` without its files.
+        files: what is copied, by its path in the release.
+        adjustments: by their path in the release.
+        images: real images by their path in ``images.parquet``; none: no archive.
+    """
+    with atomic_folder(to) as folder:
+        for name, source in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, folder / name)
+        for name, adjustment in adjustments.items():
+            write_json(as_json(adjustment), folder / name)
+        if pictures := list(images):
+            zip_images(pictures, folder / PICTURES)
+        write_text(data_card(config, contents, folder), folder / "README.md")
+        write_json(croissant(config, contents, folder), folder / "croissant.json")
+        complete = contents.model_copy(update={"files": digests(folder)})
+        write_json(complete.model_dump(mode="json"), folder / RELEASE_FILE)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        log.info("%s %s: %d files, %.1f MB", contents.name, contents.version, len(complete.files) + 1, size / 1e6)

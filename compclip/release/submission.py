@@ -1,0 +1,252 @@
+"""A submission: the scores of one model on a release, with what they were computed from.
+
+``values`` has the measured columns of ``tables.SCORES`` in the order of a split's prompts, a list each; all other
+columns, and all estimates (``scores``, rows of ``scores.parquet``), follow from these and the release.
+"""
+
+import platform
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, ValidationError
+
+from compclip.core.errors import UserError, require
+from compclip.core.section import NAME, Section
+from compclip.core.tables import SCORES, TESTS
+from compclip.io import read_json
+from compclip.release.released import Release, ReleasePart, check_version, first_fault, package_version
+from compclip.report.make_table import make_table
+from compclip.report.table import Scored
+from compclip.score.choices import variants_of_entries
+from compclip.score.entries import ENTRY
+from compclip.score.scores import SetScores, adjective_summary
+from compclip.stats import balance
+
+MEASURED = ("similarity", "p_beaten", "p_tied", "expected_top1", "hit", "adjective_first", "adjusted_first")
+CONTROLS = ("blind_control", "hubness")
+DECIDING_PACKAGES = ("compclip", "numpy", "open_clip_torch", "pillow", "torch")
+JudgeWeights = Literal["none", "guided", "re-ranked"]
+MeasuredValues = dict[str, list[float | bool | None]]
+
+
+class ReleaseId(Section):
+    """Which release was scored; digest: the sha256 of its release.json."""
+
+    name: str
+    version: str
+    digest: str
+
+
+class SubmittedScores(Section):
+    """The scores by one judge, by set, and the controls that only the images tell, by set and prompts."""
+
+    hash: str
+    values: dict[str, MeasuredValues]
+    controls: dict[str, dict[str, float | None]]
+
+
+class SubmittedComposition(Section):
+    """The scores of one composition.
+
+    Args:
+        prompts: sha256 of prompts.parquet.
+        images: by file_name, the sha256 of the image, ``missing`` or ``unreadable``.
+    """
+
+    prompts: str
+    images: dict[str, str]
+    judges: dict[str, SubmittedScores]
+
+
+class Submission(Section):
+    """The content of ``submission.json``."""
+
+    schema_version: Literal[1] = 1
+    name: str = Field(pattern=NAME)
+    judge_weights: JudgeWeights
+    release: ReleaseId
+    environment: dict[str, str]
+    compositions: dict[str, SubmittedComposition]
+    scores: list[dict[str, Any]]
+
+
+def environment() -> dict[str, str]:
+    """Return what decides the last bits of an embedding: the processor, and the versions of packages."""
+    return {
+        "machine": platform.machine(),
+        "processor": processor(),
+        **{name: package_version(name) for name in DECIDING_PACKAGES},
+    }
+
+
+def processor() -> str:
+    """Return the model of the processor, as Linux names it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor())
+
+
+def read_submission(file: Path, release: Release) -> Submission:
+    """Read a submission for this release; UserError if it is damaged, or for another release or other judges."""
+    content = read_json(file)
+    check_version(file, content, "submission")
+    try:
+        submission = Submission.model_validate(content)
+    except ValidationError as error:
+        raise UserError(f"{file}: {first_fault(error)}; submit again") from None
+    of = submission.release
+    fault = f"is for release {of.name} {of.version} ({of.digest[:12]}), not {release.title} ({release.digest[:12]})"
+    require(of.digest == release.digest, file, fault, "give the release that was scored, or submit again")
+    require([*submission.compositions] == [*release.parts], file, "other compositions than the release", "submit again")
+    for name, part in release.parts.items():
+        _check_part(file, name, submission.compositions[name], part)
+    return submission
+
+
+def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePart) -> None:
+    """Raise UserError unless prompts, judges and the number of values are those of the release."""
+    where = f"{file}: {name}"
+    require(of.prompts == part.prompts_digest, where, "prompts differ from those of the release", "submit again")
+    hashes = {judge: about.hash for judge, about in part.about.judges.items()}
+    given = {judge: scores.hash for judge, scores in of.judges.items()}
+    require(given == hashes, where, f"judges {given} are not those of the release, {hashes}", "submit again")
+    names = set(part.tables["prompts"]["file_name"])
+    fault = f"images of {len(of.images)} prompts, expected {len(names)}: a missing image counts as wrong"
+    require(set(of.images) == names, where, fault, "submit again")
+    sets = {each: split for each, split, _ in sets_of(part)}
+    for judge, scores in of.judges.items():
+        by_judge = f"{where}: judge {judge}"
+        require([*scores.values] == [*sets], by_judge, f"sets {', '.join(scores.values)}, expected {', '.join(sets)}")
+        for each, split in sets.items():
+            check_values(f"{by_judge}: {each}", scores.values[each], prompts_of(part, split), of.images)
+
+
+def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
+    """Raise UserError unless each prompt has a value in range, that of a missing image is wrong, and chances agree."""
+    require([*values] == [*MEASURED], where, f"columns {', '.join(values)}, expected {', '.join(MEASURED)}")
+    for name, column in values.items():
+        fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"
+        require(len(column) == len(prompts), where, fault, "submit again")
+    table = pd.DataFrame(values)
+    failed = prompts["file_name"].map(images).isin(("missing", "unreadable")).to_numpy()
+    counted = table["similarity"].notna() | (table["expected_top1"] != 0) | table["hit"].astype(bool)
+    counted |= (table["adjective_first"].fillna(0) != 0) | (table["adjusted_first"].fillna(0) != 0)
+    wrong = np.flatnonzero(failed & counted.to_numpy())
+    first = prompts["file_name"].iloc[wrong[0]] if len(wrong) else ""
+    require(not len(wrong), where, f"{first} has no image but counts as scored", "submit again")
+    lacking = np.flatnonzero(~failed & table["similarity"].isna().to_numpy())
+    first = prompts["file_name"].iloc[lacking[0]] if len(lacking) else ""
+    require(not len(lacking), where, f"{first} has an image but no similarity", "submit again")
+
+
+def sets_of(part: ReleasePart) -> list[tuple[str, str, str]]:
+    """Return name, split and distractors of each set that is scored."""
+    kinds = part.release.contents.scoring.distractors
+    names = [(split, split, "original") for split in TESTS if split != "test_swapped"]
+    for kind in kinds:
+        name = "test_swapped" if kind == "original" else f"test_swapped.distractors-{kind}"
+        names.append((name, "test_swapped", kind))
+    return names
+
+
+def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:
+    """Return the prompts of a split in the order of values."""
+    prompts = part.tables["prompts"]
+    return prompts[prompts["split"] == split].sort_values(ENTRY, ignore_index=True)
+
+
+def measured_values(table: pd.DataFrame) -> MeasuredValues:
+    """Return the measured columns of a table of scores, None where there is no value."""
+    return {name: [None if pd.isna(value) else value for value in table[name].tolist()] for name in MEASURED}
+
+
+def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> SubmittedScores:
+    """Return the scores by one judge as a submission holds them."""
+    controls = {
+        f"{summary['set']} {summary['prompts']}": {name: summary.get(name) for name in CONTROLS}
+        for of in scored.values()
+        for summary in of.summaries
+    }
+    values = {name: measured_values(of.table) for name, of in scored.items()}
+    return SubmittedScores(hash=judge_hash, values=values, controls=controls)
+
+
+def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
+    """Return ``tables.SCORES`` of a set: values, and the columns that follow from the release."""
+    prompts = prompts_of(part, split)
+    table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
+    pairs, scoring, weights = prompts["pair"].tolist(), part.release.contents.scoring, np.ones(len(prompts))
+    if split == "test_swapped":
+        cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(part.name), scoring.balance.ratio)
+        weights = balance.weights(pairs, cut)
+    entry, _ = variants_of_entries(prompts, split, part.tables["variants"])
+    table["weight"] = np.round(weights, 6)
+    table["adjectives"] = np.bincount(entry, minlength=len(prompts)) + 1
+    floats = [name for name in MEASURED if name != "hit"]
+    return table[[*SCORES.columns]].astype({**dict.fromkeys(floats, "float64"), "hit": bool, "adjectives": "int64"})
+
+
+def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:
+    """Return the scores of a submission of one composition, computed from its values."""
+    by_judge = {}
+    for judge, of in judges.items():
+        tables, abouts = dict[str, pd.DataFrame](), list[dict[str, Any]]()
+        for each, split, kind in sets_of(part):
+            tables[each] = score_frame(part, split, of.values[each])
+            abouts += set_abouts(part, each, split, kind, tables[each], of.controls)
+        by_judge[judge] = part.summary(judge) | {"generator": name, "scores": abouts}, tables
+    return part.of_judges(by_judge)
+
+
+def set_abouts(
+    part: ReleasePart, name: str, split: str, kind: str, table: pd.DataFrame, controls: Mapping[str, Mapping[str, Any]]
+) -> Iterable[dict[str, Any]]:
+    """Yield what a summary says of a set and, of test_seen, of the prompts whose caption was swapped."""
+    keys = pd.MultiIndex.from_frame(part.tables["swapped"][ENTRY[:2]])
+    rows = pd.MultiIndex.from_frame(table[ENTRY[:2]]).isin(keys)
+    every = "swapped" if split == "test_swapped" else part.release.contents.prompts
+    for prompts, of in [(every, table)] + [("swapped", table[rows])] * (split == "test_seen"):
+        about = {"set": name, "split": split, "prompts": prompts, "distractors": kind, "judged": len(of)}
+        told = controls.get(f"{name} {prompts}") or dict.fromkeys(CONTROLS)
+        yield {**about, **adjective_summary(of), **told}
+
+
+def compare_submissions(
+    part: ReleasePart,
+    submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]],
+    controls: Collection[str] | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions.
+
+    Args:
+        submissions: names, and the scores by judge.
+        controls: some of the control generators; None: all.
+    """
+    scores = [score for name, judges in submissions for score in scored_of(part, name, judges)]
+    of = part.composition(scores, part.about.generators if controls is None else controls)
+    contents = part.release.contents
+    return make_table([of], contents.reference, part.anchors, chunks=contents.scoring.chunks)
+
+
+def figures_of(
+    release: Release, name: str, judges: Mapping[str, Mapping[str, SubmittedScores]]
+) -> list[dict[str, Any]]:
+    """Return the rows of ``scores.parquet`` of a submission as JSON values, None where there is no value.
+
+    Args:
+        judges: the scores of each composition by judge.
+    """
+    tables = []
+    for composition, part in release.parts.items():
+        # No other control decides a figure.
+        names = [release.contents.reference, *chain.from_iterable(part.about.anchors.values())]
+        anchors = {anchor for anchor in names if anchor}
+        tables.append(compare_submissions(part, [(name, judges[composition])], anchors)[0])
+    scores = pd.concat(tables, ignore_index=True)
+    rows = scores[scores["generator"] == name]
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")

@@ -1,0 +1,191 @@
+"""Score a model's images on a release, and write its submission with a page."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from compclip.core.cli import Command
+from compclip.core.digests import sha256
+from compclip.core.errors import require
+from compclip.core.log import log
+from compclip.core.pictures import BrokenImage, image_size
+from compclip.core.progress import track
+from compclip.core.section import NAME, CacheFolder
+from compclip.core.tables import TESTS
+from compclip.generate.generator import KEYS
+from compclip.generate.generators.folder import find_images
+from compclip.io import write_text
+from compclip.release.released import Release, ReleasePart, open_release
+from compclip.release.submission import (
+    JudgeWeights,
+    ReleaseId,
+    Submission,
+    SubmittedComposition,
+    SubmittedScores,
+    environment,
+    figures_of,
+    submitted_scores,
+)
+from compclip.score.choices import Embed
+from compclip.score.entries import entry_sets
+from compclip.score.score_images import embed_once, score_images
+from compclip.score.scores import SetScores
+
+
+class Submit(Command):
+    """Score a model's images on a release: writes submission.json and submission.html.
+
+    Images are named by the column file_name of the prompts; a manifest.jsonl in their folder says from which texts they
+    were made.
+    """
+
+    release: Path = Field(description="folder of the release")
+    images: Path = Field(description="folder of the images")
+    name: str = Field(pattern=NAME, description="the model's name")
+    judge_weights: JudgeWeights = Field(
+        "none", description="whether the model is guided, or its images re-ranked, by the weights of a judge"
+    )
+    missing: bool = Field(False, description="accept missing and unreadable images, which count as wrong")
+    sizes: bool = Field(False, description="accept images of different sizes")
+    device: str = Field("cpu", pattern="^(auto|cpu|cuda)$", description="cpu, cuda or auto")
+    cache: CacheFolder
+    output: Path = Field(Path("submission.json"), description="the submission; its page is beside it")
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The images of one composition's prompts.
+
+    Args:
+        manifest: columns of ``tables.MANIFEST``, with paths of files.
+        digests: by file_name, the sha256 of the image, ``missing`` or ``unreadable``.
+        sizes: how many images have which width and height.
+    """
+
+    manifest: pd.DataFrame
+    digests: dict[str, str]
+    sizes: Counter[tuple[int, int]]
+
+
+def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
+    """Find and check the image of each prompt."""
+    found = find_images(folder, prompts)
+    status, digests, sizes = dict[str, str](), dict[str, str](), Counter[tuple[int, int]]()
+    for name in track(prompts["file_name"], len(prompts), "images checked"):
+        file = found.chosen.get(name)
+        try:
+            if file is not None:
+                sizes[image_size(file)] += 1
+            status[name] = "ok" if file else "missing"
+        except BrokenImage:
+            status[name] = "unreadable"
+        digests[name] = sha256(file) if file and status[name] == "ok" else status[name]
+    paths = {name: str(file) for name, file in found.chosen.items() if status[name] == "ok"}
+    about = {"path": prompts["file_name"].map(paths), "status": prompts["file_name"].map(status)}
+    return Pictures(prompts[KEYS].assign(**about), digests, sizes)
+
+
+def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
+    """Find and check the images of all compositions."""
+    return {name: find_pictures(folder, part.tables["prompts"]) for name, part in release.parts.items()}
+
+
+def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool) -> None:
+    """Raise UserError for missing and unreadable images and for several sizes, unless these are accepted."""
+    lacking = [name for name, digest in pictures.digests.items() if digest in ("missing", "unreadable")]
+    fault = f"{len(lacking)} of {len(pictures.digests)} images of {composition} are missing or unreadable"
+    remedy = "draw them, or add --missing to count them as wrong"
+    require(missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)
+    if lacking:
+        log.warning("warning: %s: %s; they count as wrong", folder, fault)
+    counts = ", ".join(f"{n} of {width} x {height} pixels" for (width, height), n in pictures.sizes.most_common())
+    fault = f"images of {composition} have {len(pictures.sizes)} sizes ({counts})"
+    require(sizes or len(pictures.sizes) < 2, folder, fault, "draw all at one size, or add --sizes")
+
+
+def score_part(
+    part: ReleasePart, manifest: pd.DataFrame, judge: str, texts: Callable[[Sequence[str]], Embed], images: Embed,
+    splits: Sequence[str] = TESTS,
+) -> dict[str, SetScores]:  # fmt: skip
+    """Score the images of one composition by one judge, by set.
+
+    Args:
+        manifest: as of ``Pictures``.
+        texts: from all texts to the function from some of them to their embeddings.
+        images: from paths to embeddings.
+    """
+    tables = {name: part.tables[name] for name in ("prompts", "swapped")}
+    tables |= {"captions": part.release.captions, "judged": part.judged}
+    sets = entry_sets(splits, part.rules.scoring.distractors, manifest=manifest, **tables)
+    variants = part.tables["variants"]
+    variants = variants[variants["split"].isin(splits)]
+    used = {text for of in sets for table in (of.entries, of.pool) for text in table["text"]}
+    embed = texts([*sorted(used), *variants["text"]])
+    return score_images(sets, part.rules, variants, embed, images, part.adjustment(judge))
+
+
+def score_parts(
+    release: Release, pictures: Mapping[str, Pictures], device: str, cache: Path
+) -> dict[str, dict[str, SubmittedScores]]:
+    """Return the scores of each composition by each judge."""
+    from compclip.clip.embed import open_embedder  # torch is slow to import
+
+    contents, scores = release.contents, dict[str, dict[str, SubmittedScores]]()
+    for name, part in release.parts.items():
+        for judge, about in part.about.judges.items():
+            log.info("%s: judge %s", name, judge)
+            folder = release.folder / about.folder
+            with open_embedder(folder, contents.batch, contents.threads, device, cache) as embedder:
+                fault = f"its hash is {embedder.judge.hash}, not {about.hash} as in the release"
+                require(embedder.judge.hash == about.hash, folder, fault, "download the release again")
+
+                def images(paths: Sequence[str]) -> np.ndarray:
+                    return embedder.images([(Path(path), None) for path in paths])
+
+                def texts(all_texts: Sequence[str]) -> Embed:
+                    return embed_once(embedder, all_texts)
+
+                scored = score_part(part, pictures[name].manifest, judge, texts, images)
+                scores.setdefault(name, {})[judge] = submitted_scores(about.hash, scored)
+    return scores
+
+
+def submit(
+    release: Release, pictures: Mapping[str, Pictures], name: str, judge_weights: JudgeWeights, device: str, cache: Path
+) -> Submission:
+    """Return the submission of a model's images."""
+    scores = score_parts(release, pictures, device, cache)
+    compositions = {
+        composition: SubmittedComposition(
+            prompts=part.prompts_digest, images=pictures[composition].digests, judges=scores[composition]
+        )
+        for composition, part in release.parts.items()
+    }
+    about = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
+    return Submission(
+        name=name, judge_weights=judge_weights, release=about, environment=environment(), compositions=compositions,
+        scores=figures_of(release, name, scores),
+    )  # fmt: skip
+
+
+def main(command: Submit) -> None:
+    from compclip.release.submission_page import write_submission_page
+
+    started, release = time.monotonic(), open_release(command.release)
+    taken = [name for part in release.parts.values() for name in part.about.generators]
+    require(command.name not in taken, "--name", f"{command.name} is a control of the release", "choose another name")
+    pictures = all_pictures(release, command.images)
+    for name, of in pictures.items():
+        check_pictures(command.images, name, of, command.missing, command.sizes)
+    submission = submit(release, pictures, command.name, command.judge_weights, command.device, command.cache)
+    write_text(submission.model_dump_json() + "\n", command.output)
+    page = command.output.with_suffix(".html")
+    lines = write_submission_page(release, submission, page)
+    log.info("%d images scored in %.0f s", sum(len(of.digests) for of in pictures.values()), time.monotonic() - started)
+    print(*lines, f"submission: {command.output}", f"page: {page}", sep="\n")

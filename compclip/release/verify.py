@@ -1,0 +1,209 @@
+"""Verify a submission: without its images that all figures follow from its values, with them the values too.
+
+On the same kind of processor, with the same versions of packages, everything must be equal. Elsewhere rounding differs:
+similarities may differ by ``SIMILARITY``, and where a caption is nearly as similar as another, it may be ranked on the
+other side of it. Such *near ties* are listed; more than ``NEAR_TIES`` of a set are a difference.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
+
+from compclip.core.cli import Command
+from compclip.core.section import CacheFolder
+from compclip.io import read_json, write_json
+from compclip.release.released import Release, ReleasePart, open_release
+from compclip.release.submission import (
+    MEASURED,
+    MeasuredValues,
+    Submission,
+    SubmittedScores,
+    environment,
+    figures_of,
+    prompts_of,
+    read_submission,
+    score_frame,
+    sets_of,
+)
+from compclip.release.submit import all_pictures, score_parts
+from compclip.stats.r_precision import expected_top1
+
+SIX_DECIMALS = 2e-6  # of values and figures with six decimals
+SIMILARITY = 1e-5
+NEAR_TIES = 0.001
+FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")  # what names a figure in a line
+LISTED = 10  # near ties that are named
+UNPROVEN_VALUES = (
+    "Without images, this does not prove that the values are those of any images: similarities, ranks, hits and the"
+    " controls (blind_control, hubness) may be invented so that they agree with each other."
+)
+UNPROVEN_ORIGIN = (
+    "Not proven: that the model drew the images, from these prompts alone and without a choice among several, and what"
+    " the submission says of judge weights."
+)
+
+
+class VerifySubmission(Command):
+    """Verify a submission: prints a line for each difference, and exits with 1 if there are any."""
+
+    submission: CliPositionalArg[Path] = Field(description="submission.json")
+    release: Path = Field(description="folder of the release")
+    images: Path | None = Field(None, description="folder of the images; none: only consistency is verified")
+    record: Path | None = Field(
+        None, description="JSON file of verified submissions, to which this one is added, for compclip leaderboard"
+    )
+    device: str = Field("cpu", pattern="^(auto|cpu|cuda)$", description="cpu, cuda or auto")
+    cache: CacheFolder
+
+
+def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield what is impossible for entries (n,), whatever their images show, and for which."""
+    table, rules = score_frame(part, split, values), part.rules
+    expected = expected_top1(
+        table["p_beaten"].to_numpy(), table["p_tied"].to_numpy(), rules.candidates, rules.scoring.ties
+    )
+    made = table["similarity"].notna().to_numpy()
+    # A rounded chance moves that of the first rank by as many times as there are candidates.
+    far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
+    yield "expected_top1 does not follow from p_beaten and p_tied", made & far
+    hit = table["hit"].to_numpy()
+    yield "a hit, although all distractors rank higher", hit & (table["p_beaten"] == 1).to_numpy()
+    yield "no hit, although no distractor ranks as high", made & ~hit & (table["expected_top1"] == 1).to_numpy()
+    for name, known in (("adjective_first", True), ("adjusted_first", part.adjustment(judge) is not None)):
+        first, adjectives = table[name].to_numpy(), table["adjectives"].to_numpy()
+        places = np.round(1 / np.where(first > 0, first, 1))
+        possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (places <= adjectives)
+        none, choice = np.isnan(first), known & (adjectives > 1)
+        yield f"{name} is not a chance among the prompt's adjectives", np.where(none, choice, ~possible | ~choice)
+
+
+def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
+    """Yield each difference between a submission's values and what follows from them and the release."""
+    for name, part in release.parts.items():
+        for judge, scores in submission.compositions[name].judges.items():
+            for each, split, _ in sets_of(part):
+                names = prompts_of(part, split)["file_name"]
+                for fault, rows in entry_faults(part, split, judge, scores.values[each]):
+                    if rows.any():
+                        more = f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
+                        yield f"{name}, judge {judge}, {each}: {names[rows].iloc[0]}: {fault}{more}"
+    judges = {name: of.judges for name, of in submission.compositions.items()}
+    yield from unequal_figures(submission.scores, figures_of(release, submission.name, judges))
+
+
+def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield each figure of a submission that differs from the one computed from its values."""
+    if len(given) != len(computed):
+        yield f"scores: {len(given)} rows, {len(computed)} follow from the values"
+        return
+    for a, b in zip(given, computed, strict=True):
+        where = ", ".join(str(b[key]) for key in FIGURE if b[key] is not None)
+        for key in {**b, **a}:
+            if not _equal(a.get(key), b.get(key)):
+                yield f"scores: {where}: {key} is {a.get(key)}, {b.get(key)} follows from the values"
+
+
+def _equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (a, b))
+    return abs(a - b) <= tolerance if numbers else a == b
+
+
+def unequal_values(
+    where: str, given: MeasuredValues, computed: MeasuredValues, names: pd.Series, same: bool
+) -> tuple[list[str], list[str]]:
+    """Return the differences of a set's values from those computed of the images, and near ties.
+
+    Args:
+        names: (n,) file_name of each entry.
+        same: whether processor and packages are the same, so that values must be equal.
+    """
+    a, b = (pd.DataFrame(values).astype(dict.fromkeys(MEASURED, float)) for values in (given, computed))
+    far = ~np.isclose(a, b, rtol=0, atol=0 if same else SIX_DECIMALS, equal_nan=True)
+    ties = np.zeros(len(names), bool)
+    if not same:
+        near = np.isclose(a["similarity"], b["similarity"], rtol=0, atol=SIMILARITY, equal_nan=True)
+        far[:, MEASURED.index("similarity")] = ~near
+        ties = far.any(axis=1) & near
+        if ties.sum() <= max(1, NEAR_TIES * len(names)):
+            far[ties] = False
+        else:
+            ties[:] = False
+    lines = []
+    for column, name in enumerate(MEASURED):
+        if (rows := far[:, column]).any():
+            first, more = int(rows.argmax()), f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
+            values = f"{given[name][first]} submitted, {computed[name][first]} computed"
+            lines.append(f"{where}: {names.iloc[first]}: {name}: {values}{more}")
+    return lines, [f"{where}: {name}" for name in names[ties]]
+
+
+def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line if images differ from those submitted."""
+    if others := [name for name in given if given[name] != actual[name]]:
+        first = others[0]
+        states = f"{given[first][:12]} submitted, {actual[first][:12]} found"
+        yield f"{len(others)} images are not those submitted, the first {first}: {states}"
+
+
+def unequal_scores(
+    release: Release, submission: Submission, computed: Mapping[str, Mapping[str, SubmittedScores]], same: bool
+) -> tuple[list[str], list[str]]:
+    """Return the differences of all values from those computed of the images, and near ties."""
+    lines, ties = list[str](), list[str]()
+    for name, part in release.parts.items():
+        for judge, scores in submission.compositions[name].judges.items():
+            own = computed[name][judge]
+            for each, split, _ in sets_of(part):
+                where, names = f"{name}, judge {judge}, {each}", prompts_of(part, split)["file_name"]
+                found = unequal_values(where, scores.values[each], own.values[each], names, same)
+                lines, ties = lines + found[0], ties + found[1]
+            for place, controls in own.controls.items():
+                given = scores.controls.get(place, {})
+                lines += [
+                    f"{name}, judge {judge}, {place}: {key}: {given.get(key)} submitted, {value} computed"
+                    for key, value in controls.items()
+                    if not _equal(given.get(key), value, 0 if same else NEAR_TIES)
+                ]
+    return lines, ties
+
+
+def add_record(file: Path, submission: Path, release: Release, name: str) -> None:
+    """Add a verified submission, by its sha256, to the file of verified ones."""
+    known = read_json(file) if file.is_file() else {}
+    digest = hashlib.sha256(submission.read_bytes()).hexdigest()
+    write_json(known | {digest: {"name": name, "release": release.digest}}, file)
+
+
+def main(command: VerifySubmission) -> None:
+    release = open_release(command.release)
+    submission = read_submission(command.submission, release)
+    lines, ties = list(inconsistent(release, submission)), list[str]()
+    same = submission.environment == environment()
+    if command.images is not None and not lines:
+        pictures = all_pictures(release, command.images)
+        for name, of in pictures.items():
+            lines += [f"{name}: {line}" for line in unequal_images(submission.compositions[name].images, of.digests)]
+        if not lines:
+            computed = score_parts(release, pictures, command.device, command.cache)
+            lines, ties = unequal_scores(release, submission, computed, same)
+    for line in lines:
+        print(f"difference: {line}")
+    if lines:
+        raise SystemExit(1)
+    for tie in ties[:LISTED]:
+        print(f"near tie: {tie}")
+    if command.images is None:
+        print(
+            f"consistent: all figures of {submission.name} follow from its values. {UNPROVEN_VALUES} {UNPROVEN_ORIGIN}"
+        )
+        return
+    how = "exactly" if same else f"within rounding (similarities within {SIMILARITY}, {len(ties)} near ties)"
+    print(f"verified: all values and figures of {submission.name} follow from its images {how}. {UNPROVEN_ORIGIN}")
+    if command.record:
+        add_record(command.record, command.submission, release, submission.name)

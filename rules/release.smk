@@ -1,0 +1,41 @@
+# release: what others need to score and submit a model.
+# Needs the splits, the prompts, the judges and the scores of the control generators. Gives a folder, which is made only
+# when it is asked for: `make release`.
+
+
+if not CAPTIONS_ALONE:
+
+    rule make_release:
+        """Write a release: a versioned folder by which others score and submit models."""
+        input:
+            captions="<dataset>/captions.parquet",
+            images="<dataset>/images.parquet",
+            files="<dataset>/images",
+            artifacts=RELEASED,
+            judges=judge_folders(CONFIG.judges),
+            healths=HEALTHS,
+            scores=SCORES,
+            templates=page_templates("release"),
+        output:
+            release=directory("<results>/release"),
+        log:
+            "<logs>/release/make_release.log",
+        benchmark:
+            "<logs>/release/make_release.benchmark.tsv"
+        conda:
+            "../envs/torch.yaml"
+        threads: CONFIG.threads
+        resources:
+            **model_resources(CONFIG.judge.device, 8000),
+        params:
+            **READABLE,
+            **SEEN,
+            **ENCODING,
+            code=code("release.make_release"),
+            release=section(CONFIG.release),
+            scoring=SCORING["scoring"],
+            controls=list(filter(is_control, GENERATORS)),
+            prompts=CONFIG.split.prompts,
+            seed=CONFIG.seed,
+        script:
+            "../workflow_scripts/release/make_release.py"

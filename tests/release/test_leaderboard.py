@@ -1,0 +1,94 @@
+"""The leaderboard joins submissions: simultaneous intervals, differences of any two, flags and marks."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from compclip.core.cli import run
+from compclip.io import read_json, write_json
+from compclip.release import leaderboard, verify
+from compclip.release.released import Release
+from tests.project import COMPOSITION, GENERATORS
+from tests.release.conftest import submit_images
+
+
+@pytest.fixture(scope="module")
+def worse(release: Release, images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that lacks every third image, guided by a judge."""
+    place = tmp_path_factory.mktemp("worse")
+    folder = Path(shutil.copytree(images, place / "images"))
+    for file in sorted(folder.rglob("*.png"))[::3]:
+        file.unlink()
+    options = ("--missing", "--judge-weights", "guided")
+    return submit_images(release, folder, place / "submission.json", *options, name="worse")
+
+
+def make(release: Release, output: Path, *arguments: object) -> dict[str, Any]:
+    """Make the page, and return its data."""
+    given = [*arguments, "--release", release.folder, "--output", output]
+    run(leaderboard.main, [*map(str, given)], "compclip leaderboard")
+    page = output.read_text()
+    assert not re.search(r'(src|href)="(?!#)', page), "a page of one file"
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])["compositions"][COMPOSITION]
+
+
+def test_submissions_are_compared(release: Release, submitted: Path, worse: Path, images: Path, tmp_path: Path) -> None:
+    cache = release.folder.parent / "cache"
+    record = ["--images", images, "--record", tmp_path / "verified.json", "--cache", cache]
+    run(verify.main, [*map(str, [submitted, "--release", release.folder, *record])], "compclip verify")
+    places = [submitted.parent, worse, "--verified", tmp_path / "verified.json"]
+    data = make(release, tmp_path / "leaderboard.html", *places)
+    lines = {line["name"]: line for line in data["lines"]}
+    assert {*lines} == {"mine", "worse", *GENERATORS}
+    assert lines["mine"]["verified"] and not lines["worse"]["verified"]
+    assert [lines[name].get("judge_weights") for name in ("mine", "worse", "faithful")] == ["none", "guided", None]
+    assert lines["faithful"]["control"] and not lines["mine"]["control"]
+
+    def difference(split: str) -> Any:
+        rows = [of for of in data["differences"] if {of["a"], of["b"]} == {"mine", "worse"} and of["split"] == split]
+        return next(of for of in rows if of["measure"] == "R-precision")
+
+    for split in ("seen", "unseen", "swapped"):
+        values = [lines[name]["cells"][f"R-precision, {split}"]["value"] for name in ("mine", "worse")]
+        of = difference(split)
+        assert of["difference"] == pytest.approx(values[0] - values[1], abs=2e-6)
+        assert of["low"] <= of["difference"] <= of["high"]
+
+
+def test_intervals_are_simultaneous(release: Release, submitted: Path, worse: Path, tmp_path: Path) -> None:
+    data = make(release, tmp_path / "leaderboard.html", submitted, worse)
+    rows = pd.DataFrame(read_json(worse)["scores"]).set_index(["split", "measure"])
+    shown = next(line for line in data["lines"] if line["name"] == "worse")["cells"]["composed unseen"]
+    alone = rows.loc[("test_unseen", "fraction_composed")].iloc[0]
+    assert shown["value"] == pytest.approx(alone["value"], abs=1e-6)
+    assert shown["fixed_high"] - shown["fixed_low"] >= alone["fixed_high"] - alone["fixed_low"] > 0
+
+
+def test_what_cannot_be_compared_is_refused(
+    release: Release, submitted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twin = tmp_path / "twin" / "submission.json"
+    twin.parent.mkdir()
+    shutil.copy(submitted, twin)
+    wrong = tmp_path / "wrong" / "submission.json"
+    content = read_json(submitted) | {"name": "other"}
+    content["scores"][0]["value"] = 0.5
+    wrong.parent.mkdir()
+    write_json(content, wrong)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for place, message in (
+        (twin, "has the same name (mine) as "),
+        (wrong, "follows from the values; remove it, or submit again"),
+        (empty, "no submission.json; give the folder of a submission"),
+    ):
+        with pytest.raises(SystemExit, match="1"):
+            make(release, tmp_path / "leaderboard.html", submitted, place)
+        assert message in capsys.readouterr().err

@@ -1,0 +1,110 @@
+"""A submission has the figures of the table, from a release alone and a light installation."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from compclip.core.code import ROOT
+from compclip.core.tables import MEASUREMENTS
+from compclip.io import read_json
+from compclip.release.released import Release
+from compclip.release.submission import read_submission
+from compclip.report.measures import MEASURES
+from tests.project import COMPOSITION
+from tests.release.conftest import submit_images
+
+# What a light installation lacks: importing one fails.
+ABSENT = ("spacy", "snakemake", "dvc", "pooch", "thinc")
+BLOCKED = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {ABSENT}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+from compclip.__main__ import main
+main()
+"""
+
+
+def copied(images: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(images, tmp_path / "images"))
+
+
+def rows(file: Path) -> pd.DataFrame:
+    return pd.DataFrame(read_json(file)["scores"])
+
+
+def test_figures_are_those_of_the_table(submitted: Path, table: pd.DataFrame) -> None:
+    place = ["split", "prompts", "distractors", "measure"]
+    joined = table.merge(rows(submitted), on=place, how="outer", suffixes=("", "_submitted"), indicator=True)
+    assert (joined["_merge"] == "both").all()
+    for name in ("value", "low", "high", "fixed_low", "fixed_high", "n", "se_pairs"):
+        submitted_values = joined[f"{name}_submitted"].astype("float64")
+        pd.testing.assert_series_equal(submitted_values, joined[name].astype("float64"), check_names=False)
+    assert set(joined["measure"]) <= set(MEASURES) and {*rows(submitted)} == {*MEASUREMENTS.columns}
+
+
+def test_the_page_is_one_file(submitted: Path) -> None:
+    page = submitted.with_suffix(".html").read_text()
+    assert "mine on sketch 1.0.0" in page and "data:image/svg+xml" in page
+    assert 'src="http' not in page and "<link" not in page
+
+
+def test_missing_images_count_as_wrong_if_accepted(
+    release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = copied(images, tmp_path)
+    first, second = sorted((folder / "sketch" / COMPOSITION / "test_unseen").rglob("*.png"))[:2]
+    first.unlink()
+    second.write_bytes(b"no image")
+    with pytest.raises(SystemExit, match="1"):
+        submit_images(release, folder, tmp_path / "submission.json")
+    assert "2 of " in (error := capsys.readouterr().err) and "are missing or unreadable" in error
+    file = submit_images(release, folder, tmp_path / "submission.json", "--missing")
+    of = read_submission(file, release).compositions[COMPOSITION]
+    assert sorted(digest for digest in of.images.values() if len(digest) < 64) == ["missing", "unreadable"]
+    values = of.judges["0"].values["test_unseen"]
+    assert sum(value is None for value in values["similarity"]) == 2
+    assert all(hit is False for hit, own in zip(values["hit"], values["similarity"], strict=True) if own is None)
+
+
+def test_images_of_several_sizes_are_refused(
+    release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = copied(images, tmp_path)
+    file = sorted(folder.rglob("*.png"))[0]
+    Image.open(file).resize((20, 20)).save(file)
+    with pytest.raises(SystemExit, match="1"):
+        submit_images(release, folder, tmp_path / "submission.json")
+    error = capsys.readouterr().err
+    assert "have 2 sizes" in error and "1 of 20 x 20 pixels" in error and "--sizes" in error
+
+
+def test_a_name_of_a_control_is_refused(
+    release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="1"):
+        submit_images(release, images, tmp_path / "submission.json", name="faithful")
+    assert "--name: faithful is a control of the release; choose another name" in capsys.readouterr().err
+
+
+def test_a_light_installation_is_enough(release: Release, images: Path, submitted: Path, tmp_path: Path) -> None:
+    def compclip(*arguments: object) -> str:
+        command = [sys.executable, "-c", BLOCKED, *map(str, arguments)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    compclip("submit", "--release", release.folder, "--images", images, "--name", "mine")
+    assert (tmp_path / "submission.json").read_bytes() == submitted.read_bytes()
+    assert "verified" in compclip("verify", "submission.json", "--release", release.folder, "--images", images)
+    compclip("leaderboard", tmp_path, "--release", release.folder)
+    assert (tmp_path / "leaderboard.html").is_file()

@@ -1,0 +1,121 @@
+"""Write a release of a run: its artifacts, and how the similarities of each judge are adjusted."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.clip.embed import items_of, open_embedder
+from compclip.core.tables import IMAGES, PROMPTS, VARIANTS
+from compclip.io import read_json, read_table
+from compclip.release.config import ReleaseConfig
+from compclip.release.make_release import make_release
+from compclip.release.released import Contents, ReleasedComposition, ReleasedJudge, package_version
+from compclip.score.adjust import choose_adjustment
+from compclip.score.choices import Adjustment
+from compclip.score.config import Scoring
+from compclip.score.score_images import embed_once
+from workflow_scripts.job import Job, run
+from workflow_scripts.layout import Layout
+from workflow_scripts.report.artifacts import layouts
+
+OF_DATASET = ("captions.parquet", "images.parquet")
+OF_COMPOSITION = (
+    "prompts.parquet", "prompts.jsonl", "variants.parquet", "variants.json", "swapped.parquet", "splits.parquet",
+    "ranking.parquet", "heldout.json", "divergence.parquet", "audit.json",
+)  # fmt: skip
+
+RELEASED_SETTINGS = ("dataset", "reference", "seed", "halves", "train_on", "prompts", "health", "batch", "threads")
+
+
+def judge_folder(layout: Layout, judge: str) -> str:
+    """Return where a judge is in the release."""
+    return layout.judge(judge).relative_to(layout.data).as_posix()
+
+
+def files_of(layout: Layout, params: Any) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a composition by their path in the release."""
+    name = layout.composition
+    for file in OF_COMPOSITION:
+        yield f"{name}/{file}", layout.place / file
+    for judge in params.judges:
+        yield f"{name}/health/{judge}.json", layout.place / "health" / f"{judge}.json"
+        for path in sorted(layout.judge(judge).rglob("*")):
+            if path.is_file() and not path.name.startswith("."):
+                yield f"{judge_folder(layout, judge)}/{path.relative_to(layout.judge(judge)).as_posix()}", path
+        for generator in params.controls:
+            for path in sorted(layout.scores(generator, judge).glob("[!.]*")):
+                if path.suffix != ".pkl":
+                    yield f"{name}/scores/{judge}/{generator}/{path.name}", path
+
+
+def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
+    """Return how the similarities of a judge are adjusted, as the scores of the run were."""
+    schemas = {"prompts": PROMPTS, "variants": VARIANTS}
+    tables = {name: read_table(layout.place / f"{name}.parquet", schema) for name, schema in schemas.items()}
+    images = read_table(layout.data / "images.parquet", IMAGES)
+    variants = tables["variants"][tables["variants"]["split"] == "test_seen"]
+    prompts = tables["prompts"].loc[tables["prompts"]["split"] == "test_seen", "text"].tolist()
+    folder = layout.judge(judge)
+    with open_embedder(folder, params.batch, params.threads, params.device, params.cache) as embedder:
+        texts = embed_once(embedder, sorted({*prompts}) + variants["text"].tolist())
+
+        def pictures(paths: Sequence[str]) -> np.ndarray:
+            return embedder.images(items_of(paths, images, layout.results))
+
+        return choose_adjustment(tables["prompts"], images, tables["variants"], texts, pictures, params.seed)
+
+
+def contents_of(params: Any, of: Sequence[Layout], config: ReleaseConfig) -> Contents:
+    """Return release.json without its files."""
+    compositions = {
+        layout.composition: ReleasedComposition(
+            candidates=_summary(layout, params)["candidates"],
+            judges={
+                judge: ReleasedJudge(
+                    folder=judge_folder(layout, judge), hash=_summary(layout, params, judge)["judge_hash"]
+                )
+                for judge in params.judges
+            },
+            generators=params.controls,
+            anchors=params.anchors,
+        )
+        for layout in of
+    }
+    settings = {name: getattr(params, name) for name in RELEASED_SETTINGS}
+    return Contents(
+        name=config.name or params.dataset,
+        version=config.version,
+        license=config.license,
+        compclip=package_version("compclip"),
+        compositions=compositions,
+        scoring=Scoring.model_validate(params.scoring),
+        files={},
+        **settings,
+    )
+
+
+def _summary(layout: Layout, params: Any, judge: str | None = None) -> dict[str, Any]:
+    return read_json(layout.scores(params.controls[0], judge or params.judges[0]) / "summary.json")
+
+
+def main(job: Job) -> None:
+    params, of = job.params, layouts(job)
+    config = ReleaseConfig.model_validate(params.release)
+    files = {name: of[0].data / name for name in OF_DATASET}
+    adjustments = {}
+    for layout in of:
+        files |= dict(files_of(layout, params))
+        for judge in params.judges:
+            adjustments[f"{layout.composition}/adjustments/{judge}.json"] = adjustment_of(layout, judge, params)
+    paths = (
+        read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else pd.Series(dtype=str)
+    )
+    images = [(path, of[0].results / path) for path in paths]
+    make_release(job.output.release, config, contents_of(params, of, config), files, adjustments, images)
+
+
+if __name__ == "__main__":
+    run(main)
