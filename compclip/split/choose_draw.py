@@ -108,7 +108,7 @@ def choose_draw(
         estimates = {
             name: estimate_split(prompts[prompts["split"] == name]) for name in ("test_unseen", "test_swapped")
         }
-        is_low = sizes["shares"]["train"] < LOW_TRAIN
+        is_low = sizes["sizes"]["train"] < LOW_TRAIN * sizes["images"]
         trials.append((is_low, widest(estimates), draw, len(heldout), estimates))
         if not is_low and widest(estimates) <= width / 100:
             break
