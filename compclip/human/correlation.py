@@ -11,7 +11,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.human.opinions import with_all_splits
 from compclip.human.tasks import PROMPT_COLUMNS, prompt_key
-from compclip.stats.correlation import resample_images, kendall
+from compclip.stats.correlation import kendall, resample_images
 
 MIN_DEFINED = 0.95  # fraction of resamples with a correlation below which there is no interval
 RUN_SCORES = ("expected_top1", "similarity")  # columns of the run's scores

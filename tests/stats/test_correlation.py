@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from compclip.stats.correlation import resample_images, kendall
+from compclip.stats.correlation import kendall, resample_images
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12))
