@@ -11,7 +11,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.human.opinions import with_all_splits
 from compclip.human.tasks import PROMPT_COLUMNS, prompt_key
-from compclip.stats.correlation import draw_images, kendall
+from compclip.stats.correlation import kendall, resample_images
 
 MIN_DEFINED = 0.95  # fraction of resamples with a correlation below which there is no interval
 RUN_SCORES = ("expected_top1", "similarity")  # columns of the run's scores
@@ -43,7 +43,7 @@ def correlate_entries(
     )
     image = np.tile(entries["image_id"].to_numpy(str), len(sides))
     (value,) = kendall(score, share, np.ones((1, len(score))))
-    draws = kendall(score, share, draw_images(image, resamples, generator))
+    draws = kendall(score, share, resample_images(image, resamples, generator))
     defined = draws[~np.isnan(draws)]
     # If many resamples have no correlation, those that have one are not a sample of it.
     enough = len(defined) >= max(1, MIN_DEFINED * len(draws))

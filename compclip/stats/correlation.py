@@ -19,7 +19,7 @@ def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return agreement / np.sqrt(varies_x * varies_y)
 
 
-def draw_images(images: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
+def resample_images(images: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
     """Return (resamples, n): how often each entry's image is drawn, with replacement, as often as there are images."""
     names, index = np.unique(np.asarray(images, dtype=str), return_inverse=True)
     drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), resamples)

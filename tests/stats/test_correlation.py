@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from compclip.stats.correlation import draw_images, kendall
+from compclip.stats.correlation import kendall, resample_images
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12))
@@ -23,7 +23,7 @@ def test_weights_are_copies(rows: list[tuple[int, int, int]]) -> None:
 
 
 def test_all_entries_of_an_image_are_resampled_together() -> None:
-    weights = draw_images(np.array(["a", "b", "a", "c", "b"]), 299, np.random.default_rng(0))
+    weights = resample_images(np.array(["a", "b", "a", "c", "b"]), 299, np.random.default_rng(0))
     assert (weights[:, 0] == weights[:, 2]).all() and (weights[:, 1] == weights[:, 4]).all()
     assert (weights[:, [0, 1, 3]].sum(axis=1) == 3).all()
     assert weights.mean() == pytest.approx(1, abs=0.1)
