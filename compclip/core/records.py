@@ -138,7 +138,8 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 
 def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     try:
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
