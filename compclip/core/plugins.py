@@ -20,11 +20,16 @@ def available(package: str) -> tuple[str, ...]:
     return tuple(sorted(p.stem for p in folder.parent.glob("*.py") if not p.stem.startswith("_")))
 
 
+def unknown(package: str, name: str) -> str:
+    """Return what is wrong with the name of a module in ``package``, "" if there is such a module."""
+    known = available(package)
+    return "" if name in known else f"unknown {name!r}; {nearest(name, known)}allowed: {', '.join(known)}"
+
+
 def load(package: str, name: str) -> ModuleType:
     """Import the module ``package.name``; raises UserError with the available names if there is none."""
-    known, where = available(package), package.split(".", 1)[1]
-    remedy = f"{nearest(name, known)}allowed: {', '.join(known)}"
-    require(name in known, where, f"unknown {name!r}", remedy)
+    fault = unknown(package, name)
+    require(not fault, package.split(".", 1)[1], fault)
     return importlib.import_module(f"{package}.{name}")
 
 

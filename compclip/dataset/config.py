@@ -5,7 +5,6 @@ from typing import Any, Self
 from pydantic import Field, create_model, field_validator, model_validator
 
 from compclip.core import plugins
-from compclip.core.documents import nearest
 from compclip.core.section import NAME, Section
 from compclip.dataset.source import SOURCES
 
@@ -20,9 +19,8 @@ class _Dataset(Section):
     @field_validator("source")
     @classmethod
     def _known(cls, source: str) -> str:
-        known = plugins.available(SOURCES)
-        if source not in known:
-            raise ValueError(f"unknown dataset source; {nearest(source, known)}allowed: {', '.join(known)}")
+        if fault := plugins.unknown(SOURCES, source):
+            raise ValueError(fault)
         return source
 
     @model_validator(mode="after")

@@ -6,7 +6,6 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from compclip.core import plugins
-from compclip.core.documents import nearest
 from compclip.core.errors import UserError
 from compclip.core.section import COMPOSITION_FIELD, NAME, Section
 
@@ -35,9 +34,8 @@ class Generator(Section):
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
-        known = plugins.available(GENERATOR_KINDS)
-        if self.kind not in known:
-            raise ValueError(f"unknown generator; {nearest(self.kind, known)}allowed: {', '.join(known)}")
+        if fault := plugins.unknown(GENERATOR_KINDS, self.kind):
+            raise ValueError(fault)
         try:
             plugins.settings(plugins.load(GENERATOR_KINDS, self.kind), self.options, f"generator {self.name!r}")
         except UserError as error:

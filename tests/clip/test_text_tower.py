@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from compclip.clip import text_tower
 from compclip.clip.device import settle
 from compclip.clip.model import Judge, construct
 from compclip.clip.pixels import Preprocess
@@ -96,14 +95,6 @@ def test_an_embedding_does_not_depend_on_the_others(context: int, ends: list[int
     with torch.inference_mode():
         whole = judge.model.encode_text(ids, normalize=True)
     torch.testing.assert_close(torch.from_numpy(together), whole, atol=1e-5, rtol=1e-5)
-
-
-def test_a_short_caption_costs_what_a_short_context_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    judge, shapes = new_judge(), []
-    real = text_tower.encode
-    monkeypatch.setattr(text_tower, "encode", lambda model, ids: shapes.append(tuple(ids.shape)) or real(model, ids))
-    judge.encode_texts(["a bird"] * 4 + [TEXTS[i] for i in (3, 2, 4, 6, 7, 8)], 4)
-    assert shapes == [(4, 32), (4, 32), (4, 64), (4, 128), (4, 248)], "the shortest that holds it"
 
 
 def test_what_a_family_shares_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:

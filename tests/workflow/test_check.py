@@ -121,8 +121,8 @@ def test_every_typo_is_listed() -> None:
     ("values", "message"),
     [
         ({"juge": {}}, "juge: unknown key; did you mean judge? allowed: "),
-        ({"generate": {"generators": ["faithfull"]}}, "unknown generator; did you mean faithful? allowed: "),
-        ({"dataset": {"source": "tabel"}}, "unknown dataset source; did you mean table? allowed: "),
+        ({"generate": {"generators": ["faithfull"]}}, "unknown 'faithfull'; did you mean faithful? allowed: "),
+        ({"dataset": {"source": "tabel"}}, "unknown 'tabel'; did you mean table? allowed: "),
         ({"judge": {"lr": float("inf")}}, "judge.lr: "),
         ({"judge": {"epochs": 10**12}}, "judge.epochs: Input should be less than or equal to 100000"),
         ({"seed": ["long"] * 1000}, "…"),
