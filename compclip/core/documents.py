@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from compclip.core import limits
 from compclip.core.errors import UserError
 
 
@@ -65,6 +66,22 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
+    def get_single_node(self) -> Any:
+        """Refuse a document that aliases blow up."""
+        node, sizes = super().get_single_node(), dict[int, int]()
+
+        def size(of: Any) -> int:
+            """Return the number of values, those of an alias counted again; each node is visited once."""
+            if id(of) not in sizes:
+                sizes[id(of)] = 1  # an alias inside itself
+                children = of.value if isinstance(of, yaml.CollectionNode) else ()
+                sizes[id(of)] = 1 + sum(size(part) for child in children for part in _parts(child))
+            return sizes[id(of)]
+
+        if node is not None and size(node) > limits.YAML_VALUES:
+            raise yaml.YAMLError(limits.over("YAML_VALUES", f"{size(node):,} values, with those of aliases"))
+        return node
+
     def flatten_mapping(self, node: Any) -> None:
         """Refuse a key that occurs twice; one that overrides a merged key (``<<``) occurs once."""
         keys = [] if hasattr(node, "is_checked") else [key for key, _ in node.value]
@@ -77,6 +94,11 @@ class _Loader(yaml.SafeLoader):
                     raise yaml.YAMLError(f"line {line}: duplicate key {key.value!r}; remove one")
                 names.add((key.tag, key.value))
         super().flatten_mapping(node)
+
+
+def _parts(child: Any) -> tuple[Any, ...]:
+    """Return the nodes of an item of a list, or of a pair of key and value."""
+    return child if isinstance(child, tuple) else (child,)
 
 
 def parse_yaml(text: str) -> Any:

@@ -6,6 +6,7 @@ again: reading 12,000 photographs takes seconds from memory and minutes over a n
 
 import os
 import stat
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -20,6 +21,10 @@ UNREADABLE = "unreadable"
 # If this variable is set, all files are read again and compared with the index: a disk can lose bits of a file whose
 # size and times it keeps.
 REREAD = "COMPCLIP_REREAD"
+# A file may change twice in one tick of its file system's clock, which is at most this long (FAT), and keep its times:
+# a file that is younger is not indexed.
+TICK = 2_000_000_000  # ns
+UNREADABLE = "unreadable"
 READERS = 8  # files read at once, since those of a network file system take long to open
 
 
@@ -64,6 +69,7 @@ def _files(folder: Path) -> dict[str, os.stat_result]:
 def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) -> dict[str, str]:
     """Return the digest of each file at or below ``place``, from the index if its status is the same."""
     # Copying can restore the modification time, but not the change time.
+    now = time.time_ns()  # before the files are read
     marks = {
         name: key(os.fsencode(os.path.abspath(place / name)), s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino)
         for name, s in files.items()
@@ -78,8 +84,13 @@ def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) 
         fault = f"{len(rotten)} of {len(files)} files have other bytes than when they were first read"
         remedy = "restore them from a copy or, if size and times were kept on purpose, touch them"
         require(not rotten, place / rotten[0] if rotten else place, fault, remedy)
-        if index:
-            index.put((marks[name], text.encode()) for name, text in digests.items() if text != UNREADABLE)
+        settled = [
+            name
+            for name, content in digests.items()
+            if content != UNREADABLE and max(files[name].st_mtime_ns, files[name].st_ctime_ns) + TICK < now
+        ]
+        if index and settled:
+            index.put((marks[name], digests[name].encode()) for name in settled)
     return digests | {name: known[mark].decode() for name, mark in marks.items() if mark in known}
 
 

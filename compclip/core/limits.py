@@ -7,6 +7,8 @@ ASPECT = 500
 # Bytes of an archive's files, relative to the archive's own; text reaches 20. Small archives may have any ratio.
 ARCHIVE_RATIO = 200
 ARCHIVE_SMALL_BYTES = 1 << 28
+# Values of a YAML file, with those of aliases.
+YAML_VALUES = 100_000
 # Characters of a cell of a table, and of a caption that is parsed: some 4,000 words.
 CELL = 1_000_000
 CAPTION = 20_000

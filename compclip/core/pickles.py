@@ -1,8 +1,8 @@
 """Read other people's pickles without running anything in them.
 
 A pickle is a program that calls what it names. Here a name stands for one of the functions in ``_BUILDERS``, or the
-file is refused; numpy's arrays are, its numbers are not. Texts of Python 2 become bytes, because it does not say how
-they are encoded.
+file is refused. Arrays of numpy become lists. Texts of Python 2 become bytes, because it does not say how they are
+encoded.
 """
 
 import io
@@ -27,13 +27,26 @@ class _Dtype:
 
     def __init__(self, name: Any, *_: Any) -> None:
         text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
-        if not re.fullmatch(r"[biufUS]\d{1,6}", text):
+        if not re.fullmatch(r"[biufUS]\d{1,6}|O\d", text):
             raise _Refused(f"a numpy type {text[:60]!r}")
         self.dtype = np.dtype(text)
 
     def __setstate__(self, state: Any) -> None:
         if state[1] in (">", b">"):
             self.dtype = self.dtype.newbyteorder(">")
+
+    def read(self, raw: Any, shape: tuple[int, ...] = (1,), order: Any = "C") -> list[Any]:
+        """Return an array's values as a nested list; without values, it may claim any number of empty rows."""
+        values = np.fromiter(raw, object) if self.dtype == object else np.frombuffer(raw, self.dtype)
+        return values.reshape(shape or (1,), order=order).tolist() if len(values) else []
+
+
+class _Array(list):
+    """An array, read as a nested list."""
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, is_fortran, raw = state
+        self[:] = kind.read(raw, shape, "F" if is_fortran else "C")
 
 
 _BUILDERS: dict[str, Callable[..., Any]] = {
@@ -42,11 +55,13 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
     "collections.OrderedDict": dict,
     "collections.defaultdict": lambda factory=None: {},
     "numpy.dtype": _Dtype,
-    "numpy.core.multiarray.scalar": lambda kind, raw: np.frombuffer(raw, kind.dtype)[0].item(),
+    "numpy.core.multiarray.scalar": lambda kind, raw: kind.read(raw)[0],
+    "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
+    "numpy.core.numeric._frombuffer": lambda raw, kind, shape, order: kind.read(raw, shape, order),
     # What old protocols write for bytes.
     **dict.fromkeys(("builtins.bytes", "_codecs.encode"), lambda text="", encoding="latin1": text.encode("latin-1")),
-    # What a defaultdict makes: only an argument.
-    **dict.fromkeys(("builtins.dict", "builtins.list", "builtins.int"), lambda *_: None),
+    # The type of an array, and what a defaultdict makes: only arguments.
+    **dict.fromkeys(("numpy.ndarray", "builtins.dict", "builtins.list", "builtins.int"), lambda *_: None),
 }
 
 
@@ -66,9 +81,7 @@ def read_pickle(path: str | Path) -> Any:
     try:
         return _Unpickler(io.BytesIO(path.read_bytes()), encoding="bytes").load()
     except _Refused as error:
-        raise UserError(
-            f"{path}: refused, because it would build {error}; only plain data is read, arrays as lists"
-        ) from error
+        raise UserError(f"{path}: refused, because it would build {error}; only plain data is read") from error
     except Exception as error:  # damaged pickles raise many kinds
         reason = one_line(error)[:120]
         raise UserError(f"{path}: truncated, damaged or not a pickle ({reason}); get it again") from error

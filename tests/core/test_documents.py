@@ -8,6 +8,9 @@ import pytest
 
 from compclip.core.documents import no_such, parse_json, parse_yaml
 
+# Aliases of aliases, which are not followed again and again.
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+
 
 @pytest.mark.parametrize(
     ("parse", "text", "message"),
@@ -19,6 +22,7 @@ from compclip.core.documents import no_such, parse_json, parse_yaml
         (parse_yaml, "a: 2026-13-45", "month must be in 1..12"),
         (parse_yaml, "[" * 999, "nested too deeply"),
         (parse_yaml, "seed: !!bool maybe", "a value does not fit its tag .'maybe'"),
+        (parse_yaml, BOMB, "values, with those of aliases, more than the limit of 100,000"),
         (parse_yaml, "a: " + "1" * 5000, "Exceeds the limit .4300 digits"),
         (parse_json, '{"a": {"b": 1, "b": 1}}', "duplicate key 'b'; remove one"),
         (parse_json, "[" * 100_000, "nested too deeply"),

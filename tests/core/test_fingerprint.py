@@ -9,6 +9,8 @@ from compclip.core import fingerprint as module
 from compclip.core.errors import UserError
 from compclip.core.fingerprint import fingerprint
 
+HOUR = 3600 * 10**9  # ns
+
 
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
@@ -17,15 +19,17 @@ def images(tmp_path: Path) -> Path:
         file = folder / f"{number % 3}" / f"{number}.png"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"%06d" % number)
+        os.utime(file, (0, 0))  # their change time is recent
     return folder
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the names of the files that are read."""
+    """Record the names of the files that are read; no file is young."""
     names: list[str] = []
     read = module._digest
     monkeypatch.setattr(module, "_digest", lambda file: names.append(file.name) or read(file))
+    monkeypatch.setattr(module, "TICK", -HOUR)
     return names
 
 
@@ -55,6 +59,14 @@ def test_only_changed_files_are_read_again(images: Path, tmp_path: Path, reads: 
     assert after == fingerprint(images) != before
 
 
+def test_young_files_are_read_again(images: Path, tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch):
+    """Within a tick of the file system's clock, a second change leaves size, times and inode as they are."""
+    monkeypatch.setattr(module, "TICK", HOUR)
+    fingerprint(images, cache=tmp_path)
+    fingerprint(images, cache=tmp_path)
+    assert len(reads) == 40
+
+
 def test_links_are_followed(images: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -82,6 +94,7 @@ def test_bits_lost_below_the_file_system_are_found_by_reading_again(
 ) -> None:
     """A stand-in for a bad disk: the index takes all times of a file for equal."""
     key = module.key
+    monkeypatch.setattr(module, "TICK", -HOUR)
     monkeypatch.setattr(module, "key", lambda path, size, modified, changed, inode: key(path, size, inode))
     before = fingerprint(images, cache=tmp_path)
     (images / "1" / "1.png").write_bytes(b"lost!!")

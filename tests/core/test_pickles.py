@@ -48,15 +48,22 @@ def test_plain_data_comes_back(tmp_path: Path, value: Any, protocol: int) -> Non
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_numbers_of_numpy_and_ordered_dicts_come_back_plain(tmp_path: Path, protocol: int) -> None:
+def test_numpy_and_ordered_dicts_come_back_plain(tmp_path: Path, protocol: int) -> None:
+    grid = np.arange(6, dtype=">i4").reshape(2, 3)
     value = {
         "numbers": [np.int64(-3), np.float32(2.5), np.bool_(True), np.uint8(233), np.str_("é")],
+        "arrays": [grid, np.asfortranarray(grid), np.array(["a", "bé"]), np.zeros((0, 3)), np.array([0.5, 1])],
+        "number": np.array(7),
+        "objects": np.array([["a", 1], ["b", None]], dtype=object),
         "ordered": collections.OrderedDict(b=1, a=2),
         "default": collections.defaultdict(dict, {"a": {0: 1}}),
     }
     plain = read(tmp_path, pickle.dumps(value, protocol))
     assert plain == {
         "numbers": [-3, 2.5, True, 233, "é"],
+        "arrays": [[[0, 1, 2], [3, 4, 5]], [[0, 1, 2], [3, 4, 5]], ["a", "bé"], [], [0.5, 1.0]],
+        "number": [7],
+        "objects": [["a", 1], ["b", None]],
         "ordered": {"b": 1, "a": 2},
         "default": {"a": {0: 1}},
     }
@@ -104,7 +111,7 @@ def test_nothing_in_a_pickle_runs(tmp_path: Path, protocol: int) -> None:
         (Decimal("1"), "decimal.Decimal"), (os.system, "posix.system"), (Path("x"), "pathlib"), (len, "builtin"),
         (range(3), "builtin"), (1j, "builtin"), pytest.param(object(), "", id="object"),
         (np.dtype("M8[s]"), "numpy type"), (np.dtype("i4,f4"), "numpy type"),
-        (np.zeros(1), "_"), (collections.Counter("a"), "Counter"),
+        (np.zeros(1, "i4,f4"), "numpy type"), (collections.Counter("a"), "Counter"),
     ],
     ids=str,
 )  # fmt: skip
