@@ -114,12 +114,13 @@ def choose_draw(
             break
     fault = f"none of {len(draws)} draws of held-out pairs gives splits (the first: {[*faults, ''][0]})"
     require(trials, where, fault, "add captions or list pairs in split.heldout.pairs")
-    _, half, draw, number, estimates = min(trials, key=lambda trial: trial[:2])
-    chosen = {"width": width, "tried": len(trials), **estimates}
-    reason, remedy = f"the first of {len(trials)} draws tried within ± {width:g} points", ""
+    is_low, half, draw, number, estimates = min(trials, key=lambda trial: trial[:2])
+    chosen, remedy = {"width": width, "tried": len(trials), **estimates}, ""
     if half > width / 100:
         chosen["captions_needed"] = captions_needed(estimates, ranking, len(captions), width / 100)
-        reason, remedy = f"the best of {len(trials)} draws tried", f"; {more_captions(chosen)}"
+        remedy = f"; {more_captions(chosen)}"
+    is_best = is_low or half > width / 100
+    reason = f"the {'best' if is_best else f'first within ± {width:g} points'} of {len(trials)} draws tried"
     values = f"fraction {draw.fraction:g}, window {draw.window[0]:g} to {draw.window[1]:g}, prefer {draw.prefer}"
     widths = ", ".join(named_width(split, row) for split, row in estimates.items())
     about = f"{number} of {len(ranking)} ranked pairs are held out ({values}), {reason}: {widths}{remedy}"

@@ -110,6 +110,7 @@ def test_swappable_pairs_are_preferred(n: int, nouns: int, seed: int) -> None:
     [
         ({}, "follow the paper's rule (0.1 of the ranked pairs, from percentiles 25 to 75) with our own draw (seed 0)"),
         ({"window": [50, 75]}, "drawn here with seed 0: 0.1 of the ranked pairs, from percentiles 50 to 75."),
+        ({"prefer": "swappable", "chosen": {}}, "from percentiles 25 to 75, chosen by what the captions permit."),
         ({"source": "config"}, "listed in the config"),
     ],
 )
