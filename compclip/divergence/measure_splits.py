@@ -18,7 +18,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, DIVERGENCE, TESTS
 from compclip.divergence.chernoff import Totals, divergences
-from compclip.divergence.config import DivergenceConfig, Subgraphs
+from compclip.divergence.config import DivergenceConfig
 from compclip.divergence.pair_samples import pair_samples, swapped_occurrences
 from compclip.divergence.samples import Bags, Weighing, collect_bags, join
 from compclip.divergence.subgraphs import MAX_OCCURRENCES, Forest, FoundSubgraphs, find_subgraphs
@@ -115,7 +115,7 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
     for (kind, name), of_train, of_test in zip(name_of.items(), train, test, strict=True):
         both = of_train / of_train.sum(), of_test / of_test.sum()
         order = -np.round(both[0] + both[1], 9)
-        count = min(MOST_SHOWN, np.count_nonzero(sum(both)))
+        count = min(MOST_SHOWN, int(np.count_nonzero(both[0] + both[1])))
         # Only what may be shown is named; ties are by name.
         candidates = np.flatnonzero(order <= np.partition(order, count - 1)[count - 1]).tolist()
         _, names, first = zip(*sorted((order[row], name(row), row) for row in candidates)[:count], strict=True)
@@ -150,7 +150,7 @@ class SearchedTexts(NamedTuple):
 
 
 def search_texts(
-    texts: pd.Series, extractor: Extractor, settings: Subgraphs, processes: int = 1, cache: str | Path = ":memory:"
+    texts: pd.Series, extractor: Extractor, nodes: int, processes: int = 1, cache: str | Path = ":memory:"
 ) -> SearchedTexts:
     """Find the subgraphs of each distinct text; ``cache``, a file of parses, lets a killed call resume."""
     distinct = texts.unique()
@@ -160,7 +160,7 @@ def search_texts(
             fill_cache(extractor, parses, batches, processes, progress.add)
         values_of = (value for batch in batches for value in values(extractor, parses, batch))
         trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
-    return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), settings.nodes))
+    return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), nodes))
 
 
 def by_subgraphs(texts: pd.Series, searched: SearchedTexts, keep: int, warnings: list[str]) -> Definition:

@@ -60,8 +60,9 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     vectors = embedder.texts(list(place))
 
     def embed(chosen: Sequence[str]) -> np.ndarray:
-        rows = [place.get(text) for text in chosen]
-        return embedder.texts(chosen) if None in rows else vectors[rows]
+        if any(text not in place for text in chosen):
+            return embedder.texts(chosen)
+        return vectors[[place[text] for text in chosen]]
 
     return embed
 
@@ -87,7 +88,7 @@ def score_by_judge(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.n
         equal = np.tile(similarities(mean, texts)(np.arange(BLOCK))[0], (BLOCK, 1))
         beaten, tied = np.zeros(len(rows)), np.zeros(len(rows))
         for block, values in blocks(lambda _: equal, numbered.entries.classes):
-            _, beaten[block], tied[block] = weigh(values, numbered.entries, block, nearest.weights)
+            beaten[block], tied[block] = weigh(values, numbered.entries, block, nearest.weights)[1:]
         blind = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
         return {
             "blind_control": rounded(blind[rows].mean()),

@@ -24,13 +24,14 @@ def main(job: Job) -> None:
     all_swapped = [read_table(file, SWAPPED) for file in job.input.swapped]
 
     @cache
-    def search(lexicons: tuple[str, ...]) -> SearchedTexts:
+    def search(lexicons: tuple[str, ...], nodes: int) -> SearchedTexts:
         """Return the subgraphs of the captions, and of the swapped captions of the compositions with these lexicons."""
-        words = job.input.nouns and load_lexicon(job.input.nouns), load_lexicon(job.input.compounds)
-        extractor = Extractor(params.model, [load_lexicon(Path(file)) for file in lexicons], *words)
+        nouns = load_lexicon(job.input.nouns) if job.input.nouns else None
+        adjectives = [load_lexicon(Path(file)) for file in lexicons]
+        extractor = Extractor(params.model, adjectives, nouns, load_lexicon(job.input.compounds))
         swapped = [table["swapped_text"] for of, table in zip(read_by, all_swapped, strict=True) if of == lexicons]
         file = params.cache / "pairs" / "occurrences.sqlite"
-        return search_texts(pd.concat([captions["text"], *swapped]), extractor, settings.subgraphs, job.threads, file)
+        return search_texts(pd.concat([captions["text"], *swapped]), extractor, nodes, job.threads, file)
 
     read_by = [tuple(lexicons) for lexicons in params.lexicons]
     for number, composition in enumerate(params.compositions):
@@ -42,7 +43,7 @@ def main(job: Job) -> None:
             all_swapped[number],
             read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"]),
             settings,
-            searched=search(read_by[number]) if settings.subgraphs else None,
+            searched=search(read_by[number], settings.subgraphs.nodes) if settings.subgraphs else None,
             dataset=params.dataset, composition=composition, seed=params.seed,
         )  # fmt: skip
         write_table(divergences, job.output.divergence[number], DIVERGENCE)
