@@ -9,6 +9,7 @@ the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control generator:
 - ``C/health/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``.
 """
 
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ import pandas as pd
 from pydantic import Field, ValidationError
 
 from compclip.core import tables
+from compclip.core.code import PACKAGE, ROOT
 from compclip.core.digests import sha256
 from compclip.core.errors import UserError, require
 from compclip.core.heldout import matched_pairs, read_heldout
@@ -205,7 +207,10 @@ class Release:
 
 
 def package_version(name: str) -> str:
-    """Return the version of an installed package; a checkout of compclip need not be installed."""
+    """Return the version of a package; a checkout of compclip need not be installed."""
+    project = ROOT / "pyproject.toml"
+    if name == PACKAGE and project.is_file():
+        return tomllib.loads(project.read_text())["project"]["version"]
     try:
         return version(name)
     except PackageNotFoundError:

@@ -22,7 +22,7 @@ from compclip.release.released import Release, ReleasePart, check_version, first
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
-from compclip.score.entries import ENTRY
+from compclip.score.entries import ENTRY, set_names
 from compclip.score.scores import SetScores, adjective_summary
 from compclip.stats import balance
 
@@ -146,12 +146,7 @@ def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, imag
 
 def sets_of(part: ReleasePart) -> list[tuple[str, str, str]]:
     """Return name, split and distractors of each set that is scored."""
-    kinds = part.release.contents.scoring.distractors
-    names = [(split, split, "original") for split in TESTS if split != "test_swapped"]
-    for kind in kinds:
-        name = "test_swapped" if kind == "original" else f"test_swapped.distractors-{kind}"
-        names.append((name, "test_swapped", kind))
-    return names
+    return list(set_names(TESTS, part.release.contents.scoring.distractors))
 
 
 def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:

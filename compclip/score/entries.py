@@ -4,7 +4,7 @@ A score covers one set of entries and one pool. The name of a set is also that o
 ``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a second pool.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,13 @@ def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.
     return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
 
 
+def set_names(splits: Iterable[str], distractors: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield name, split and distractors of each set of these splits."""
+    for split in splits:
+        for kind in distractors if split == "test_swapped" else ["original"]:
+            yield split if kind == "original" else f"{split}.distractors-{kind}", split, kind
+
+
 def entry_sets(
     splits: Sequence[str],
     distractors: Sequence[str],
@@ -67,12 +74,10 @@ def entry_sets(
 ) -> list[EntrySet]:
     """Return the sets of a generator that serves ``splits``, in their order."""
     result = []
-    for split in splits:
+    for name, split, kind in set_names(splits, distractors):
         entries, failed = judged_entries(prompts, manifest, split)
-        for kind in distractors if split == "test_swapped" else ["original"]:
-            pool = pool_captions(captions, judged, swapped, split, kind)
-            name = split if kind == "original" else f"{split}.distractors-{kind}"
-            result.append(EntrySet(name, split, kind, entries, pool, failed))
+        pool = pool_captions(captions, judged, swapped, split, kind)
+        result.append(EntrySet(name, split, kind, entries, pool, failed))
     return result
 
 

@@ -6,13 +6,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from compclip.core.cli import run
-from compclip.io import read_json, write_json
+from compclip.core.digests import sha256
+from compclip.core.tables import SCORES
+from compclip.io import read_json, read_table, write_json, write_table
 from compclip.release import leaderboard, verify
-from compclip.release.released import Release
+from compclip.release.leaderboard import lines_of
+from compclip.release.released import RELEASE_FILE, Release, open_release
+from compclip.release.submission import compare_submissions, read_submission
 from tests.project import COMPOSITION, GENERATORS
 from tests.release.conftest import submit_images
 
@@ -62,13 +65,32 @@ def test_submissions_are_compared(release: Release, submitted: Path, worse: Path
         assert of["low"] <= of["difference"] <= of["high"]
 
 
+def with_clear_anchors(release: Release, folder: Path) -> Release:
+    """Copy a release with judges that read every pair: the reference is always right, habit never."""
+    shutil.copytree(release.folder, folder)
+    content = read_json(folder / RELEASE_FILE)
+    for generator, accuracy in (("faithful", 1.0), ("memorizer", 0.0)):
+        for file in (folder / COMPOSITION / "scores" / "0" / generator).glob("*.parquet"):
+            table = read_table(file, SCORES)
+            known = table["adjective_first"].notna()
+            write_table(table.assign(adjective_first=table["adjective_first"].where(~known, accuracy)), file, SCORES)
+            content["files"][file.relative_to(folder).as_posix()] = sha256(file)
+    write_json(content, folder / RELEASE_FILE)
+    return open_release(folder)
+
+
 def test_intervals_are_simultaneous(release: Release, submitted: Path, worse: Path, tmp_path: Path) -> None:
-    data = make(release, tmp_path / "leaderboard.html", submitted, worse)
-    rows = pd.DataFrame(read_json(worse)["scores"]).set_index(["split", "measure"])
-    shown = next(line for line in data["lines"] if line["name"] == "worse")["cells"]["composed unseen"]
-    alone = rows.loc[("test_unseen", "fraction_composed")].iloc[0]
-    assert shown["value"] == pytest.approx(alone["value"], abs=1e-6)
-    assert shown["fixed_high"] - shown["fixed_low"] >= alone["fixed_high"] - alone["fixed_low"] > 0
+    part = with_clear_anchors(release, tmp_path / "clear").part(COMPOSITION)
+    given = [(name, read_submission(file, release)) for name, file in (("mine", submitted), ("worse", worse))]
+    judges = [(name, of.compositions[COMPOSITION].judges) for name, of in given]
+
+    def shown(number: int) -> Any:
+        lines = lines_of(part, compare_submissions(part, judges[-number:])[0])
+        return next(line["cells"]["composed unseen"] for line in lines if line["name"] == "worse")
+
+    alone, together = shown(1), shown(2)
+    assert together["value"] == alone["value"] and 0 < alone["value"] < 1
+    assert together["fixed_low"] < alone["fixed_low"] < alone["fixed_high"] < together["fixed_high"]
 
 
 def test_what_cannot_be_compared_is_refused(

@@ -93,7 +93,7 @@ def drop_figure(content: Content) -> None:
 
 
 TAMPERED: list[tuple[Callable[[Content], None], str]] = [
-    (change_score, "difference: scores: color, test_unseen, pairs, r_precision: value is "),
+    (change_score, "difference: scores: color, 0, test_unseen, pairs, r_precision: value is "),
     (change_interval, "test_swapped, swapped, fraction_composed: low is 0.5"),
     (change_hit, "r_precision_sampled: value is "),
     (change_value, "expected_top1 does not follow from p_beaten and p_tied"),
