@@ -75,10 +75,10 @@ class Pictures:
 
 def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
     """Find and check the image of each prompt."""
-    found = find_images(folder, prompts)
+    chosen, _ = find_images(folder, prompts)
     status, digests, sizes = dict[str, str](), dict[str, str](), Counter[tuple[int, int]]()
     for name in track(prompts["file_name"], len(prompts), "images checked"):
-        file = found.chosen.get(name)
+        file = chosen.get(name)
         try:
             if file is not None:
                 sizes[image_size(file)] += 1
@@ -86,7 +86,7 @@ def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
         except BrokenImage:
             status[name] = "unreadable"
         digests[name] = sha256(file) if file and status[name] == "ok" else status[name]
-    paths = {name: str(file) for name, file in found.chosen.items() if status[name] == "ok"}
+    paths = {name: str(file) for name, file in chosen.items() if status[name] == "ok"}
     about = {"path": prompts["file_name"].map(paths), "status": prompts["file_name"].map(status)}
     return Pictures(prompts[KEYS].assign(**about), digests, sizes)
 

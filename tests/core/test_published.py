@@ -44,14 +44,14 @@ SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"]}
 
 
 @pytest.mark.parametrize("key", ["heldout_pairs", "heldout", "held_out", "Heldout-Pairs"])
-@pytest.mark.parametrize("kind", [list, tuple, set, dict.fromkeys])
+@pytest.mark.parametrize("kind", [list, tuple, set, np.array, dict.fromkeys])
 def test_split(tmp_path: Path, key: str, kind: Any) -> None:
     found = read_split(put(tmp_path, SPLIT | {key: kind(["tan_wing", "purple_bill"]), "test_swapped": ["b"]}))
     assert found.images == SPLIT
     assert sorted(found.pairs) == ["purple_bill", "tan_wing"] and found.unread == ["test_swapped"]
 
 
-@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("kind", [list, tuple, lambda rows: np.array(rows, dtype=object)])
 def test_predictions(tmp_path: Path, kind: Any) -> None:
     rows = [("a", 0, "x.png", 0), ("a", 0, "x.png", 0), ("b", np.int64(3), "y.png", np.int64(99))]
     found = read_predictions(put(tmp_path, kind(rows)))
