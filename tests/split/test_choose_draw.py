@@ -90,7 +90,7 @@ def test_chooses_the_first_draw_that_is_narrow_enough_or_the_narrowest(data: Wor
             alone.append((draw, choose(data, 1, **draw.model_dump())[1]))
         except UserError:
             continue
-    widths = [widest({split: chosen[split] for split in ("test_unseen", "test_swapped")}) for _, chosen in alone]
+    widths = [widest(chosen[split]["half_width"] for split in ("test_unseen", "test_swapped")) for _, chosen in alone]
     assert len(alone) > 3 and min(widths) < widths[0]
     for width in (99, 100 * (min(widths) + widths[0]) / 2, 0.5):
         draw, chosen = choose(data, width, window=window)
