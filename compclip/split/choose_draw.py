@@ -6,6 +6,7 @@ enough images to train is chosen, or the one that comes nearest to it.
 """
 
 import math
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -43,9 +44,9 @@ def draws_of(config: DrawConfig) -> list[Draw]:
     return [draw for place, draw in enumerate(draws) if draw not in draws[:place]]
 
 
-def widest(splits: dict[str, dict[str, Any]]) -> float:
-    """Return the largest half width of splits, infinite where one allows no interval."""
-    return max(math.inf if row["half_width"] is None else row["half_width"] for row in splits.values())
+def widest(halves: Iterable[float | None]) -> float:
+    """Return the largest half width, infinite if one is None: no interval."""
+    return max(half or math.inf for half in halves)
 
 
 def captions_needed(
@@ -59,12 +60,11 @@ def captions_needed(
     counts = ranking["count"]
     growth = min(MOST_GROWTH, math.log2(len(counts) / max(1, (counts >= 2 * counts.min()).sum())))
     for times in TIMES:
-        larger = {}
-        for split, row in splits.items():
+        halves = []
+        for row in splits.values():
             prompts, images = (round(times * max(1, row[name])) for name in ("prompts", "images"))
-            half = half_width(prompts, images, times**growth * row.get("effective_pairs", 1))
-            larger[split] = {"half_width": half}
-        if widest(larger) <= width:
+            halves.append(half_width(prompts, images, times**growth * row.get("effective_pairs", 1)))
+        if widest(halves) <= width:
             return int(float(f"{times * captions:.2g}"))
     return None
 
@@ -106,11 +106,12 @@ def choose_draw(
         finally:
             log.disabled = False
         estimates = {
-            name: estimate_split(prompts[prompts["split"] == name]) for name in ("test_unseen", "test_swapped")
+            split: estimate_split(prompts[prompts["split"] == split]) for split in ("test_unseen", "test_swapped")
         }
         is_low = sizes["sizes"]["train"] < LOW_TRAIN * sizes["images"]
-        trials.append((is_low, widest(estimates), draw, len(heldout), estimates))
-        if not is_low and widest(estimates) <= width / 100:
+        half = widest(row["half_width"] for row in estimates.values())
+        trials.append((is_low, half, draw, len(heldout), estimates))
+        if not is_low and half <= width / 100:
             break
     fault = f"none of {len(draws)} draws of held-out pairs gives splits (the first: {[*faults, ''][0]})"
     require(trials, where, fault, "add captions or list pairs in split.heldout.pairs")

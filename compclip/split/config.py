@@ -17,17 +17,13 @@ TrainOn = Annotated[
 class DrawConfig(Section):
     """How the held-out pairs are drawn; what is null is chosen by the captions (``choose_draw``)."""
 
-    fraction: float | None = Field(
-        None, gt=0, lt=1, description="of the unique ranked pairs, half rounds up; 0.1 as published; null: chosen"
-    )
+    fraction: float | None = Field(None, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
     least: int = Field(0, ge=0, description="held-out pairs at least, where the fraction is fewer")
-    window: tuple[float, float] | None = Field(
-        None, description="percentiles of the ranking to draw between; [25, 75] as published; null: chosen"
-    )
+    window: tuple[float, float] | None = Field(None, description="percentiles of the ranking to draw between")
     prefer: Literal["any", "swappable"] | None = Field(
         None,
         description="swappable: first pairs whose nouns occur often with other adjectives, which a swap can replace,"
-        " but not so often that they would dominate; any as published; null: chosen",
+        " but not so often that they would dominate; any as published",
     )
 
     @model_validator(mode="after")
@@ -47,14 +43,12 @@ class Draw(DrawConfig):
 
 
 class Heldout(DrawConfig):
-    """Which pairs are held out. Of the draw, the captions choose what is null."""
+    """Which pairs are held out. A fraction, window or preference that is null is chosen by the captions.
 
-    width: float = Field(
-        15,
-        gt=0,
-        lt=100,
-        description="points; null values are chosen for 95 % intervals of at most ± so many, if possible",
-    )
+    Fraction 0.1, window [25, 75] and preference any are as published.
+    """
+
+    width: float = Field(15, gt=0, lt=100, description="half the 95 % interval that the choice should reach, in points")
     pairs: list[str] | dict[str, list[str]] | None = Field(
         None,
         description="adjective_noun strings (for several compositions, a list for each), ranked or not: overrides the"

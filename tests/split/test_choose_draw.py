@@ -8,7 +8,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.everyday import captions
 
 from compclip.core.errors import UserError
 from compclip.core.heldout import PAPER_RULE
@@ -22,6 +21,7 @@ from compclip.split.config import Draw, DrawConfig, Heldout, SplitConfig
 from compclip.split.make_splits import LOW_TRAIN
 from compclip.split.widths import half_width
 from compclip.text.lexicon import LEXICONS, load_lexicon
+from tests.everyday import captions
 from tests.graph import jobs
 from tests.split.split_worlds import LEXICONS as WORDS
 from tests.split.split_worlds import World, images_table, world
@@ -90,7 +90,7 @@ def test_chooses_the_first_draw_that_is_narrow_enough_or_the_narrowest(data: Wor
             alone.append((draw, choose(data, 1, **draw.model_dump())[1]))
         except UserError:
             continue
-    widths = [widest({split: chosen[split] for split in ("test_unseen", "test_swapped")}) for _, chosen in alone]
+    widths = [widest(chosen[split]["half_width"] for split in ("test_unseen", "test_swapped")) for _, chosen in alone]
     assert len(alone) > 3 and min(widths) < widths[0]
     for width in (99, 100 * (min(widths) + widths[0]) / 2, 0.5):
         draw, chosen = choose(data, width, window=window)

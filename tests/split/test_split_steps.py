@@ -15,30 +15,12 @@ from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.reading import reader_of
 from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
+from tests.everyday import PATTERNS
 from tests.project import artifact_digests
 from tests.split.split_worlds import captions_table, images_table, pairs_table
 from tests.split.stage import inputs, run, run_all
 
 COLOR = COMMON_COMPOUNDS.parents[1] / "adjectives" / "color.yaml"
-# In the style of people who describe a photograph in one sentence.
-EVERYDAY = """
-A {a} fire hydrant beside a parked {b} car.
-A {a} and {b} fire hydrant on a sidewalk next to a brick wall.
-One {a} and one {b} water slide at a pool.
-The water slide is {a} and the {b} water is calm.
-A man in a {a} t-shirt holds a {b} tennis racket.
-Some men in {a} t-shirts are playing with a {b} frisbee.
-A small brown teddy bear sits on a {a} chair.
-A {a} teddy bear that is holding a {b} heart.
-The stop sign is {a} with {b} letters.
-A {a} stop sign on a corner with a {b} sky behind it.
-A {a} cat is sleeping on a {b} couch.
-The dog is {a} and its collar is {b}.
-The walls and ceiling that are {a} make the room bright.
-A {a} pickup truck with a {b} surfboard in the back.
-A man with {a} hair and a {b} tie smiles.
-A large {a} boat and a small {b} boat in a harbor.
-""".strip().split("\n")
 
 
 def split_of(folder: Path, texts: pd.DataFrame) -> None:
@@ -56,7 +38,7 @@ def split_of(folder: Path, texts: pd.DataFrame) -> None:
 
 def test_everyday_captions_work_the_first_time(tmp_path: Path) -> None:
     colors = permutations("red blue green white black yellow brown gray".split(), 2)
-    texts = [text.format(a=a, b=b) for (a, b), text in product(list(colors)[::3], EVERYDAY)]
+    texts = [text.format(a=a, b=b) for (a, b), text in product(list(colors)[::3], PATTERNS)]
     split_of(tmp_path, captions_table([(f"{number:03d}", 0, text) for number, text in enumerate(texts)]))
     counts = read_json(tmp_path / "audit.json")["counts"]
     assert counts["violations"] == 0 and counts["swapped"] > 3
