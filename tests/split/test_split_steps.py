@@ -38,7 +38,7 @@ def split_of(folder: Path, texts: pd.DataFrame) -> None:
 
 def test_everyday_captions_work_the_first_time(tmp_path: Path) -> None:
     colors = permutations("red blue green white black yellow brown gray".split(), 2)
-    texts = [text.format(a=a, b=b) for (a, b), text in product(list(colors)[::3], PATTERNS)]
+    texts = [text.format(a=a, b=b, c="brown") for (a, b), text in product(list(colors)[::3], PATTERNS)]
     split_of(tmp_path, captions_table([(f"{number:03d}", 0, text) for number, text in enumerate(texts)]))
     counts = read_json(tmp_path / "audit.json")["counts"]
     assert counts["violations"] == 0 and counts["swapped"] > 3
