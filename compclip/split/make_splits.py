@@ -215,7 +215,12 @@ def make_splits(
     if published:
         file = read_split(published)
         splits, faults = take_splits(file, images, str(published))
-        summary = {"source": "published", "keys_not_read": file.unread, "warnings": [], "violations": faults}
+        summary: dict[str, Any] = {
+            "source": "published",
+            "keys_not_read": file.unread,
+            "warnings": [],
+            "violations": faults,
+        }
     elif division is not None:
         splits, summary = divided_splits(division, *common)
     else:
