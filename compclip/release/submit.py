@@ -187,5 +187,6 @@ def main(command: Submit) -> None:
     write_text(submission.model_dump_json() + "\n", command.output)
     page = command.output.with_suffix(".html")
     lines = write_submission_page(release, submission, page)
-    log.info("%d images scored in %.0f s", sum(len(of.digests) for of in pictures.values()), time.monotonic() - started)
+    made = sum(of.sizes.total() for of in pictures.values())
+    log.info("%d images scored in %.0f s", made, time.monotonic() - started)
     print(*lines, f"submission: {command.output}", f"page: {page}", sep="\n")
