@@ -15,12 +15,14 @@ import pandas as pd
 import pyarrow as arrow
 
 from compclip.core.documents import parse_json
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, memory_for
 from compclip.core.tables import Schema
 
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+# Without threads: where memory ends before one starts, arrow waits for it forever.
+PARQUET_READ: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
 ROWS_PER_GROUP = 1 << 15
 MANIFEST_NAME = "manifest.jsonl"  # in a folder of images: the texts from which they were made
 
@@ -166,7 +168,8 @@ def read_table(path: str | Path, schema: Schema, columns: list[str] | None = Non
 def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
     """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
     try:
-        return pd.read_parquet(path, columns=columns, page_checksum_verification=True)
+        with memory_for(path):
+            return pd.read_parquet(path, columns=columns, **PARQUET_READ)
     except FileNotFoundError as error:  # pandas gives only the name
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:

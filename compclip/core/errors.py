@@ -1,5 +1,8 @@
 """The exception whose message is written for users, and the line that any error becomes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UserError(Exception):
     """An error that the user can fix: one line on where (file, row, key), what is wrong and what to do."""
@@ -9,6 +12,21 @@ def require(holds: object, where: object, fault: str, remedy: str = "") -> None:
     """Raise UserError with place, fault and remedy unless ``holds`` is true."""
     if not holds:
         raise UserError(f"{where}: {fault}{remedy and f'; {remedy}'}")
+
+
+# What arrow raises, as any error, if there is no memory for a thread's stack.
+NO_THREAD = "Failed to launch worker thread"
+
+
+@contextmanager
+def memory_for(place: object) -> Iterator[None]:
+    """Turn a lack of memory inside the block into a UserError that names what was read."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, MemoryError) and NO_THREAD not in str(error):
+            raise
+        raise UserError(f"{place}: not enough memory to read it; close other programs and run again") from error
 
 
 def one_line(error: BaseException) -> str:

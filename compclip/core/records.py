@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from compclip.core import limits
 from compclip.core.documents import decode, nearest, no_such, parse_json
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, memory_for, require
 from compclip.core.log import log
 
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -138,12 +138,12 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 
 def _parquet(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with memory_for(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
             groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
             size = sum(group.total_byte_size for group in groups)
             most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
             require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
-            table = file.read()
+            table = file.read(use_threads=False)
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from error

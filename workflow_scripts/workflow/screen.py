@@ -16,8 +16,9 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from compclip.core.code import ROOT
 
 LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE)
-KILLED = re.compile(r"died with <Signals\.SIGKILL|non-zero exit status 137\b")
-OUT_OF_MEMORY = "killed (SIGKILL), probably because memory ran out; free some memory; run again to resume"
+# By the kernel, or by the C library, which aborts if it cannot have memory.
+KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13[47]\b")
+OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 # Seconds that a job of a rule takes in the default run, others about 1: how much work is left, whatever its pace.
 WORK = {
