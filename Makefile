@@ -8,7 +8,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Refuse misspelled variables, which make would ignore: config=mine.yaml would run config.yaml.
-VARIABLES := BASE CONFIG CORES FLIPS MOMENTS PYTHON REAL SEED
+VARIABLES := BASE CONFIG CORES FLIPS INPUTS MOMENTS PYTHON REAL SEED
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
@@ -147,9 +147,9 @@ report: $(NEEDED)
 unlock: $(NEEDED)
 	@snakemake --unlock --configfile '$(CONFIG)'
 
-# Check a finished run's artifacts by their recorded digests.
+# Check a finished run's artifacts by their recorded digests; INPUTS=1 also reads the files that the config names.
 verify: $(NEEDED)
-	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)'
+	@python -m workflow_scripts.workflow.verify --config '$(CONFIG)' $(if $(INPUTS),--inputs true)
 
 # Versions and hashes of all packages, in lock.txt.
 lock: .venv/maintainer

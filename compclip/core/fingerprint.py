@@ -45,6 +45,19 @@ def fingerprint(*places: str | Path | None, cache: Path | None = None) -> str:
     return total.hexdigest()[:16]
 
 
+def unnoticed_changes(place: Path, cache: Path) -> tuple[int, list[Path]]:
+    """Read files whose digests the index has; return how many, and those that changed, but not their size and times."""
+    files = {"": place.stat()} if place.is_file() else _files(place)
+    marks = _marks(place, files)
+    with Cache(cache / "files.sqlite") as index:
+        known = index.get([*marks.values()])
+    indexed = [name for name, mark in marks.items() if mark in known]
+    with ThreadPoolExecutor(READERS) as readers:
+        contents = readers.map(lambda name: _digest(place / name), indexed)
+        now = dict(zip(indexed, track(contents, len(indexed), f"files of {place} read"), strict=True))
+    return len(indexed), [place / name for name in indexed if now[name] != known[marks[name]].decode()]
+
+
 def check_unchanged(before: str, now: str, whose: str) -> None:
     """Raise UserError if the fingerprint of the user's files changed since the run started."""
     require(before == now, whose, "files changed since the run started", "wait until they are complete and run again")
@@ -62,13 +75,18 @@ def _files(folder: Path) -> dict[str, os.stat_result]:
     return files
 
 
-def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) -> dict[str, str]:
-    """Return the digest of each file at or below ``place``, from the index if its status is the same."""
+def _marks(place: Path, files: dict[str, os.stat_result]) -> dict[str, bytes]:
+    """Return the key in the index of each file at or below ``place``: its path and status."""
     # Copying can restore the modification time, but not the change time.
-    marks = {
+    return {
         name: key(os.fsencode(os.path.abspath(place / name)), s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino)
         for name, s in files.items()
     }
+
+
+def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) -> dict[str, str]:
+    """Return the digest of each file at or below ``place``, from the index if its status is the same."""
+    marks = _marks(place, files)
     with Cache(cache / "files.sqlite") if cache else nullcontext() as index:
         known = index.get([*marks.values()]) if index else {}
         unread = [name for name, mark in marks.items() if mark not in known]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from compclip.core import fingerprint as module
-from compclip.core.fingerprint import fingerprint
+from compclip.core.fingerprint import fingerprint, unnoticed_changes
 
 HOUR = 3600 * 10**9  # ns
 
@@ -86,3 +86,15 @@ def test_names_in_any_encoding(tmp_path: Path) -> None:
     with open(os.fsencode(folder) + b"/\xff\n.png", "wb") as file:
         file.write(b"x")
     assert fingerprint(folder, cache=tmp_path) == fingerprint(folder)
+
+
+def test_damage_below_the_file_system_is_named(images: Path, tmp_path: Path, reads, monkeypatch: pytest.MonkeyPatch):
+    """Such damage changes no size and no time, so that the file keeps its place in the index."""
+    fingerprint(images, cache=tmp_path)
+    assert unnoticed_changes(images, tmp_path) == (20, [])
+    damaged, read = images / "0" / "3.png", module._digest
+    monkeypatch.setattr(module, "_digest", lambda file: "of a flipped bit" if file == damaged else read(file))
+    assert unnoticed_changes(images, tmp_path) == (20, [damaged])
+    monkeypatch.undo()
+    damaged.write_bytes(b"000004")  # an edit is not damage: the next run reads the file again
+    assert unnoticed_changes(images, tmp_path) == (19, [])

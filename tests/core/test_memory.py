@@ -16,10 +16,10 @@ from compclip import io
 # Each reads a file whose content takes more than the bytes that remain.
 READERS = {
     "table.parquet": "from compclip.io import read_frame as read; import pyarrow.parquet",
-    "own.parquet": "from compclip.core.records import _parquet; read = lambda file: _parquet(file, '')",
+    "own.parquet": "from compclip.core.records import read_records as r; read = lambda file: r(file, ['text'])",
     "image.png": "from compclip.core.pictures import read_rgb as read",
     "other.png": "from compclip.core.pictures import image_size as read",
-    "weights.safetensors": "from compclip.clip.weights import read_weights; read = lambda file: read_weights(str(file))",
+    "weights.safetensors": "from compclip.clip.weights import read_weights as read",
 }
 LIMITED = """
 import resource
@@ -30,7 +30,7 @@ start_logging()
 used = resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (used + {left}, used + {left}))
 with one_line_errors():
-    read(Path({file!r}))
+    read({file!r})
 """
 
 

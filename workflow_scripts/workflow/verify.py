@@ -3,8 +3,10 @@
 import os
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -12,6 +14,7 @@ from compclip.core import cli, digests
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
+from compclip.core.fingerprint import unnoticed_changes
 from compclip.core.progress import track
 from workflow_scripts.workflow.config import Config, read_config, runs_of
 from workflow_scripts.workflow.run import alone
@@ -24,6 +27,7 @@ class Verify(Command):
     """Check each artifact of a run against the digests that its step recorded."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
+    inputs: bool = Field(False, description="also read the files that the config names, to find damage below the disk")
 
 
 def recorded_below(config: Config) -> set[Path]:
@@ -56,6 +60,30 @@ def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
         yield str(error), path
 
 
+def named_in(value: Any) -> Iterator[Path]:
+    """Yield the files and folders whose paths are values of a config."""
+    if isinstance(value, str | Path):
+        with suppress(OSError, ValueError):  # a text that is not a path
+            if Path(value).exists():
+                yield Path(value)
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from named_in(each)
+
+
+def check_inputs(config: Config) -> None:
+    """Raise UserError if a file that the config names changed since a run read it, but not its size and times."""
+    read, changed = 0, list[Path]()
+    for place in sorted({*named_in(config.model_dump(exclude={"results", "cache"}))}):
+        count, different = unnoticed_changes(place, config.cache)
+        read, changed = read + count, changed + different
+    for file in changed:
+        print(f"{file}: changed, but not its size and times")
+    remedy = f"restore them or, if they are right, delete {config.cache / 'files.sqlite'} and run again"
+    require(not changed, "files named in the config", f"{len(changed)} of {read} are damaged", remedy)
+    cli.log.info("%d files named in the config are as they were read", read)
+
+
 def main(command: Verify) -> None:
     configs = [read_config(command.config), *runs_of(command.config).values()]
     with alone(f"verifying config {command.config}"):
@@ -70,6 +98,8 @@ def main(command: Verify) -> None:
     require(artifacts, command.config, "not run yet", f"`make run CONFIG={command.config}` first")
     require(not wrong, command.config, f"{len(again)} of {len(artifacts)} artifacts are not as recorded", remedy)
     cli.log.info("%d artifacts are as their steps recorded them", len(artifacts))
+    for config in configs if command.inputs else ():
+        check_inputs(config)
 
 
 if __name__ == "__main__":
