@@ -74,7 +74,8 @@ def named_in(value: Any) -> Iterator[Path]:
 def check_inputs(config: Config) -> None:
     """Raise UserError if a file that the config names changed since a run read it, but not its size and times."""
     read, changed = 0, list[Path]()
-    for place in sorted({*named_in(config.model_dump(exclude={"results", "cache"}))}):
+    places = {*named_in(config.model_dump(exclude={"results", "cache"}))}
+    for place in sorted(place for place in places if places.isdisjoint(place.parents)):
         count, different = unnoticed_changes(place, config.cache)
         read, changed = read + count, changed + different
     for file in changed:
