@@ -11,7 +11,7 @@ import pandas as pd
 from compclip.core.heldout import heldout_note
 from compclip.core.tables import TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
-from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
+from compclip.plot.labels import ALPHA, SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
@@ -59,7 +59,7 @@ LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class TableCell:
-    """A value with its interval, in bold if that excludes 0."""
+    """A value with its interval; bold if it differs from 0 after correction for all comparisons of its family."""
 
     value: str
     interval: str = ""
@@ -101,7 +101,8 @@ def _cell(of: Mapping[Place, Row], place: Place) -> TableCell | None:
     if deviation := of.get((place[0], f"{measure.name}_sd")):
         return TableCell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
     low, high = row["low"], row["high"]
-    return TableCell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
+    differs = row.get("family") == "primary" and row["p_holm"] < ALPHA
+    return TableCell(measure.text(row["value"]), interval(low, high), bool(differs))
 
 
 def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], **more: str) -> View:
