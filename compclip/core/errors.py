@@ -35,6 +35,8 @@ def one_line(error: BaseException) -> str:
         text = str(error)
     elif isinstance(error, MemoryError):
         text = "out of memory; close other programs or use smaller batches in the config"
+    elif isinstance(error, ImportError) and "failed to map segment" in str(error):
+        text = f"{error}, probably because memory ran out; close other programs and run again"
     elif isinstance(error, OSError):
         text = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
     else:

@@ -43,6 +43,12 @@ def run(main, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         (UserError("a.csv: line 3: no image_id"), "error: a.csv: line 3: no image_id", 1),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a"), "error: a: No such file or directory", 1),
         (MemoryError(), "error: out of memory; close other programs or use smaller batches in the config", 1),
+        (
+            ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+            "error: libtorch_cpu.so: failed to map segment from shared object, probably because memory ran out;"
+            " close other programs and run again",
+            1,
+        ),
         (ValueError("two\nlines"), "error: ValueError: two lines", 1),
         (KeyboardInterrupt(), "interrupted; run again to resume", 130),
     ],
