@@ -183,7 +183,7 @@ def flip_cache(project: Project, name: str, draw: random.Random) -> str:
 
 def other_faults(project: Project, draw: random.Random) -> list[str]:
     """Disturb one run without kills; return what went wrong, and after what it had other bytes."""
-    name, wrong = "others", []
+    name, wrong = "others", list[str]()
     disturbances: dict[str, Callable[[], str]] = {
         "a full disk": lambda: full_disk(project, name),
         "a second run": lambda: second_run(project, name),
