@@ -1,13 +1,20 @@
 """Kill runs at random moments, resume them, and compare with an undisturbed run; then flip bits of its artifacts.
 
+Then a run is disturbed without kills: a full disk, a second run, clocks that jump, flipped bits in its cache.
+
 ``make faults`` does so in a copy of the checkout, with the tests' small config, for docs/faults.md.
 """
 
+import os
 import random
+import resource
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,12 +31,14 @@ VICTIMS = ("Snakemake", "a step", "all processes")
 LOOK = 0.2  # seconds between two looks for a process to kill
 # Runs after a kill, until it is done; those that are refused while steps of the killed one still run do not count.
 ATTEMPTS = 6
+FULL = 40_000  # bytes of a file at which the disk is full
+YEARS = 10  # a clock jumps by at most so many
 
 
 class Faults(Command):
     """Kill runs at random moments, resume them, compare with an undisturbed run, and flip bits of its artifacts."""
 
-    moments: int = Field(20, ge=1, description="kills in all")
+    moments: int = Field(20, ge=0, description="kills in all")
     each: int = Field(5, ge=1, description="kills of a run")
     flips: int = Field(3, ge=0, description="flipped bits of each artifact, one a round")
     seed: int = 0
@@ -106,6 +115,90 @@ def flipped(project: Project, name: str, draw: random.Random) -> tuple[int, list
     return len(missed), [path for path in missed if path not in named]
 
 
+def limit_files() -> None:
+    """Let no file of this process and of those that it starts grow past ``FULL`` bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, FULL))
+
+
+def last_line(project: Project, command: list[str], before: Callable[[], None] | None = None) -> tuple[int, str]:
+    """Run a command; return its exit code, and the last line that it printed."""
+    done = subprocess.run(
+        command, cwd=project.root, env=project.environment, preexec_fn=before,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    return done.returncode, (done.stdout.splitlines() or [""])[-1]
+
+
+def full_disk(project: Project, name: str) -> str:
+    """Run on a full disk, which must end with one line; return what went wrong, "" if nothing did."""
+    code, line = last_line(project, run_command(project, name), limit_files)
+    print(f"\nOn a full disk: exit code {code}, `{line}`")
+    return "" if code and "free some disk space" in line else f"full disk: exit code {code}, {line}"
+
+
+def second_run(project: Project, name: str) -> str:
+    """Start a run and, while it works, a second one, which must be refused; both resume what is there."""
+    with subprocess.Popen(
+        run_command(project, name), cwd=project.root, env=project.environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as first:  # fmt: skip
+        while first.poll() is None and not victims(first.pid, "a step"):
+            time.sleep(LOOK)
+        code, line = last_line(project, run_command(project, name))
+    print(f"\nA second run: exit code {code}, `{line}`")
+    refused = code == 1 and "another run is active" in line
+    return "" if refused and first.returncode == 0 else f"second run: {line}; the first ended with {first.returncode}"
+
+
+def jump_clocks(project: Project, name: str, draw: random.Random) -> str:
+    """Give each artifact a time of the past or the future, and run again."""
+    for path in project.artifacts(name):
+        moment = time.time() + draw.uniform(-YEARS, YEARS) * 365 * 86400
+        os.utime(project.root / name / path, (moment, moment))
+    code, line = last_line(project, run_command(project, name))
+    return "" if code == 0 else f"clocks: {line}"
+
+
+def flip_cache(project: Project, name: str, draw: random.Random) -> str:
+    """Flip a bit of each file of the cache and run again without results; delete what an error names, as it asks."""
+    cache = project.root / f".cache_{name}"
+    files = [file for file in sorted(cache.rglob("*")) if file.is_file() and file.stat().st_size]
+    for file in files:
+        raw = bytearray(file.read_bytes())
+        raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
+        file.write_bytes(raw)
+    shutil.rmtree(project.root / name)
+    for refused in range(len(files)):
+        code, line = last_line(project, run_command(project, name))
+        if code == 0:
+            print(f"\nFlipped bits in {len(files)} files of the cache: {refused} ended a step and were named.")
+            return ""
+        named = [file for file in files if f"{file.relative_to(project.root)}:" in line and file.exists()]
+        if not named:
+            break
+        named[0].unlink()
+    return f"cache: {line}"
+
+
+def other_faults(project: Project, draw: random.Random) -> list[str]:
+    """Disturb one run without kills; return what went wrong, and after what it had other bytes."""
+    name, wrong = "others", list[str]()
+    disturbances: dict[str, Callable[[], str]] = {
+        "a full disk": lambda: full_disk(project, name),
+        "a second run": lambda: second_run(project, name),
+        "jumping clocks": lambda: jump_clocks(project, name, draw),
+        "flipped bits in the cache": lambda: flip_cache(project, name, draw),
+    }
+    for what, disturb in disturbances.items():
+        wrong += filter(None, [disturb()])
+        if what != "a full disk":
+            same = project.artifacts(name) == project.artifacts("whole")
+            print(f"\nAfter {what}: {'the same' if same else 'OTHER'} bytes.", flush=True)
+            wrong += [] if same else [f"other bytes after {what}"]
+    return wrong
+
+
 def main(command: Faults) -> None:
     draw = random.Random(command.seed)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -124,6 +217,7 @@ def main(command: Faults) -> None:
             count, missed = flipped(project, "whole", draw)
             print(f"\n{count - len(missed)} of {count} flipped bits were named by `make verify`.", flush=True)
             wrong += [f"{path}: a flipped bit was not named" for path in missed]
+        wrong += other_faults(project, draw)
     if wrong:
         raise UserError("\n".join(wrong))
 

@@ -6,8 +6,6 @@ Each is the ``main`` of a module, imported when it is asked for; ``compclip NAME
 import sys
 from importlib import import_module
 
-from compclip.core.cli import run
-
 COMMANDS = {
     "score": ("score.score_files", "score images by a judge: R-precision and adjective accuracy"),
     "submit": ("release.submit", "score a model's images on a release: a submission"),
@@ -31,6 +29,8 @@ def main() -> None:
         wanted = name == ["--help"]
         print("usage: compclip COMMAND [--help]", *lines, sep="\n", file=sys.stdout if wanted else sys.stderr)
         sys.exit(0 if wanted else 2)
+    # Imported only now: the list above is also shown by a Python without the library's dependencies.
+    run = import_module("compclip.core.cli").run
     run(import_module(f"compclip.{COMMANDS[name[0]][0]}").main, arguments, f"compclip {name[0]}")
 
 

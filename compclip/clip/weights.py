@@ -14,7 +14,7 @@ from torch import nn
 from compclip.clip.config import Tower
 from compclip.clip.vision import open_clip
 from compclip.core.documents import decode, parse_yaml
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, memory_for, require
 
 Table = Sequence[tuple[re.Pattern[str], str]]
 
@@ -50,8 +50,9 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
     path = find_weights(name)
     read = safetensors.torch.load_file if path.suffix == ".safetensors" else open_clip().factory.load_state_dict
     try:
-        state = read(str(path))
-    except (OSError, MemoryError):
+        with memory_for(path):
+            state = read(str(path))
+    except (OSError, UserError):
         raise
     except Exception as error:  # a damaged pickle raises almost anything
         remedy = "save a state dict alone, by torch.save or safetensors"

@@ -10,12 +10,11 @@ from compclip.compun.analyze_choices import MINUS, RANKED_FIRST, RIGHT
 from compclip.compun.prompts import captions_of, usual_prompts
 from compclip.core.seeds import rng
 from compclip.core.tables import ROLES
-from compclip.plot.labels import interval, number, p_value, percent
+from compclip.plot.labels import ALPHA, interval, number, p_value, percent
 from compclip.plot.table_view import Line, TableCell, View
 
 COMPUN_FIGURES = ("accuracy", "examples", "kinds")  # in the order of the page
 COMPOUNDS_SHOWN = 12  # compounds on the page, half of them wrong if there are enough
-ALPHA = 0.05  # corrected p-values below this are bold
 PROMPT_WORDS = {"template": "template", "reversed": "nouns reversed", "descriptions": "descriptions"}
 
 

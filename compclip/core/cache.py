@@ -3,7 +3,7 @@
 A key covers everything that its value depends on, so that no value is ever outdated, and deleting the file only costs
 time. A value whose stored digest differs counts as missing. A file whose structure is damaged is an error: other
 processes may have it open, so that only the user can delete it. Processes of several hosts may share a file if their
-file system has working locks (NFS 4, Lustre).
+file system has working locks (NFS 4, Lustre); one whose locks other hosts do not see is refused.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+from compclip.core.disk import check_locks
 from compclip.core.errors import UserError
 from compclip.core.log import log
 
@@ -40,6 +41,7 @@ class Cache:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        check_locks(self.path.parent)
         with self._errors():
             self.db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
             # A damaged type makes a blob a text, which may not be UTF-8.

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from compclip.core import limits
+from compclip.core.errors import memory_for
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 # Pillow warns above this number of pixels, and refuses more than twice as many.
@@ -48,7 +49,7 @@ def _check(image: Image.Image) -> None:
 
 def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
     """Return width and height in pixels of a file that can be decoded to its end; else raises BrokenImage."""
-    with _faults(file):
+    with memory_for(file), _faults(file):
         with Image.open(file) as image:
             image.verify()
         with Image.open(file) as image:
@@ -62,7 +63,7 @@ def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
 
 def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     """Return an image with 8 bits per channel, the first frame of an animation. Raises BrokenImage."""
-    with _faults(file), Image.open(file) as image:
+    with memory_for(file), _faults(file), Image.open(file) as image:
         _check(image)
         if image.mode.startswith("I;16"):
             # The upper 8 bits: Pillow would clip values to 255.

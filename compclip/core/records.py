@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from compclip.core import limits
 from compclip.core.documents import decode, nearest, no_such, parse_json
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, memory_for, require
 from compclip.core.log import log
 
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -159,15 +159,14 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 
 @contextmanager
 def parquet_faults(path: str | Path, remedy: str, kind: str = "Parquet") -> Iterator[None]:
-    """Name the file in errors of Arrow; what memory lacks is not blamed on the file."""
+    """Name the file in errors of Arrow; too little memory is not blamed on the file."""
     try:
-        yield
+        with memory_for(path):
+            yield
     except FileNotFoundError as error:  # pandas gives only the name
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         reason = " ".join(str(error).split())[:200]
-        if isinstance(error, MemoryError) or "launch worker thread" in reason:
-            raise MemoryError(reason) from error
         raise UserError(f"{path}: not a readable {kind} file ({reason}); {remedy}") from error
 
 

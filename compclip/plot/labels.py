@@ -10,6 +10,8 @@ SPLIT_LOOKS = {
 }  # fmt: skip
 # Names of the splits for readers, in order.
 SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()}
+# Differences are bold if their p-value, corrected for the others of their family, is below it.
+ALPHA = 0.05
 
 # What the atoms and compounds of each definition of divergence are.
 PART_NAMES = {

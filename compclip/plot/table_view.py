@@ -11,7 +11,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class TableCell:
-    """A value with its interval, in bold if that excludes 0."""
+    """A value with its interval; bold if it differs from 0 after correction for all comparisons of its family."""
 
     value: str
     interval: str = ""

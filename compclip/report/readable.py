@@ -11,7 +11,7 @@ import pandas as pd
 from compclip.core.heldout import heldout_note
 from compclip.core.tables import TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
-from compclip.plot.labels import SPLIT_NAMES, interval, p_value, pair_words, percent
+from compclip.plot.labels import ALPHA, SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
 from compclip.plot.table_view import NONE, Line, TableCell, View
 from compclip.report import verdicts
@@ -65,7 +65,8 @@ def _cell(of: Mapping[Place, Row], place: Place, prefix: str = "") -> TableCell 
     if deviation := of.get((place[0], f"{measure.name}_sd")):
         return TableCell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
     low, high = row[f"{prefix}low"], row[f"{prefix}high"]
-    return TableCell(measure.text(row["value"]), interval(low, high), "difference" in row and bool(low > 0 or high < 0))
+    differs = row.get("family") == "primary" and row["p_holm"] < ALPHA
+    return TableCell(measure.text(row["value"]), interval(low, high), bool(differs))
 
 
 def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], **more: str) -> View:

@@ -31,12 +31,11 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
 
 
 def measure_lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """Return a seed's lines of the table: one per judge, then one per difference, bold if its interval excludes 0."""
+    """Return a seed's lines of the table: one per judge, then one per difference."""
     values, differences = [], []
     for (judge, against), rows in table[table["seed"] == seed].groupby(["judge", "against"], sort=False):
         cells = [
-            {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]),
-             "bold": bool(against) and bool(row["low"] > 0 or row["high"] < 0)}
+            {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]), "bold": False}
             for row in rows.set_index("measure").loc[list(INTRINSIC_MEASURES)].to_dict("records")
         ]  # fmt: skip
         if against:

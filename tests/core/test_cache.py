@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compclip.core import disk
 from compclip.core.cache import Cache, key
 from compclip.core.errors import UserError
 from tests.core.processes import run_at_once, small_files_only
@@ -83,3 +84,31 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         run_at_once(_fill, [(path, name) for name in ("a", "b")])
         with Cache(path) as cache:
             assert len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)])) == 120
+
+
+@pytest.mark.parametrize(
+    ("mounted", "fault"),
+    [
+        ("nfs4 rw,vers=4.2,local_lock=none", ""),
+        ("nfs rw,vers=3,local_lock=none", ""),
+        ("nfs rw,vers=3,nolock,local_lock=all", "nfs"),
+        ("cifs rw,nobrl", "cifs"),
+        ("cifs rw", ""),
+        ("lustre rw,flock", ""),
+        ("lustre rw,localflock", "lustre"),
+        ("fuse.sshfs rw", "fuse.sshfs"),
+        ("ext4 rw,nolock", ""),
+    ],
+)
+def test_a_file_system_without_common_locks_is_refused(mounted: str, fault: str, tmp_path: Path, monkeypatch) -> None:
+    """Two hosts that write one file at once without them would damage it."""
+    folder = tmp_path / "shared disk"
+    mounts = tmp_path / "mounts"
+    shown = str(folder).replace(" ", "\\040")
+    mounts.write_text(f"/dev/a / ext4 rw 0 0\nserver:/ {shown} {mounted} 0 0\nserver:/ {shown}x fuse.sshfs rw 0 0\n")
+    monkeypatch.setattr(disk, "MOUNTS", mounts)
+    if not fault:
+        Cache(folder / "cache" / "c.sqlite")
+        return
+    with pytest.raises(UserError, match=rf"disk/cache: on a file system \({fault}\) whose .*; set `cache`"):
+        Cache(folder / "cache" / "c.sqlite")

@@ -1,6 +1,7 @@
 """Commands: options follow from a model; errors are one line on the screen."""
 
 import errno
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from compclip import __main__ as commands
 from compclip.core import cli, digests
 from compclip.core.cli import Command
+from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.section import Section, Seed
 
@@ -41,6 +43,12 @@ def run(main, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         (UserError("a.csv: line 3: no image_id"), "error: a.csv: line 3: no image_id", 1),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a"), "error: a: No such file or directory", 1),
         (MemoryError(), "error: out of memory; close other programs or use smaller batches in the config", 1),
+        (
+            ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+            "error: libtorch_cpu.so: failed to map segment from shared object, probably because memory ran out;"
+            " close other programs and run again",
+            1,
+        ),
         (ValueError("two\nlines"), "error: ValueError: two lines", 1),
         (KeyboardInterrupt(), "interrupted; run again to resume", 130),
     ],
@@ -89,3 +97,12 @@ def test_each_command_tells_its_options(name: str, monkeypatch, capsys) -> None:
     else:
         assert end.value.code == (0 if name == "--help" else 2)
         assert "usage: compclip COMMAND" in shown.out + shown.err
+
+
+def test_the_list_of_commands_needs_no_dependency() -> None:
+    """Before `make` has installed them, or with another Python on the PATH, the help is the same."""
+    shown = [
+        subprocess.run([sys.executable, *options, "-m", "compclip", "--help"], cwd=ROOT, capture_output=True, text=True)
+        for options in ((), ("-S",))
+    ]
+    assert shown[0].stdout == shown[1].stdout and "score images by a judge" in shown[1].stdout

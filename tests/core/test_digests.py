@@ -7,6 +7,7 @@ import pytest
 
 from compclip.core import digests
 from compclip.core.errors import UserError
+from compclip.core.sealed import SEAL
 
 
 def write(place: Path, kind: str) -> Path:
@@ -60,3 +61,12 @@ def test_a_flip_in_a_record_blames_the_record(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         digests.check([path])
     assert str(error.value) == f"{file}: damaged, so {path} cannot be verified; delete both and run again"
+
+
+def test_a_record_without_its_seal_is_refused(tmp_path: Path) -> None:
+    """Whoever edits a record by hand, or restores it without its last line, does not make an artifact right."""
+    path = write(tmp_path, "file")
+    file = digests.record_file(path)
+    file.write_bytes(file.read_bytes()[:-SEAL])
+    with pytest.raises(UserError, match="damaged, so .* cannot be verified"):
+        digests.check([path])

@@ -7,6 +7,7 @@ import pytest
 
 from compclip.core import sealed as module
 from compclip.core.sealed import is_whole, read_sealed, sealed
+from tests.core.processes import run_at_once
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 1001])
@@ -31,3 +32,16 @@ def test_every_flipped_bit_is_found(
         path.write_bytes(raw)
         assert not is_whole(path, "made again") and read_sealed(path) is None
     assert caplog.text.count(f"{path}: damaged; made again") == len(damaged)
+
+
+def _write_large(path: Path, byte: bytes) -> None:
+    for _ in range(30):
+        with sealed(path) as file:
+            file.write(byte * 50_000)
+
+
+def test_two_processes_that_write_a_file_leave_one_of_both(tmp_path: Path) -> None:
+    """Sealed files need no locks, which some network file systems lack: a rename replaces the whole file."""
+    path = tmp_path / "checkpoint.pt"
+    run_at_once(_write_large, [(path, byte) for byte in (b"a", b"b")])
+    assert read_sealed(path) in (b"a" * 50_000, b"b" * 50_000) and list(tmp_path.iterdir()) == [path]

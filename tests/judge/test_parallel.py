@@ -71,6 +71,15 @@ def test_a_gpu_where_there_is_none(train: Train, monkeypatch: pytest.MonkeyPatch
     assert find_device("auto") == torch.device("cpu")
 
 
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_gpu_of_any_number_is_found(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch is asked: a container may have ``/dev/nvidia3`` alone."""
+    present = {f"/dev/nvidia{number}"}
+    monkeypatch.setattr(Path, "exists", lambda path: str(path) in present)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(present))
+    assert [find_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
+
+
 def test_norms_that_train_are_synchronised_only_on_gpus() -> None:
     model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
     with pytest.raises(UserError, match="^its setting: .* only on GPUs"):

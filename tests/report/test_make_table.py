@@ -295,6 +295,18 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a.pdf").stat().st_size > 1000 and "Overfull" not in (tmp_path / "a.log").read_text()
 
 
+def test_a_difference_is_bold_if_its_corrected_p_value_is_small() -> None:
+    """An interval of one comparison among many may exclude 0 by chance."""
+    measured = {"kind": "generators", "split": "test_seen", "measure": "r_precision", "low": 0.01, "high": 0.2, "n": 9}
+    cases = [("primary", 0.04), ("primary", 0.06), ("exploratory", 0.001)]
+    rows = [
+        {**measured, "a": "x", "b": "y", "value": 0.1, "difference": 0.1, "family": family, "p_holm": p}
+        for family, p in cases
+    ]
+    lines = readable._between(pd.DataFrame(rows)).lines
+    assert [line.cells[2].bold for line in lines] == [True, False, False]
+
+
 @pytest.mark.parametrize("generators", [1, 9, 25])
 def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators: int) -> None:
     names = ["g0", *(f"stable-diffusion-xl-{n}" for n in range(1, generators))]

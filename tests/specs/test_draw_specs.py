@@ -22,7 +22,7 @@ def test_table(results: Path) -> None:
             assert rows.loc[measure, [*judge[measure]]].to_dict() == judge[measure]
 
 
-def test_a_difference_is_bold_if_its_interval_excludes_0() -> None:
+def test_a_difference_of_many_is_not_bold() -> None:
     rows = [
         {"seed": 0, "judge": "specs", "against": against, "measure": measure, "value": 0.01, "low": low, "high": 0.03}
         for against in ("contrastive", "")
@@ -30,8 +30,7 @@ def test_a_difference_is_bold_if_its_interval_excludes_0() -> None:
     ]
     values, gains = measure_lines(pd.DataFrame(rows), 0)
     assert (values["name"], gains["name"]) == ("loss of SPECS", "loss of SPECS − plain contrastive")
-    assert [cell["bold"] for cell in values["cells"]] == [False] * 3
-    assert [cell["bold"] for cell in gains["cells"]] == [False, True, False]
+    assert not any(cell["bold"] for line in (values, gains) for cell in line["cells"])
     assert gains["cells"][0] == {"value": "1.0", "interval": "[−1.0, 3.0]", "bold": False}
 
 

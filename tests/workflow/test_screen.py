@@ -82,15 +82,16 @@ def test_each_rule_has_a_stage() -> None:
     assert rules <= module.STAGES.keys() and module.STAGES["extract_pairs"] == "pairs"
 
 
-SIGKILL = "killed (SIGKILL), probably because memory ran out; free some memory; run again to resume"
+OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
 
 
 @pytest.mark.parametrize(
     ("logged", "ended", "error"),
     [
         ("ERROR error: a.png: bad; remove it (traceback: t.log)", "returned 1.", "a.png: bad; remove it"),
-        ("INFO 3 images", "died with <Signals.SIGKILL: 9>.", SIGKILL),
-        ("", "returned non-zero exit status 137.", SIGKILL),
+        ("INFO 3 images", "died with <Signals.SIGKILL: 9>.", OUT_OF_MEMORY),
+        ("", "died with <Signals.SIGABRT: 6>.", OUT_OF_MEMORY),
+        ("", "returned non-zero exit status 137.", OUT_OF_MEMORY),
         ("", "returned non-zero exit status 2.", "failed; see .snakemake/log"),
     ],
 )

@@ -3,7 +3,6 @@
 from compclip.compun import published
 from compclip.compun.analyze_choices import TIED
 from compclip.compun.shown import (
-    ALPHA,
     COMPUN_FIGURES,
     accuracy_lines,
     difference_lines,
@@ -13,6 +12,7 @@ from compclip.compun.shown import (
 )
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
 from compclip.io import read_json, read_table
+from compclip.plot.labels import ALPHA
 from compclip.plot.page import PageSection, show_figures
 from workflow_scripts.layout import Layout
 

@@ -15,8 +15,9 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from compclip.core.cli import last_logged
 from compclip.core.code import ROOT
 
-KILLED = re.compile(r"died with <Signals\.SIGKILL|non-zero exit status 137\b")
-OUT_OF_MEMORY = "killed (SIGKILL), probably because memory ran out; free some memory; run again to resume"
+# By the kernel, or by the C library, which aborts if it cannot have memory.
+KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13[47]\b")
+OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
 # Seconds that a job of a rule takes in the default run, others about 4: how much work is left, whatever its pace.
