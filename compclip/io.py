@@ -21,7 +21,6 @@ from compclip.core.tables import Schema
 # A full disk, a full quota, a file-size limit.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
-# Without threads: where memory ends before one starts, arrow waits for it forever.
 ROWS_PER_GROUP = 1 << 15
 MANIFEST_NAME = "manifest.jsonl"  # in a folder of images: the texts from which they were made
 
