@@ -78,7 +78,6 @@ class Embedder:
     def images(self, items: Sequence[BoxedFile]) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
         digests = {path: sha256(path) for path in dict.fromkeys(path for path, _ in items)}
-        # An item of a step's inputs has a digest from the check of the inputs.
         names = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
 
         def encode(rows: list[int]) -> np.ndarray:
