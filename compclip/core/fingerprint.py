@@ -52,9 +52,7 @@ def unnoticed_changes(place: Path, cache: Path) -> tuple[int, list[Path]]:
     with Cache(cache / "files.sqlite") as index:
         known = index.get([*marks.values()])
     indexed = [name for name, mark in marks.items() if mark in known]
-    with ThreadPoolExecutor(READERS) as readers:
-        contents = readers.map(lambda name: _digest(place / name), indexed)
-        now = dict(zip(indexed, track(contents, len(indexed), f"files of {place} read"), strict=True))
+    now = _read(place, indexed)
     return len(indexed), [place / name for name in indexed if now[name] != known[marks[name]].decode()]
 
 
@@ -91,9 +89,7 @@ def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) 
         known = index.get([*marks.values()]) if index else {}
         unread = [name for name, mark in marks.items() if mark not in known]
         now = time.time_ns()  # before the files are read
-        with ThreadPoolExecutor(READERS) as readers:
-            contents = readers.map(lambda name: _digest(place / name), unread)
-            digests = dict(zip(unread, track(contents, len(unread), f"files of {place} read"), strict=True))
+        digests = _read(place, unread)
         settled = [
             name
             for name, content in digests.items()
@@ -102,6 +98,13 @@ def _digests(place: Path, files: dict[str, os.stat_result], cache: Path | None) 
         if index and settled:
             index.put((marks[name], digests[name].encode()) for name in settled)
     return digests | {name: known[mark].decode() for name, mark in marks.items() if mark in known}
+
+
+def _read(place: Path, names: list[str]) -> dict[str, str]:
+    """Return the digest of each file by its path below ``place``; every byte is read."""
+    with ThreadPoolExecutor(READERS) as readers:
+        contents = readers.map(lambda name: _digest(place / name), names)
+        return dict(zip(names, track(contents, len(names), f"files of {place} read"), strict=True))
 
 
 def _digest(file: Path) -> str:

@@ -99,7 +99,7 @@ def main(command: Verify) -> None:
     require(artifacts, command.config, "not run yet", f"`make run CONFIG={command.config}` first")
     require(not wrong, command.config, f"{len(again)} of {len(artifacts)} artifacts are not as recorded", remedy)
     cli.log.info("%d artifacts are as their steps recorded them", len(artifacts))
-    for config in configs if command.inputs else ():
+    for config in runs_of(command.config).values() if command.inputs else ():
         check_inputs(config)
 
 
