@@ -134,3 +134,10 @@ def test_of_a_group_only_the_step_that_failed_is_named(screen: Screen) -> None:
 def test_an_error_of_snakemake_is_one_line(screen: Screen) -> None:
     screen.emit("WorkflowError:\nruns.a: no such\n  folder", logging.ERROR, event=LogEvent.ERROR)
     assert screen.shown()[1:] == ["error: WorkflowError: runs.a: no such folder"]
+
+
+def test_an_error_of_the_python_in_rules_is_one_short_line() -> None:
+    where = 'InputFunctionException in rule train_judge in file "/a/judge.smk", line 5:'
+    told = f"{where} Error: UserError: c.sqlite: full; delete it Wildcards: judge=0 Traceback: File ..."
+    match = module.IN_RULES.search(told)
+    assert match and match[1] == "c.sqlite: full; delete it"
