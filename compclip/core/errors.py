@@ -14,17 +14,14 @@ def require(holds: object, where: object, fault: str, remedy: str = "") -> None:
         raise UserError(f"{where}: {fault}{remedy and f'; {remedy}'}")
 
 
-# What arrow raises, as any error, if there is no memory for a thread's stack.
-NO_THREAD = "Failed to launch worker thread"
-
-
 @contextmanager
 def memory_for(place: object) -> Iterator[None]:
     """Turn a lack of memory inside the block into a UserError that names what was read."""
     try:
         yield
     except Exception as error:
-        if not isinstance(error, MemoryError) and NO_THREAD not in str(error):
+        # Without memory for a thread's stack, arrow raises an error of no special type.
+        if not isinstance(error, MemoryError) and "Failed to launch worker thread" not in str(error):
             raise
         raise UserError(f"{place}: not enough memory to read it; close other programs and run again") from error
 

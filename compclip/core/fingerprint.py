@@ -17,7 +17,6 @@ from compclip.core.errors import require
 from compclip.core.progress import track
 from compclip.core.sealed import seal
 
-UNREADABLE = "unreadable"
 # If this variable is set, all files are read again and compared with the index: a disk can lose bits of a file whose
 # size and times it keeps.
 REREAD = "COMPCLIP_REREAD"

@@ -119,3 +119,10 @@ def test_an_error_of_snakemake_is_one_line_and_an_interruption_is_none(screen: S
         screen.emit("Terminating processes on user request, this might take some time.")
     errors = [] if interrupted else ["error: WorkflowError: runs.a: no such folder"]
     assert screen.shown() == ["0 of 6 jobs in 0:00:00", *errors]
+
+
+def test_an_error_of_the_python_in_rules_is_one_short_line() -> None:
+    where = 'InputFunctionException in rule train_judge in file "/a/judge.smk", line 5:'
+    told = f"{where} Error: UserError: c.sqlite: full; delete it Wildcards: judge=0 Traceback: File ..."
+    match = module.IN_RULES.search(told)
+    assert match and match[1] == "c.sqlite: full; delete it"

@@ -18,6 +18,8 @@ from compclip.core.code import ROOT
 # By the kernel, or by the C library, which aborts if it cannot have memory.
 KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13[47]\b")
 OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
+# An error of the Python in rules, which Snakemake shows with wildcards and traceback.
+IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.*?) Wildcards: ")
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
 # Seconds that a job of a rule takes in the default run, others about 4: how much work is left, whatever its pace.
@@ -69,7 +71,8 @@ class LogHandler(LogHandlerBase):
             why = error or (OUT_OF_MEMORY if killed else "failed; see .snakemake/log")
             self.failed[number] = bool(error), f"error: {stage}: {why} (log: {log})\n"
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
-            self.errors.append(message)
+            raised = IN_RULES.search(message)
+            self.errors.append(raised[1] if raised else message)
         elif record.levelno == logging.WARNING or message.startswith("Nothing to be done"):
             self.show(f"{message}\n")
         self.interrupted |= "on user request" in message
