@@ -67,7 +67,7 @@ compun: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
-# Train two diffusion models on the default run's birds, draw, score (docs/learned.md). About 90 minutes on two cores.
+# Train two small diffusion models on drawn birds, draw, score. An hour and a half on two cores; resumes.
 LEARNED := results/presets/learned
 TRAIN = python -m examples.diffusion.train --captions $(LEARNED)/sketch/color/export/train.jsonl --images $(LEARNED)
 learned: .venv/more
