@@ -67,9 +67,9 @@ compun: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
-# Train two small diffusion models on drawn birds, draw, score. An hour and a half on two cores; resumes.
 LEARNED := results/presets/learned
 TRAIN = python -m examples.diffusion.train --captions $(LEARNED)/sketch/color/export/train.jsonl --images $(LEARNED)
+# Train two small diffusion models on drawn birds, draw, score. An hour and a half on two cores; resumes.
 learned: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/learned.yaml --cores $(CORES) \
 	  -- $(LEARNED)/sketch/color/export

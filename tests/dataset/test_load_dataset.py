@@ -159,4 +159,4 @@ def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: in
 
 def test_wrong_settings_are_refused(tmp_path: Path) -> None:
     message = refused(lambda: main(load_job(tmp_path, "table")))
-    assert "settings: file: Field required; allowed keys: file, images" in message
+    assert "settings: file: Field required; allowed keys: file, columns, images" in message
