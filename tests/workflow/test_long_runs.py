@@ -23,7 +23,7 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     small = (project.root / "small.yaml").read_text()
     for old, new in (
         ("results: results", "results: divided"),
-        ("{per_image: 2}", "{method: divergence, per_image: 2, divergence: {train: 0.5, test: 0.3}}"),
+        ("split: {", "split: {method: divergence, divergence: {train: 0.5, test: 0.3}, "),
     ):
         assert old in small
         small = small.replace(old, new)

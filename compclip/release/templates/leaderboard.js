@@ -109,10 +109,10 @@ function showTwo() {
       const sign = of.a === a ? 1 : -1;
       const ends = of.low === null ? [null, null] : [sign * of.low, sign * of.high].sort((x, y) => x - y);
       const row = element("tr");
-      const excludes = of.low !== null && (of.low > 0 || of.high < 0);
+      const primary = of.family === "primary" && of.p_holm !== null;
       const value = element("td");
-      value.append(element(excludes ? "b" : "span", percent(sign * of.difference)), element("small", interval(...ends)));
-      const p = of.family === "primary" && of.p_holm !== null ? of.p_holm.toFixed(4) : of.family;
+      value.append(element(primary && of.p_holm < 0.05 ? "b" : "span", percent(sign * of.difference)), element("small", interval(...ends)));
+      const p = primary ? of.p_holm.toFixed(4) : of.family;
       row.append(element("th", of.measure, { scope: "row" }), element("td", of.split), value);
       row.append(element("td", p), element("td", of.n.toLocaleString("en")));
       return row;
