@@ -97,9 +97,10 @@ rule make_page:
 
 
 rule list_entries:
-    """Write the page of every judged image, with its prompt, its rank and the nearest wrong caption."""
+    """Write the page of every judged image, with its prompt and its rank."""
     input:
-        ENTRIES_READ,
+        EXAMPLES,
+        PAIRS_READ,
         templates=page_templates("report"),
     output:
         page=in_report("<results>/entries.html", "entries", "Scores", table="every judged image"),
@@ -109,16 +110,12 @@ rule list_entries:
     benchmark:
         "<logs>/report/list_entries.benchmark.tsv"
     conda:
-        "../envs/torch.yaml"
-    threads: CONFIG.threads
+        "../envs/base.yaml"
     resources:
-        **model_resources(CONFIG.judge.device, 4000),
+        mem_mb=4000,
     params:
         **WHOLE_RUN,
-        **SEEN,
-        **ENCODING,
         code=code("report.list_entries"),
-        judge=CONFIG.judges[0],
         judges=CONFIG.judges,
     script:
         "../workflow_scripts/report/list_entries.py"

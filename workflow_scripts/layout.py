@@ -54,9 +54,5 @@ class Layout:
             files += [self.generated(generator) / "manifest.parquet", self.scores(generator, judge)]
         return list(map(str, files))
 
-    def pictures(self, generators: Iterable[str]) -> list[str]:
-        """Return the folders of the real images and of those that generators made."""
-        return list(map(str, [self.data / "images", *(self.generated(name) / "images" for name in generators)]))
-
     def fid(self, generator: str) -> Path:
         return self.place / "fid" / f"{generator}.json"

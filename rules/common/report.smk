@@ -22,8 +22,6 @@ EXAMPLES = list(dict.fromkeys(EXAMPLES))
 PAGE_READS = ["<dataset>/dataset.json", *of_compositions("prompts.json"), *PAIRS_READ]
 PAGE_READS += [*SPLIT_SHOWN, *DIVERGENCE_SHOWN, *SPECS_SHOWN, *COMPUN_SHOWN]
 PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACLE_SCORES]
-ENTRIES_READ = [*of_compositions("splits.parquet"), *judge_folders(CONFIG.judges[:1]), *EXAMPLES, *PAIRS_READ]
-ENTRIES_READ += [path for of in LAYOUTS for path in of.pictures(GENERATORS)]
 
 # What a run makes: the table and the page or, of captions alone, the splits and the page.
 OUTPUTS = of_compositions("splits.csv", "swapped.parquet", "prompts.jsonl", "widths.json", "audit.json", "export")

@@ -5,14 +5,12 @@ These files are scripts, because a page on disk may read no JSON.
 
 import json
 
-from compclip.clip.embed import open_embedder
 from compclip.core.log import log
 from compclip.core.tables import TESTS
 from compclip.io import atomic_folder
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
 from compclip.report.list_entries import list_entries
-from compclip.split.judged import judged_images
 from workflow_scripts.job import Job, run
 from workflow_scripts.report.artifacts import layouts, read_composition, read_generated
 
@@ -21,18 +19,13 @@ def main(job: Job) -> None:
     params = job.params
     with atomic_folder(job.output.data) as folder:
         for layout in layouts(job):
-            tables = read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
-            splits = read_composition(layout, "splits")["splits"]
-            judged = judged_images(splits, tables["images"], params.train_on, params.halves)
-            generated = read_generated(layout, params.generators, params.judges)
-            judge, cache = layout.judge(params.judge), params.cache
-            with open_embedder(judge, params.batch, params.threads, params.device, cache) as embedder:
-                data = list_entries(generated, embedder, root=layout.results, judged=judged, **tables)
+            tables = read_composition(layout, "pairs", "prompts", "swapped")
+            data = list_entries(read_generated(layout, params.generators, params.judges), **tables)
             name, text = layout.composition, json.dumps(data, ensure_ascii=False, separators=(",", ":"))
             (folder / f"{name}.js").write_text(f"received({json.dumps(name)},{text});\n", encoding="utf-8")
             count = sum(len(columns["prompt"]) for columns in data["generators"].values())
             log.info("%s: %s judged images, %.1f MB", name, f"{count:,}", len(text.encode()) / 1e6)
-    context = {name: getattr(params, name) for name in ("dataset", "compositions", "judge", "judges")}
+    context = {name: getattr(params, name) for name in ("dataset", "compositions", "judges")}
     context["splits"] = [SPLIT_NAMES[split] for split in TESTS]
     write_page(render("entries.html.j2", context), job.output.page)
 

@@ -77,7 +77,6 @@ function card(data, [prompt, name, row]) {
       element("p", "", element("b", "", name), " ",
         element("span", "verdict", `${hit ? "✓ hit" : "✗ miss"} (${columns.hits[row]} of ${judges}), rank ${columns.rank[row]} of ${columns.candidates}${adjective}`)),
       element("p", "", element("span", "tag", data.prompts.split[prompt]), " ", ...words),
-      element("p", "soft", element("span", "tag", "nearest wrong"), " ", data.texts[columns.nearest[row]]),
       element("p", "soft", element("span", "tag", "image"), ` ${data.prompts.image[prompt]}`)));
 }
 
