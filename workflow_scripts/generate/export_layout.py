@@ -1,8 +1,8 @@
 """Write the splits in the data layout of AttnGAN."""
 
 from compclip.generate.export_layout import export_layout
+from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:

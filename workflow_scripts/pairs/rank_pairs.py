@@ -4,8 +4,8 @@ from compclip.core.tables import PAIRS, RANKING
 from compclip.io import read_table, write_table
 from compclip.pairs.config import Selection
 from compclip.pairs.rank_pairs import rank_pairs
+from workflow_scripts.inputs import read_lexicons
 from workflow_scripts.job import Job, run
-from workflow_scripts.lexicons import read_lexicons
 
 
 def main(job: Job) -> None:

@@ -11,10 +11,10 @@ from compclip.divergence.results import read_divergences
 from compclip.io import read_json, read_table
 from compclip.plot.examples import GeneratedImages, of_all_judges
 from compclip.report.readable import Readable, to_read
+from workflow_scripts.inputs import SCHEMAS
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout
 from workflow_scripts.score.section import read_health
-from workflow_scripts.tables import SCHEMAS
 
 
 def layouts(job: Job) -> list[Layout]:

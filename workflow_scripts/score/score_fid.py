@@ -4,8 +4,8 @@ from compclip.clip.device import find_device, settle
 from compclip.io import write_json
 from compclip.score.config import Balance
 from compclip.score.score_fid import load_inception, score_fid
+from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:

@@ -21,9 +21,9 @@ from compclip.score.entries import EntrySet
 from compclip.score.health import Health
 from compclip.score.measure_health import measure_health
 from compclip.score.score_images import embed_once, score_images
+from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run
 from workflow_scripts.score.scores import Inputs, Scored, read_inputs, score_generators
-from workflow_scripts.tables import read_tables
 
 
 def score_by(

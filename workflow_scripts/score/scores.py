@@ -17,8 +17,8 @@ from compclip.score.entries import EntrySet, entry_sets
 from compclip.score.scores import Rules, SetScores
 from compclip.split.judged import judged_images
 from compclip.split.pools import bounded, class_names, least_distractors
+from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
-from workflow_scripts.tables import read_tables
 
 # Scores by set, and what the summary says of the judge.
 Scored = tuple[dict[str, SetScores], dict[str, Any]]

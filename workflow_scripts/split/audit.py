@@ -3,9 +3,8 @@
 from compclip.core.heldout import read_heldout
 from compclip.io import read_frame, read_json, write_json
 from compclip.split.audit import audit, unused_images
+from workflow_scripts.inputs import read_lexicons, read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.lexicons import read_lexicons
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:

@@ -3,8 +3,8 @@
 from compclip.core.heldout import read_heldout
 from compclip.io import atomic_folder
 from compclip.split.export import export
+from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:

@@ -7,8 +7,8 @@ from compclip.split.judged import judged_images
 from compclip.split.make_prompts import count_prompts, make_prompts
 from compclip.split.pools import bounded, least_distractors
 from compclip.split.widths import estimate_widths, points
+from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:

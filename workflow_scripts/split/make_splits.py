@@ -4,9 +4,8 @@ from compclip.core.heldout import read_heldout
 from compclip.core.tables import DIVISION, SPLIT
 from compclip.io import atomic, read_table, write_json, write_table
 from compclip.split.make_splits import make_splits
+from workflow_scripts.inputs import read_lexicons, read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.lexicons import read_lexicons
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:

@@ -5,9 +5,8 @@ from dataclasses import replace
 from compclip.core.tables import VARIANTS
 from compclip.io import write_json, write_table
 from compclip.split.make_variants import make_variants
+from workflow_scripts.inputs import read_lexicons, read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.lexicons import read_lexicons
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:

@@ -7,8 +7,8 @@ from compclip.io import read_table, write_json
 from compclip.split.choose_draw import choose_draw, draws_of
 from compclip.split.config import DrawConfig
 from compclip.split.sample_heldout import sample_heldout
+from workflow_scripts.inputs import read_lexicons
 from workflow_scripts.job import Job, run
-from workflow_scripts.lexicons import read_lexicons
 
 
 def main(job: Job) -> None:

@@ -4,9 +4,8 @@ from compclip.core.heldout import read_heldout
 from compclip.core.tables import SWAPPED
 from compclip.io import write_json, write_table
 from compclip.split.swap_adjectives import swap_adjectives
+from workflow_scripts.inputs import read_lexicons, read_tables
 from workflow_scripts.job import Job, run
-from workflow_scripts.lexicons import read_lexicons
-from workflow_scripts.tables import read_tables
 
 
 def main(job: Job) -> None:
