@@ -13,6 +13,7 @@ SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
 # What identifies a caption.
 CAPTION_KEY = ["image_id", "caption_id"]
+PROMPT_KEY = ["split", *CAPTION_KEY]
 # The judge that knows what was drawn.
 ORACLE = "oracle"
 SIDES = ("train", "test", "unused")

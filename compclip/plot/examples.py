@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.tables import CAPTION_KEY, TESTS
+from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, TESTS
 from compclip.plot.labels import pair_words, percent
 
 # Swapped examples for each unseen example.
@@ -17,7 +17,6 @@ SWAPPED_TO_UNSEEN = 2
 Segment = tuple[str, str]
 Span = tuple[int, int, str]
 # What identifies a caption, and a prompt, whatever its draw.
-PROMPT_KEY = ["split", *CAPTION_KEY]
 # A generator's pictures by prompt.
 Made = Mapping[tuple[str, str, int], "ShownPicture"]
 

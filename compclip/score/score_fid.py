@@ -32,7 +32,7 @@ from torchmetrics.image import fid  # noqa: E402
 # Images are stretched to the size that the paper's models draw, as in the released code.
 FID_PIXELS = Preprocess({**PREPROCESS, "size": 256, "resize_mode": "squash", "interpolation": "bilinear"}, None)
 MOST = 10_000  # generated images of a split that are compared, as published
-FID_BATCH, FEATURES, PROMPT_KEY = 32, 2048, ["split", *ENTRY]
+FID_BATCH, FEATURES, DRAWN_KEY = 32, 2048, ["split", *ENTRY]
 
 
 def load_inception(weights: str, cache: Path) -> torch.nn.Module:
@@ -57,7 +57,7 @@ def score_fid(
         results: folder that paths in ``images`` and ``manifest`` are relative to.
     """
     images = images.dropna(subset="path").merge(splits, on="image_id").sort_values("image_id")
-    made = manifest.query("status == 'ok'").sort_values(PROMPT_KEY).merge(prompts[[*PROMPT_KEY, "pair"]], on=PROMPT_KEY)
+    made = manifest.query("status == 'ok'").sort_values(DRAWN_KEY).merge(prompts[[*DRAWN_KEY, "pair"]], on=DRAWN_KEY)
     metric = fid.FrechetInceptionDistance(feature=network.eval()).to(device)
 
     def distance(name: str, real: pd.Series, drawn: pd.Series) -> float | None:

@@ -17,14 +17,13 @@ import pandas as pd
 from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.rounding import rounded
-from compclip.core.tables import SWAPPED, VARIANTS, as_captions
+from compclip.core.tables import PROMPT_KEY, SWAPPED, VARIANTS, as_captions
 from compclip.io import empty_table
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of, of_one_noun
 from compclip.split.wording import Mention, Wording, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
 
-PROMPT_KEY = ["split", "image_id", "caption_id"]
 # Why an adjective is dropped that the prompt itself would allow.
 STATED = "stated by another caption"
 

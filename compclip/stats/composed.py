@@ -21,7 +21,7 @@ from compclip.stats import crossed
 from compclip.stats.interval import LEVEL
 
 REGIONS = (0.1, 0.4, 0.6, 0.9)
-WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
+REGION_WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
 # One pair decides if it has more than this fraction of the evidence, or if without it the value moves by more than this
 # fraction of the width of the interval for other pairs.
 DECIDES = 0.5
@@ -68,8 +68,8 @@ def word(low: float, high: float) -> str:
     first = int(np.searchsorted(REGIONS, low, side="right"))
     last = max(first, int(np.searchsorted(REGIONS, high, side="left")))
     if first == last:
-        return WORDS[first]
-    return " to ".join(WORDS[region].removesuffix(" composes") for region in (first, last))
+        return REGION_WORDS[first]
+    return " to ".join(REGION_WORDS[region].removesuffix(" composes") for region in (first, last))
 
 
 def fraction_composed(
