@@ -60,7 +60,7 @@ def test_a_stage_is_a_line_when_it_ends(screen: Screen) -> None:
         screen.now += seconds
         screen.finish(rule)
     assert screen.shown() == [
-        "judge      1 of 6 jobs in 0:01:30, about 0:08:42 left",
+        "judge      1 of 6 jobs in 0:01:30, about 0:07:30 left",
         "birds score 3 of 6 jobs in 1:06:40, about 1:06:40 left",
         "3 of 6 jobs in 1:06:40, about 1:06:40 left",
     ]

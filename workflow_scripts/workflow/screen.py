@@ -23,7 +23,10 @@ IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
 # Seconds that a job of a rule takes in the default run, others about 4: how much work is left, whatever its pace.
-WORK = {"extract_pairs": 40, "train_judge": 50, "train_specs": 50, "measure_splits": 60, "score_images": 60}
+WORK = {
+    "load_dataset": 20, "extract_pairs": 40, "train_judge": 50, "train_specs": 50, "measure_splits": 50,
+    "score_images": 50,
+}  # fmt: skip
 
 
 def stage_and_work(rule: str) -> tuple[str, float]:
