@@ -120,7 +120,9 @@ def table_lines(layout: Layout, config: Config, draws: int) -> Iterator[str]:
     scores = {(of.generator, of.split): of for of in read_all_scores(layout, of_run, classes) if of.main}
     anchors = Anchors(config.anchors, of_run.generators)
     known = {split: of for split, of in all_fractions([*scores.values()], anchors).items() if of}
-    composes = {split: {name: of.value for name, of in known[split].pointwise.items()} for split in known}
+    composes = {
+        split: {PERFECT: 1.0, **{name: of.value for name, of in known[split].pointwise.items()}} for split in known
+    }
     pairs = sorted(set(scores[REFERENCE, "test_unseen"].entries["pair"]))
     unreadable = {*health.unreadable}
     readable = {split: ~scores[REFERENCE, split].entries["pair"].isin(unreadable).to_numpy() for split in TESTS}
@@ -134,9 +136,7 @@ def table_lines(layout: Layout, config: Config, draws: int) -> Iterator[str]:
             table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
             given = next(of.word for of in verdicts(table, config.anchors, True) if of.generator == "mixture")
             values = of_measure(table[table["generator"] == "mixture"], "fraction_composed").set_index("split")["value"]
-            skills = {
-                split: np.array([composes[split].get(of, 1.0) for of in drawn_by[split]]) for split in HELDOUT_SPLITS
-            }
+            skills = {split: np.array([composes[split][of] for of in drawn_by[split]]) for split in HELDOUT_SPLITS}
             truths = {split: (of.mean(), of[readable[split]].mean()) for split, of in skills.items()}
             low, high = SPANS.get(given, (-np.inf, np.inf))
             wrong = any(max(of) < low - TOLERANCE or min(of) > high + TOLERANCE for of in truths.values())
