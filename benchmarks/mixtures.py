@@ -120,9 +120,8 @@ def table_lines(layout: Layout, config: Config, draws: int) -> Iterator[str]:
     scores = {(of.generator, of.split): of for of in read_all_scores(layout, of_run, classes) if of.main}
     anchors = Anchors(config.anchors, of_run.generators)
     known = {split: of for split, of in all_fractions([*scores.values()], anchors).items() if of}
-    composes = {
-        split: {PERFECT: 1.0, **{name: of.value for name, of in known[split].pointwise.items()}} for split in known
-    }
+    estimates = {split: {name: of.value for name, of in known[split].pointwise.items()} for split in known}
+    composes = {split: {**of, PERFECT: 1.0} for split, of in estimates.items()}
     pairs = sorted(set(scores[REFERENCE, "test_unseen"].entries["pair"]))
     unreadable = {*health.unreadable}
     readable = {split: ~scores[REFERENCE, split].entries["pair"].isin(unreadable).to_numpy() for split in TESTS}

@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow as arrow
 import pyarrow.parquet as pq
 import pytest
-from tests.everyday import captions
 
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTIONS, IMAGES
@@ -24,6 +23,7 @@ from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.choose_draw import choose_draw
 from compclip.split.config import DrawConfig
 from tests.dataset.conftest import jpeg, load_job
+from tests.everyday import captions
 from workflow_scripts.dataset.load_dataset import main
 
 IMAGES_MADE = 60
