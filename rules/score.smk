@@ -20,9 +20,9 @@ if GENERATORS:
             "<logs>/score/{composition}/score_images.log",
         benchmark:
             "<logs>/score/{composition}/score_images.benchmark.tsv"
+        priority: 1  # the longest jobs of their stage begin first
         conda:
             "../envs/torch.yaml"
-        priority: 1 # the longest jobs of their stage begin first
         threads: CONFIG.threads
         resources:
             **model_resources(CONFIG.judge.device, 8000, minutes=20 * len(CONFIG.judges) * (len(GENERATORS) + 1)),
