@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from compclip.core import tables
 from compclip.core.code import PACKAGE, ROOT
@@ -40,6 +40,7 @@ from compclip.split.judged import judged_images
 from compclip.split.pools import class_names
 
 RELEASE_FILE = "release.json"
+Described = TypeVar("Described", bound=BaseModel)
 SCHEMA_VERSION = 1
 PART_TABLES = {
     "prompts": tables.PROMPTS, "variants": tables.VARIANTS, "swapped": tables.SWAPPED, "splits": tables.SPLIT,
@@ -217,17 +218,22 @@ def package_version(name: str) -> str:
         return "not installed"
 
 
-def check_version(file: Path, content: Any, kind: str) -> None:
-    """Raise UserError unless a JSON file has the schema version of this code."""
+def read_described(file: Path, kind: str, model: type[Described], remedy: str) -> Described:
+    """Read a JSON file of a ``kind`` as a pydantic model.
+
+    Raises:
+        UserError: it has another schema version than this code, or does not fit the model; names the first fault.
+    """
+    content = read_json(file)
     given = content.get("schema_version") if isinstance(content, dict) else None
     fault = f"version {given!r} of the schema of a {kind}, expected {SCHEMA_VERSION}"
     require(given == SCHEMA_VERSION, file, fault, f"use the compclip that wrote it, or correct the path of the {kind}")
-
-
-def first_fault(error: ValidationError) -> str:
-    """Return the place and the message of the first fault of a pydantic model."""
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+        raise UserError(f"{file}: {fault}; {remedy}") from None
 
 
 def open_release(folder: str | Path) -> Release:
@@ -239,12 +245,7 @@ def open_release(folder: str | Path) -> Release:
     folder = Path(folder)
     file = folder / RELEASE_FILE
     require(file.is_file(), folder, f"no {RELEASE_FILE}, so it is not a release", "give the folder of a release")
-    content = read_json(file)
-    check_version(file, content, "release")
-    try:
-        contents = Contents.model_validate(content)
-    except ValidationError as error:
-        raise UserError(f"{file}: {first_fault(error)}; download the release again") from None
+    contents = read_described(file, "release", Contents, "download the release again")
     for name, expected in contents.files.items():
         actual = sha256(folder / name)
         fault = "missing" if not actual else f"damaged: its sha256 is not that of {RELEASE_FILE}"

@@ -12,13 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from compclip.core.errors import UserError, require
+from compclip.core.errors import require
 from compclip.core.section import NAME, Section
 from compclip.core.tables import SCORES, TESTS
-from compclip.io import read_json
-from compclip.release.released import Release, ReleasePart, check_version, first_fault, package_version
+from compclip.release.released import Release, ReleasePart, package_version, read_described
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
@@ -93,12 +92,7 @@ def processor() -> str:
 
 def read_submission(file: Path, release: Release) -> Submission:
     """Read a submission for this release; UserError if it is damaged, or for another release or other judges."""
-    content = read_json(file)
-    check_version(file, content, "submission")
-    try:
-        submission = Submission.model_validate(content)
-    except ValidationError as error:
-        raise UserError(f"{file}: {first_fault(error)}; submit again") from None
+    submission = read_described(file, "submission", Submission, "submit again")
     of = submission.release
     fault = f"is for release {of.name} {of.version} ({of.digest[:12]}), not {release.title} ({release.digest[:12]})"
     require(of.digest == release.digest, file, fault, "give the release that was scored, or submit again")
