@@ -177,7 +177,7 @@ def coverage(ends: Sequence[Interval], truths: Sequence[float]) -> Coverage:
     return Coverage(inside, below, above, (high - low)[has].mean(), np.sqrt(inside * (1 - inside) / has.sum()))
 
 
-def measure(world: World, trials: int, seed: int = 0) -> tuple[list[Trial], Coverage, Coverage]:
+def measure_coverage(world: World, trials: int, seed: int = 0) -> tuple[list[Trial], Coverage, Coverage]:
     """Return trials with new pairs, images and judges, and the coverage for other pairs and judges, and for these."""
     rng = np.random.default_rng(seed)
     of = [world.trial(rng) for _ in range(trials)]
@@ -185,39 +185,39 @@ def measure(world: World, trials: int, seed: int = 0) -> tuple[list[Trial], Cove
     return of, others, coverage([trial.these for trial in of], [trial.truth for trial in of])
 
 
-def by_pairs(name: str, world: World, *counts: int) -> dict[str, World]:
+def with_pairs(name: str, world: World, *counts: int) -> dict[str, World]:
     return {f"{count} pairs, {name}": replace(world, pairs=count) for count in counts}
 
 
 SCORE, DIFFERENCE, MIX, BY_PAIR = World(), World(score=0.611, other=0.5), Mixture(), Mixture(by_pair=True)
-SCORES = {
-    **by_pairs("50 %", SCORE, 3, 5, 10, 16, 20),
-    **by_pairs("equally frequent", replace(SCORE, sizes=0.0), 5, 10, 20),
-    **by_pairs("weak effects of pairs", replace(SCORE, pair=0.08), 3, 5, 10, 20),
-    **by_pairs("ceiling, strong effects", replace(SCORE, score=0.975, pair=0.5), 5, 10, 20),
-    **by_pairs("floor, strong effects", replace(SCORE, score=0.025, pair=0.5), 5, 10, 20),
-    **by_pairs("one pair in ten at 0", replace(SCORE, score=0.91, failing=0.1), 5, 10, 16, 20),
-    **by_pairs("one pair in four at 0", replace(SCORE, score=0.91, failing=0.25), 5, 10),
-    **by_pairs("nine pairs in ten at 0", replace(SCORE, score=0.91, failing=0.9), 5, 10, 16, 20),
-    **by_pairs("40 images", replace(SCORE, images=40), 5, 10),
-    **by_pairs("60 classes", replace(SCORE, classes=60), 10),
-    **by_pairs("1 judge", replace(SCORE, judges=1), 16),
-    **by_pairs("strong effects of judges", replace(SCORE, judge=0.24), 16),
-    **by_pairs("strong effects of 1 judge", replace(SCORE, judges=1, judge=0.24), 16),
-    **by_pairs("difference", DIFFERENCE, 5, 10, 16),
-    **by_pairs("difference, one pair in ten lost", World(score=0.91, failing=0.1, other=0.91), 5, 10, 16),
+SCORE_WORLDS = {
+    **with_pairs("50 %", SCORE, 3, 5, 10, 16, 20),
+    **with_pairs("equally frequent", replace(SCORE, sizes=0.0), 5, 10, 20),
+    **with_pairs("weak effects of pairs", replace(SCORE, pair=0.08), 3, 5, 10, 20),
+    **with_pairs("ceiling, strong effects", replace(SCORE, score=0.975, pair=0.5), 5, 10, 20),
+    **with_pairs("floor, strong effects", replace(SCORE, score=0.025, pair=0.5), 5, 10, 20),
+    **with_pairs("one pair in ten at 0", replace(SCORE, score=0.91, failing=0.1), 5, 10, 16, 20),
+    **with_pairs("one pair in four at 0", replace(SCORE, score=0.91, failing=0.25), 5, 10),
+    **with_pairs("nine pairs in ten at 0", replace(SCORE, score=0.91, failing=0.9), 5, 10, 16, 20),
+    **with_pairs("40 images", replace(SCORE, images=40), 5, 10),
+    **with_pairs("60 classes", replace(SCORE, classes=60), 10),
+    **with_pairs("1 judge", replace(SCORE, judges=1), 16),
+    **with_pairs("strong effects of judges", replace(SCORE, judge=0.24), 16),
+    **with_pairs("strong effects of 1 judge", replace(SCORE, judges=1, judge=0.24), 16),
+    **with_pairs("difference", DIFFERENCE, 5, 10, 16),
+    **with_pairs("difference, one pair in ten lost", World(score=0.91, failing=0.1, other=0.91), 5, 10, 16),
 }
 MIXTURES = {
-    **by_pairs("0 % of prompts", replace(MIX, score=0.0), 5, 10, 16),
-    **by_pairs("5 % of prompts", replace(MIX, score=0.05), 5, 10, 16),
-    **by_pairs("50 % of prompts", MIX, 5, 10, 16),
-    **by_pairs("100 % of prompts", replace(MIX, score=1.0), 5, 10, 16),
-    **by_pairs("10 % of pairs", replace(BY_PAIR, score=0.1), 5, 10, 16),
-    **by_pairs("50 % of pairs", BY_PAIR, 5, 10, 16),
-    **by_pairs("90 % of pairs", replace(BY_PAIR, score=0.9), 5, 10, 16),
-    **by_pairs("50 % of pairs, three in ten unreadable", replace(BY_PAIR, unreadable=0.3), 5, 10, 16),
-    **by_pairs("50 % of prompts, 40 images", replace(MIX, images=40), 10),
-    **by_pairs("50 % of prompts, 60 classes", replace(MIX, classes=60), 10),
+    **with_pairs("0 % of prompts", replace(MIX, score=0.0), 5, 10, 16),
+    **with_pairs("5 % of prompts", replace(MIX, score=0.05), 5, 10, 16),
+    **with_pairs("50 % of prompts", MIX, 5, 10, 16),
+    **with_pairs("100 % of prompts", replace(MIX, score=1.0), 5, 10, 16),
+    **with_pairs("10 % of pairs", replace(BY_PAIR, score=0.1), 5, 10, 16),
+    **with_pairs("50 % of pairs", BY_PAIR, 5, 10, 16),
+    **with_pairs("90 % of pairs", replace(BY_PAIR, score=0.9), 5, 10, 16),
+    **with_pairs("50 % of pairs, three in ten unreadable", replace(BY_PAIR, unreadable=0.3), 5, 10, 16),
+    **with_pairs("50 % of prompts, 40 images", replace(MIX, images=40), 10),
+    **with_pairs("50 % of prompts, 60 classes", replace(MIX, classes=60), 10),
 }
 
 
@@ -228,7 +228,7 @@ def rows(worlds: dict[str, World]) -> Iterator[str]:
     yield "| " + " | ".join([*head, "mean, %", "word"]) + " |"
     yield "|:--|" + "--:|" * (len(head) + 1)
     for name, world in tqdm(worlds.items(), unit="world"):
-        trials, *measured = measure(world, TRIALS)
+        trials, *measured = measure_coverage(world, TRIALS)
         cells = [name, f"{100 * world.truth:.1f}"]
         for got in measured:
             cells += [f"{100 * got.inside:.1f} ± {100 * got.error:.1f}"]
@@ -241,7 +241,7 @@ def rows(worlds: dict[str, World]) -> Iterator[str]:
 def main() -> None:
     when = f"`make intervals`, {os.cpu_count()} cores of {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}:"
     when += f" {TRIALS:,} trials a row; ± is the Monte Carlo error; widths in points."
-    tables = ["", *rows(SCORES), "", "### Fractions composed", "", *rows(MIXTURES), ""]
+    tables = ["", *rows(SCORE_WORLDS), "", "### Fractions composed", "", *rows(MIXTURES), ""]
     text = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)[0]
     DOCUMENT.write_text("\n".join([text + BEGIN, "", when, *tables]), encoding="utf-8")
 

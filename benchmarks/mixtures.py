@@ -69,7 +69,7 @@ def by_prompt(fraction: float, first: str, other: str, random: np.random.Generat
     return lambda entries, split: np.where(random.random(len(entries)) < fraction, first, other)
 
 
-def by_pair(composed: set[str]) -> Choice:
+def with_composed(composed: set[str]) -> Choice:
     """Let the reference draw the prompts of these held-out pairs and of seen, habit all others."""
     return lambda entries, split: np.where(
         entries["pair"].isin(list(composed)) | (split == "test_seen"), REFERENCE, HABIT
@@ -86,8 +86,8 @@ def mixtures(pairs: list[str], unreadable: set[str], random: np.random.Generator
     for fraction in FRACTIONS:
         yield f"{fraction:.0%} of prompts composed", by_prompt(fraction, REFERENCE, HABIT, random)
     for number in range(0, len(pairs) + 1, max(1, len(pairs) // 4)):
-        yield f"{number} of {len(pairs)} pairs composed", by_pair(set(random.permutation(pairs)[:number]))
-    yield "all but unreadable pairs composed", by_pair(set(pairs) - unreadable)
+        yield f"{number} of {len(pairs)} pairs composed", with_composed(set(random.permutation(pairs)[:number]))
+    yield "all but unreadable pairs composed", with_composed(set(pairs) - unreadable)
     for fraction in (0.1, 0.5):
         yield f"{fraction:.0%} of prompts ignored", by_prompt(fraction, BLIND, REFERENCE, random)
     yield "50% of prompts with unbound adjectives", by_prompt(0.5, UNBOUND, REFERENCE, random)

@@ -1,7 +1,7 @@
 """What the scripts of all rules share: a job's paths and params, its log, one-line errors, and sealed records.
 
 A script has a function ``main``, which reads the inputs, calls the library and writes the outputs, and ends with
-``run(main)``. Snakemake starts it (``script:``) and defines ``snakemake``.
+``run_script(main)``. Snakemake starts it (``script:``) and defines ``snakemake``.
 """
 
 import os
@@ -97,7 +97,7 @@ def run_checked(main: Callable[[Job], None], job: Job, name: str, reads: Iterabl
         digests.record(Path(path), name, getattr(job.params, "code", None), inputs)
 
 
-def run(main: Callable[[Job], None]) -> None:
+def run_script(main: Callable[[Job], None]) -> None:
     """Run the script of a rule, which is ``__main__``; on failure print one line and exit with 1."""
     script = sys.modules["__main__"]
     snakemake = script.__dict__.get("snakemake")

@@ -29,7 +29,7 @@ def _columns(of: Values, measure: str) -> dict[str, Row]:
     return columns
 
 
-def by_pair(scores: Sequence[Scored], evidence: Mapping[Name, float]) -> Iterator[Row]:
+def pair_rows(scores: Sequence[Scored], evidence: Mapping[Name, float]) -> Iterator[Row]:
     """Yield the rows of one composition: by generator, by split, by pair; evidence: by split and pair."""
     main: dict[Name, Scored] = {(score.generator, score.split): score for score in scores if score.main}
     for name, score in main.items():

@@ -43,7 +43,7 @@ def make_table(
         fractions = all_fractions(of[0], anchors) if anchors else {}
         rows += measurements(*of, reference, fractions, chunks)
         differences += comparisons.comparisons(of[0])
-        pairs += by_pair.by_pair(of[0], evidence_of(fractions))
+        pairs += by_pair.pair_rows(of[0], evidence_of(fractions))
     types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
     scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
     others = (

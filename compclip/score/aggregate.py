@@ -55,7 +55,7 @@ def caption_keys(table: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(table[CAPTION_KEY])
 
 
-def unknown(predictions: pd.DataFrame, captions: pd.DataFrame) -> str:
+def unknown_caption(predictions: pd.DataFrame, captions: pd.DataFrame) -> str:
     """Name a predicted caption that is not among ``captions``; an empty text if there is none."""
     absent = predictions[~caption_keys(predictions).isin(caption_keys(captions))]
     return " ".join(map(str, absent.iloc[0][CAPTION_KEY])) if len(absent) else ""
@@ -77,7 +77,7 @@ def balanced_score(command: Aggregate, predictions: pd.DataFrame, captions: pd.D
     """Return the balanced score of swapped captions."""
     swapped = captions[captions["swapped_text"].notna()]
     require(len(swapped), command.annotations, "no swapped captions to balance", "omit --annotations, or give --split")
-    absent = unknown(predictions, swapped)
+    absent = unknown_caption(predictions, swapped)
     remedy = "for predictions of test_seen or test_unseen give --split"
     require(not absent, command.predictions, f"caption {absent} of {command.annotations} has no swapped text", remedy)
     known = command.dominant or (command.dataset and command.composition)
@@ -110,7 +110,7 @@ def main(command: Aggregate) -> None:
     }
     if command.annotations:
         captions, _ = read_data(command.annotations)
-        absent = unknown(predictions, captions)
+        absent = unknown_caption(predictions, captions)
         require(not absent, command.predictions, f"caption {absent} is not in {command.annotations}")
         asked = captions[captions["image_id"].isin(predictions["image_id"])]
         if command.split == "test_swapped":

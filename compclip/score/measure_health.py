@@ -75,7 +75,7 @@ def accuracy(chosen: pd.DataFrame) -> dict[str, Any]:
     return counts | {end: getattr(of, end) for end in ENDS} | {name: values.mean() for name, values in means.items()}
 
 
-def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | None:
+def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | None:
     """Return the accuracy of one ``choices_table`` minus that of another, and its intervals; None if one is empty."""
     if a.empty or b.empty:
         return None
@@ -121,7 +121,7 @@ def measure_health(
         seen, held_out = (choices_table(entries, chosen[split], classes) for split, entries in by_split.items())
         sides = {"seen": seen, "matched": seen[seen["pair"].isin(matched)], "held_out": held_out}
         accuracies = {side: accuracy(of) for side, of in sides.items()}
-        result["images"][name] = accuracies | {"difference": difference(held_out, sides["matched"])}
+        result["images"][name] = accuracies | {"difference": accuracy_difference(held_out, sides["matched"])}
         if name == "real":
             of_pair = ((pair, held_out[held_out["pair"] == pair]) for pair in sorted(heldout))
             result["pairs"] = {pair: accuracy(of) for pair, of in of_pair}

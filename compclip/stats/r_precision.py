@@ -21,7 +21,7 @@ from compclip.core.seeds import derive_seed, rng
 Ties = Literal["random", "own_first"]
 Chunking = Literal["even", "published"]
 # From indices of entries, (b,), to their similarities with all distinct texts, (b, texts).
-Similarities = Callable[[np.ndarray], np.ndarray]
+SimilaritiesOf = Callable[[np.ndarray], np.ndarray]
 # Rows of entries, (b,), sorted by class, and their similarities with all distinct texts, (b, texts).
 Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 
@@ -139,7 +139,7 @@ class Judged:
     predicted: np.ndarray  # the sampled candidate ranked first, as in published predictions; 0 is the own caption
 
 
-def blocks(similarities: Similarities, classes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def blocks(similarities: SimilaritiesOf, classes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the blocks of all entries; ``similarities`` is always called with BLOCK of them."""
     order = np.argsort(classes, kind="stable")
     for start in range(0, len(order), BLOCK):

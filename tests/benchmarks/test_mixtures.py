@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmarks.mixtures import PERFECT, REFERENCE, SCORE_COLUMNS, SPANS, by_pair, mixed, mixtures
+from benchmarks.mixtures import PERFECT, REFERENCE, SCORE_COLUMNS, SPANS, with_composed, mixed, mixtures
 from compclip.report.table import Scored
 from compclip.score.entries import ENTRY
 
@@ -29,7 +29,7 @@ def test_a_mixture_has_the_scores_of_who_draws_each_prompt_by_each_judge() -> No
 
 def test_pairs_are_composed_whole_and_seen_is_never_memorized() -> None:
     entries = pd.DataFrame({"pair": ["red_bill", "tan_wing", "red_bill"]})
-    choice = by_pair({"red_bill"})
+    choice = with_composed({"red_bill"})
     assert choice(entries, "test_swapped").tolist() == ["faithful", "memorizer", "faithful"]
     assert choice(entries, "test_seen").tolist() == ["faithful"] * 3
     names = [name for name, _ in mixtures(["a_b", "c_d"], {"a_b"}, np.random.default_rng(0))]

@@ -180,9 +180,9 @@ def test_how_much_a_generator_follows_prompts(made: tuple[pd.DataFrame, ...]) ->
     assert table.at[("r_precision_normalized", "faithful", "test_seen"), "value"] == 1
 
 
-def test_by_pair() -> None:
+def test_pair_rows() -> None:
     found = scores()
-    rows = pd.DataFrame(by_pair.by_pair(found, {}))
+    rows = pd.DataFrame(by_pair.pair_rows(found, {}))
     assert list(rows.columns) == by_pair.PAIR_COLUMNS
     of = {(s.generator, s.split): s.entries for s in found}
     for row in rows[rows["generator"] == "memorizer"].itertuples():
@@ -206,7 +206,7 @@ def test_missing_images_and_single_pairs_give_no_interval() -> None:
     rows = pd.DataFrame(comparisons.comparisons(found))
     assert rows.loc[rows["split"] == "test_seen", "difference"].isna().all()
     assert rows["low"].isna().all() and rows["p_holm"].isna().all()
-    assert list(by_pair.by_pair(found, {}))
+    assert list(by_pair.pair_rows(found, {}))
 
 
 def test_who_leaves_out_prompts_gains_nothing() -> None:

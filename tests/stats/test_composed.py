@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.intervals import BY_PAIR, MIX, Mixture, measure
+from benchmarks.intervals import BY_PAIR, MIX, Mixture, measure_coverage
 from compclip.stats import crossed
 from compclip.stats.composed import fraction_composed, fractions_composed, shared_level, word
 
@@ -143,6 +143,6 @@ def test_simultaneous_intervals_cover_together() -> None:
 @pytest.mark.parametrize("world", [MIX, BY_PAIR, Mixture(score=0.0), Mixture(score=1.0, images=40)])
 def test_coverage(world: Mixture) -> None:
     """docs/intervals.md has the same with more trials; four standard errors of 95 % are 4.4 points here."""
-    trials, others, these = measure(world, 400)
+    trials, others, these = measure_coverage(world, 400)
     assert others.inside > 0.9 and 0.906 <= these.inside <= 0.99
     assert isinstance(trials[0].value, float)

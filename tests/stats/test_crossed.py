@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.intervals import DIFFERENCE, DOCUMENT, MIXTURES, SCORES, World, measure
+from benchmarks.intervals import DIFFERENCE, DOCUMENT, MIXTURES, SCORE_WORLDS, World, measure_coverage
 from compclip.report.verdicts import HALF_WIDTHS
 from compclip.stats import crossed
 
@@ -24,11 +24,12 @@ def test_the_components_are_those_of_resampling_with_the_residual_once() -> None
 
 
 @pytest.mark.parametrize(
-    "world", [*(SCORES[f"10 pairs, {name}"] for name in ("50 %", "one pair in ten at 0", "40 images")), DIFFERENCE]
+    "world",
+    [*(SCORE_WORLDS[f"10 pairs, {name}"] for name in ("50 %", "one pair in ten at 0", "40 images")), DIFFERENCE],
 )
 def test_coverage(world: World) -> None:
     """docs/intervals.md has the same with more trials; four standard errors of 95 % are 3.9 points here."""
-    _, others, these = measure(world, 500)
+    _, others, these = measure_coverage(world, 500)
     assert others.inside > 0.95 and 0.911 <= these.inside <= 0.98 and max(these.below, these.above) < 0.055
 
 
@@ -36,8 +37,8 @@ def test_the_document_has_the_targets_and_the_widths_that_the_page_names() -> No
     lines = [line for line in DOCUMENT.read_text("utf-8").split("<!--")[1].split("\n") if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     by_name = {name: [float(cell.split()[0]) for cell in cells[:9]] for name, *cells in rows if name != "scores"}
-    assert list(by_name) == [*SCORES, *MIXTURES]
-    for name, world in (SCORES | MIXTURES).items():
+    assert list(by_name) == [*SCORE_WORLDS, *MIXTURES]
+    for name, world in (SCORE_WORLDS | MIXTURES).items():
         _, others, *_, these = by_name[name][:6]
         if world.pairs >= 5 and world.judges > 1:
             assert others >= (92 if world.pairs >= 10 else 88), name

@@ -19,7 +19,7 @@ from compclip.core import digests, tables
 from compclip.core.code import ROOT
 from compclip.core.log import log
 from tests.core.test_digests import flip
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 Run = Callable[..., int]
 
@@ -39,7 +39,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setitem(vars(script), "snakemake", given)
         monkeypatch.setitem(vars(script), "__file__", "stage/step.py")
         try:
-            run(main)
+            run_script(main)
         except SystemExit as end:
             return int(end.code or 0)
         finally:

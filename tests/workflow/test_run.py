@@ -108,7 +108,7 @@ def test_verify_names_what_is_not_as_recorded(
     command = verify.Verify(config=Path("small.yaml"))
     damage(path)
     try:
-        verify.read_record.cache_clear()
+        verify.read_once.cache_clear()
         fault = r"^small.yaml: \d+ of \d+ artifacts are not as recorded; make them again: `"
         with pytest.raises(UserError, match=fault):
             verify.main(command)
@@ -117,7 +117,7 @@ def test_verify_names_what_is_not_as_recorded(
             file.write_bytes(content)
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith(expected.format(path))], lines
-    verify.read_record.cache_clear()
+    verify.read_once.cache_clear()
     verify.main(command)
     assert caplog.messages[-1].endswith(" artifacts are as their steps recorded them")
 

@@ -4,7 +4,7 @@ from compclip.compun.analyze_choices import analyze_choices
 from compclip.core.rounding import DECIMALS
 from compclip.core.tables import CHOICES, COMPOUNDS
 from compclip.io import read_json, read_table, write_text
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -17,4 +17,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -4,7 +4,7 @@ from compclip.compun.analyze_people import analyze_people
 from compclip.core.rounding import DECIMALS, json_values
 from compclip.human.tasks import read_tasks
 from compclip.io import write_json, write_text
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -16,4 +16,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

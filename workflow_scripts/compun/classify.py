@@ -5,7 +5,7 @@ from compclip.compun.config import NamedModel
 from compclip.compun.prompts import read_texts
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS
 from compclip.io import atomic_folder, read_table, write_json, write_table
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -23,4 +23,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

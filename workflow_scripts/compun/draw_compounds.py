@@ -9,7 +9,7 @@ from compclip.core.progress import track
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
 from compclip.dataset.sketch.draw import png
 from compclip.io import atomic_folder, empty_table, write_json, write_table, write_text
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -41,4 +41,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -8,7 +8,7 @@ from compclip.io import write_text
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from workflow_scripts.compun.section import section
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 
 
@@ -23,4 +23,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -7,7 +7,7 @@ from compclip.core.disk import check_space
 from compclip.core.progress import track
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
 from compclip.io import atomic_folder, write_json, write_table
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -25,4 +25,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -5,7 +5,7 @@ from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
 from compclip.human.study import check_counts
 from compclip.io import read_table, write_json
 from workflow_scripts.human.study import write_study
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -19,4 +19,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

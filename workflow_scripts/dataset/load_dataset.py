@@ -9,7 +9,7 @@ from compclip.core.fingerprint import check_unchanged, fingerprint
 from compclip.core.tables import CAPTIONS, IMAGES
 from compclip.dataset.load_dataset import load_dataset
 from compclip.io import atomic_folder, write_frame, write_json, write_table
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -33,4 +33,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -15,7 +15,7 @@ from compclip.divergence.measure_splits import SearchedTexts, measure_splits, se
 from compclip.io import read_table, write_json, write_table
 from compclip.pairs.engine import Extractor
 from compclip.text.lexicon import load_lexicon
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -51,4 +51,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -2,7 +2,7 @@
 
 from compclip.generate.export_layout import export_layout
 from workflow_scripts.inputs import read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -11,4 +11,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

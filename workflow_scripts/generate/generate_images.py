@@ -8,7 +8,7 @@ from compclip.generate.config import Generator
 from compclip.generate.generate_images import generate_images
 from compclip.generate.generator import Context
 from compclip.io import atomic_folder, read_frame, read_table, write_frame, write_json, write_table
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -27,4 +27,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -6,7 +6,7 @@ from compclip.human.correlation import run_scores
 from compclip.human.tasks import read_tasks
 from compclip.io import atomic_folder, write_json
 from workflow_scripts.human.study import read_scores
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -20,4 +20,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -15,7 +15,7 @@ from compclip.human.sample_tasks import sample_tasks
 from compclip.human.study import check_counts
 from compclip.io import read_table, write_json
 from workflow_scripts.human.study import read_scores, write_study
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -45,4 +45,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

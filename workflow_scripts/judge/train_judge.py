@@ -12,7 +12,7 @@ from compclip.io import atomic, read_frame, read_table, write_json
 from compclip.judge.config import Training
 from compclip.judge.parallel import joined, own_device
 from compclip.judge.train_judge import GPUS_SETTING, describe_training, find_material, train_judge
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -36,4 +36,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

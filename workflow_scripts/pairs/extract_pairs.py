@@ -8,7 +8,7 @@ from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import read_table, write_json, write_table
 from compclip.pairs.extract_pairs import extract_pairs, summarize_pairs
 from compclip.text.lexicon import load_lexicon
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def checked_captions(job: Job) -> pd.DataFrame:
@@ -42,4 +42,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -2,7 +2,7 @@
 
 from compclip.core.tables import PAIRS
 from compclip.io import write_table
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 from workflow_scripts.pairs.extract_pairs import checked_captions, parse_captions
 
 
@@ -14,4 +14,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -5,7 +5,7 @@ from compclip.io import read_table, write_table
 from compclip.pairs.config import Selection
 from compclip.pairs.rank_pairs import rank_pairs
 from workflow_scripts.inputs import read_lexicons
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -16,4 +16,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

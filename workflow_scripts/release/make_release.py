@@ -17,7 +17,7 @@ from compclip.score.adjust import choose_adjustment
 from compclip.score.choices import Adjustment
 from compclip.score.config import Scoring
 from compclip.score.score_images import embed_once
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts
 
@@ -118,4 +118,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -8,7 +8,7 @@ from compclip.io import read_table
 from compclip.plot.drawing import save, style
 from compclip.report.draw_scores import draw_composed, draw_loss, draw_pairs, draw_scores
 from compclip.report.rows import of_composition
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -28,4 +28,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -11,7 +11,7 @@ from compclip.io import atomic_folder
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
 from compclip.report.list_entries import list_entries
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 from workflow_scripts.report.artifacts import layouts, read_composition, read_generated
 
 
@@ -31,4 +31,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -18,7 +18,7 @@ from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
 from compclip.report.rows import of_composition
 from workflow_scripts.divergence.section import section as divergence_section
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report import artifacts
 from workflow_scripts.score.section import section as judge_section
@@ -102,4 +102,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -16,7 +16,7 @@ from compclip.report.readable import latex, table_markdown
 from compclip.report.rows import of_composition
 from compclip.report.table import Scored, all_scores, scores_of
 from compclip.split.pools import class_names
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import layouts, read_fids, read_readable, read_score_folder
 
@@ -66,4 +66,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

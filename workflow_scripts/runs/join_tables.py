@@ -5,7 +5,7 @@ import pandas as pd
 from compclip.core.errors import UserError
 from compclip.core.tables import MEASUREMENTS
 from compclip.io import read_table, write_frame, write_text
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 # What precedes each run's chapter of a table to read.
 HEADINGS = {".md": "# {}\n\n", ".tex": "% {}\n"}
@@ -34,4 +34,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

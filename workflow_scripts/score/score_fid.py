@@ -5,7 +5,7 @@ from compclip.io import write_json
 from compclip.score.config import Balance
 from compclip.score.score_fid import load_inception, score_fid
 from workflow_scripts.inputs import read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -26,4 +26,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -22,8 +22,8 @@ from compclip.score.health import Health
 from compclip.score.measure_health import measure_health
 from compclip.score.score_images import embed_once, score_images
 from workflow_scripts.inputs import read_tables
-from workflow_scripts.job import Job, run
-from workflow_scripts.score.scores import Inputs, Scored, read_inputs, score_generators
+from workflow_scripts.job import Job, run_script
+from workflow_scripts.score.scores import Inputs, JudgedSets, read_inputs, score_generators
 
 
 def score_by(
@@ -43,7 +43,7 @@ def score_by(
     log.info("adjusted adjective accuracy: similarity minus %s times that with reference images", multiple)
     judge = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash}
 
-    def score(name: str, sets: list[EntrySet]) -> Scored:
+    def score(name: str, sets: list[EntrySet]) -> JudgedSets:
         scored = score_images(sets, inputs.rules, inputs.variants, texts, images, adjustment)
         used = {text for part in sets for table in (part.entries, part.pool) for text in table["text"].tolist()}
         about: dict[str, Any] = {"captions": len(used), "truncated_captions": len(truncated & used)}
@@ -77,4 +77,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -21,7 +21,7 @@ from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
 
 # Scores by set, and what the summary says of the judge.
-Scored = tuple[dict[str, SetScores], dict[str, Any]]
+JudgedSets = tuple[dict[str, SetScores], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def read_inputs(job: Job) -> Inputs:
 
 
 def score_generators(
-    job: Job, inputs: Inputs, folders: Sequence[Path], score: Callable[[str, list[EntrySet]], Scored]
+    job: Job, inputs: Inputs, folders: Sequence[Path], score: Callable[[str, list[EntrySet]], JudgedSets]
 ) -> None:
     """Score one generator after the other by its name and sets; write the scores of each into its folder."""
     params, rules = job.params, inputs.rules

@@ -4,7 +4,7 @@ from compclip.core.tables import CHUNKS
 from compclip.io import write_table
 from compclip.specs.cut_captions import cut_captions
 from compclip.specs.data import read_source
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -14,4 +14,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -5,7 +5,7 @@ from pathlib import Path
 from compclip.core.tables import IMAGES
 from compclip.io import read_frame, read_table, write_table
 from compclip.specs.describe_images import DESCRIPTION_SCHEMAS, describe_images
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -17,4 +17,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -7,7 +7,7 @@ from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from compclip.specs.draw_specs import draw_specs
 from compclip.specs.shown import read_intrinsic
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.specs.section import section
 
@@ -24,4 +24,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

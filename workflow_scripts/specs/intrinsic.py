@@ -6,15 +6,15 @@ from compclip.clip.embed import Embedder, open_embedder
 from compclip.io import write_frame, write_json
 from compclip.specs.evaluation import result_head
 from compclip.specs.intrinsic import INTRINSIC_DEFINITION, intrinsic, read_steps
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
-ITEMS_AT_ONCE = 256  # changes floating-point rounding
+IMAGES_AT_ONCE = 256  # changes floating-point rounding
 
 
 def judges(job: Job) -> Iterator[tuple[str, Embedder]]:
     """Load one judge after another."""
     for folder in [job.input.judge, *job.input.against]:
-        with open_embedder(folder, ITEMS_AT_ONCE, job.params.threads, job.params.device, job.params.cache) as embedder:
+        with open_embedder(folder, IMAGES_AT_ONCE, job.params.threads, job.params.device, job.params.cache) as embedder:
             yield folder.resolve().name, embedder
 
 
@@ -27,4 +27,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

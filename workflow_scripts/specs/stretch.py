@@ -8,7 +8,7 @@ from compclip.clip.sources import model_name
 from compclip.core.errors import UserError, require
 from compclip.specs.config import KEPT_POSITIONS, STRETCHED_LENGTH
 from compclip.specs.stretch import context_length, stretch, write_judge
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -32,4 +32,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

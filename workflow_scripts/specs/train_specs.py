@@ -20,7 +20,7 @@ from compclip.specs.config import SpecsTraining
 from compclip.specs.data import LongExamples
 from compclip.specs.stretch import write_judge
 from compclip.specs.train_specs import SPECS_GPUS, train_specs
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 # The packages of the code that decides the trained weights.
 SPECS_CODE = ("compclip.specs", "compclip.clip", "compclip.judge", "compclip.core.seeds")
@@ -69,4 +69,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

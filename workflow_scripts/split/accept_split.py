@@ -7,7 +7,7 @@ from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.io import read_json, write_json
 from compclip.split.audit import in_words
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -25,4 +25,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -4,7 +4,7 @@ from compclip.core.heldout import read_heldout
 from compclip.io import read_frame, read_json, write_json
 from compclip.split.audit import audit, unused_images
 from workflow_scripts.inputs import read_lexicons, read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -20,4 +20,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -4,7 +4,7 @@ from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING
 from compclip.io import read_table, write_json, write_table
 from compclip.split.config import Divergence
 from compclip.split.divide_images import divide_images
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -19,4 +19,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -4,7 +4,7 @@ from compclip.core.heldout import read_heldout
 from compclip.io import atomic_folder
 from compclip.split.export import export
 from workflow_scripts.inputs import read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -16,4 +16,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

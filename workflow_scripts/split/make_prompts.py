@@ -8,7 +8,7 @@ from compclip.split.make_prompts import count_prompts, make_prompts
 from compclip.split.pools import bounded, least_distractors
 from compclip.split.widths import estimate_widths, points
 from workflow_scripts.inputs import read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -39,4 +39,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

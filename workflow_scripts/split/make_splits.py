@@ -5,7 +5,7 @@ from compclip.core.tables import DIVISION, SPLIT
 from compclip.io import atomic, read_table, write_json, write_table
 from compclip.split.make_splits import make_splits
 from workflow_scripts.inputs import read_lexicons, read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -22,4 +22,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

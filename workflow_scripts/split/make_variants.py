@@ -6,7 +6,7 @@ from compclip.core.tables import VARIANTS
 from compclip.io import write_json, write_table
 from compclip.split.make_variants import make_variants
 from workflow_scripts.inputs import read_lexicons, read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -20,4 +20,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -8,7 +8,7 @@ from compclip.split.choose_draw import choose_draw, draws_of
 from compclip.split.config import DrawConfig
 from compclip.split.sample_heldout import sample_heldout
 from workflow_scripts.inputs import read_lexicons
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -34,4 +34,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -5,7 +5,7 @@ from compclip.core.tables import SWAPPED
 from compclip.io import write_json, write_table
 from compclip.split.swap_adjectives import swap_adjectives
 from workflow_scripts.inputs import read_lexicons, read_tables
-from workflow_scripts.job import Job, run
+from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
@@ -19,4 +19,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_script(main)

@@ -42,18 +42,18 @@ def recorded_below(config: Config) -> set[Path]:
     return {record.parents[1] / record.name for record in records}
 
 
-read_record = cache(digests.read_record)
+read_once = cache(digests.read_record)
 
 
 def artifact_faults(path: Path) -> Iterator[tuple[str, Path]]:
     """Yield what is wrong with an artifact, its record or the artifacts it was made from, and what to make again."""
     try:
-        recorded = read_record(path)
+        recorded = read_once(path)
         for fault in digests.faults(path, recorded) if recorded else ():
             yield fault, path
         for name, digest in recorded.inputs.items() if recorded else ():
             source = Path(os.path.normpath(path.parent / name))
-            now = read_record(source)
+            now = read_once(source)
             if now is None or now.digest != digest:
                 yield f"{path}: made from another {source}, or its record is missing", path if now else source
     except UserError as error:
