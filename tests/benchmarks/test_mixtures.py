@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmarks.mixtures import PERFECT, REFERENCE, SCORE_COLUMNS, SPANS, with_composed, mixed, mixtures
+from benchmarks.mixtures import PERFECT, REFERENCE, SCORE_COLUMNS, SPANS, mixed, mixtures, with_composed
 from compclip.report.table import Scored
 from compclip.score.entries import ENTRY
 
