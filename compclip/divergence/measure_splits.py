@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.cache import Cache
 from compclip.core.errors import UserError
 from compclip.core.heldout import pair_names
 from compclip.core.log import log
-from compclip.core.progress import Progress
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, DIVERGENCE, TESTS
@@ -25,12 +23,11 @@ from compclip.divergence.subgraphs import MAX_OCCURRENCES, Forest, FoundSubgraph
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, decode_tree
 from compclip.pairs.tree import Tree
-from compclip.text.parsing import fill_cache, values
+from compclip.text.parsing import parse_texts
 
 # Atoms, and compounds, in a figure.
 MOST_SHOWN = 30
 # Texts that are looked up in the cache at once.
-TEXTS_AT_ONCE = 10_000
 
 # Weighs samples by a pool.
 Definition = Callable[[Bags], Weighing]
@@ -154,12 +151,8 @@ def search_texts(
 ) -> SearchedTexts:
     """Find the subgraphs of each distinct text; ``cache``, a file of parses, lets a killed call resume."""
     distinct = texts.unique()
-    batches = [distinct[i : i + TEXTS_AT_ONCE].tolist() for i in range(0, len(distinct), TEXTS_AT_ONCE)]
-    with Cache(cache) as parses:
-        with Progress(len(distinct), "texts") as progress:
-            fill_cache(extractor, parses, batches, processes, progress.add)
-        values_of = (value for batch in batches for value in values(extractor, parses, batch))
-        trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values_of]
+    values = parse_texts(extractor, distinct.tolist(), processes, cache, "texts")
+    trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values]
     return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), nodes))
 
 

@@ -47,7 +47,7 @@ def extract_pairs(
     listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
     extractor = Extractor(model, listed, find_lexicon(nouns, "nouns") if nouns else None, compounds)
     log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", len(captions), processes)
-    encoded = parse_texts(extractor, captions["text"].tolist(), processes, cache, "captions")
+    encoded = list(parse_texts(extractor, captions["text"].tolist(), processes, cache, "captions"))
     decoded = {value: decode_occurrences(value) for value in set(encoded) if value}
     occurrences = [decoded[value] if value else [] for value in encoded]
     ids = captions[["image_id", "caption_id"]].loc[captions.index.repeat([*map(len, occurrences)])]

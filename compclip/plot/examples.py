@@ -1,6 +1,5 @@
 """Examples for the page: captions with their pairs marked, and the pictures made from them."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ SWAPPED_TO_UNSEEN = 2
 
 Segment = tuple[str, str]
 Span = tuple[int, int, str]
-# What identifies a caption, and a prompt, whatever its draw.
 # A generator's pictures by prompt.
 Made = Mapping[tuple[str, str, int], "ShownPicture"]
 
@@ -72,24 +70,6 @@ def of_all_judges(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return tables[0].assign(**means, hits=hits, right=right, judges=len(tables), hit=2 * hits > len(tables))
 
 
-def spread_evenly(keys: Sequence[tuple[str, ...]], n: int, generator: np.random.Generator) -> list[int]:
-    """Return positions of at most ``n`` keys, spread evenly over their values.
-
-    One key with each first element is taken before a second key with any, in random order; ties are decided by the
-    next elements in the same way.
-    """
-    left = [int(i) for i in generator.permutation(len(keys))]
-    taken: list[Counter[str]] = [Counter() for _ in (keys[0] if keys else ())]
-    chosen: list[int] = []
-    while left and len(chosen) < n:
-        best = min(left, key=lambda i: [count[part] for count, part in zip(taken, keys[i], strict=True)])
-        for count, part in zip(taken, keys[best], strict=True):
-            count[part] += 1
-        left.remove(best)
-        chosen.append(best)
-    return chosen
-
-
 def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
     """Return a text as (words, kind) segments; kind is empty between spans, which are (start, end, kind) in characters.
 
@@ -135,13 +115,14 @@ def _verdict(row: Any) -> str:
 
 
 def choose_rows(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generator: np.random.Generator) -> list[Any]:
-    """Return at most ``n`` rows as named tuples, spread over pairs and then over classes; an image at most once.
+    """Return at most ``n`` rows as named tuples, spread evenly over pairs and then over classes; an image at most once.
 
     ``rows`` have columns image_id, caption_id, pair and more; ``classes`` are by image_id.
     """
-    rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id").reset_index(drop=True)
-    keys = list(zip(rows["pair"], rows["image_id"].map(classes), strict=True))
-    return list(rows.loc[spread_evenly(keys, n, generator)].itertuples())
+    rows = rows.sample(frac=1, random_state=generator).drop_duplicates("image_id")
+    rank = rows.groupby("pair").cumcount()
+    rank_in_class = rows.groupby([rank, rows["image_id"].map(classes)]).cumcount()
+    return list(rows.iloc[np.lexsort([rank_in_class, rank])[:n]].itertuples())
 
 
 def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:

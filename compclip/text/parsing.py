@@ -4,20 +4,21 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import connection
 from pathlib import Path
 from threading import Thread
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from compclip.core.cache import Cache
 from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.progress import Progress
 
+T = TypeVar("T")
 LOOKUP_BATCH = 4096  # texts that are looked up in the cache at once
 CHUNK = 256  # texts per task of a worker
 STORED = 2.0  # seconds between two times of storing values: keys are random, so each time writes many pages
@@ -47,35 +48,22 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _work(texts: list[str]) -> list[bytes]:
+def _work(texts: Sequence[str]) -> list[bytes]:
     assert _parser is not None
     return _parser.parse(texts)
 
 
-def parse_all(
-    parser: Parser, items: Iterable[tuple[bytes, str]], processes: int
-) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Parse texts, given with their keys; yield keys and values, a chunk at a time, in any order.
-
-    At most two chunks per process are in memory, so that ``items`` may be endless.
-    """
-    source = iter(items)
+def _parse_all(parser: Parser, texts: Sequence[str], processes: int) -> Iterator[list[bytes]]:
+    """Yield the values of texts in their order, a chunk at a time."""
+    chunks = _slices(texts, CHUNK)
     if processes == 1:
-        while chunk := list(islice(source, CHUNK)):
-            yield list(zip([k for k, _ in chunk], parser.parse([t for _, t in chunk]), strict=True))
+        yield from map(parser.parse, chunks)
         return
     # A forked worker shares the loaded pipeline; forking is safe only on Linux.
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(parser,)) as pool:
-        running: dict[Future[list[bytes]], list[bytes]] = {}
         try:
-            while True:
-                while len(running) < 2 * processes and (chunk := list(islice(source, CHUNK))):
-                    running[pool.submit(_work, [t for _, t in chunk])] = [k for k, _ in chunk]
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield list(zip(running.pop(future), future.result(), strict=True))
+            yield from pool.map(_work, chunks)
         except BrokenProcessPool as error:
             raise UserError(
                 f"--processes {processes}: a worker was killed, probably out of memory; run again to resume"
@@ -84,70 +72,43 @@ def parse_all(
             pool.shutdown(cancel_futures=True)
 
 
-def fill_cache(
-    parser: Parser,
-    cache: Cache,
-    batches: Iterable[list[str]],
-    processes: int,
-    seen: Callable[[int], object] = lambda n: None,
-) -> int:
-    """Parse the distinct texts of ``batches`` that are neither blank nor cached; return how many there were.
+def _slices(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
-    ``seen`` is called with the size of each batch that was submitted.
-    """
-    pending: set[bytes] = set()
 
-    def new() -> Iterator[tuple[bytes, str]]:
-        for texts in batches:
-            keyed = {k: text for k, text in zip(parser.keys(texts), texts, strict=True) if text.strip()}
-            cached = cache.get(list(keyed))
-            # All at once: a text that is parsed while this batch is submitted must not be submitted again.
-            new_keys = [k for k in keyed if k not in cached and k not in pending]
-            pending.update(new_keys)
-            for k in new_keys:
-                yield k, keyed[k]
-            seen(len(texts))
-
-    parsed, held, stored = 0, list[tuple[bytes, bytes]](), time.monotonic()
-
-    def store() -> None:
-        nonlocal parsed, stored
-        cache.put(held)
-        pending.difference_update(k for k, _ in held)
-        parsed += len(held)
-        held.clear()
-        stored = time.monotonic()
-
+def _fill(parser: Parser, cache: Cache, texts: Mapping[bytes, str], processes: int, unit: str) -> None:
+    """Parse the texts whose keys are not cached."""
+    new = [
+        k for keys in _slices([*texts], LOOKUP_BATCH) for cached in [cache.get(keys)] for k in keys if k not in cached
+    ]
+    left, parsed, stored = iter(new), list[tuple[bytes, bytes]](), time.monotonic()
     try:
-        for chunk in parse_all(parser, new(), processes):
-            held += chunk
-            if time.monotonic() - stored > STORED:
-                store()
+        with Progress(len(new), unit) as progress:
+            for values in _parse_all(parser, [texts[k] for k in new], processes):
+                parsed += zip(islice(left, len(values)), values, strict=True)
+                progress.add(len(values))
+                if time.monotonic() - stored > STORED:
+                    cache.put(parsed)
+                    parsed, stored = [], time.monotonic()
     finally:
-        store()
-    return parsed
-
-
-def values(parser: Parser, cache: Cache, texts: Sequence[str]) -> list[bytes | None]:
-    """Return the value of each text, None for a blank one, after ``fill_cache``."""
-    keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
-    known = cache.get([k for k in dict.fromkeys(keys) if k is not None])
-    return [None if k is None else known[k] for k in keys]
+        cache.put(parsed)
+    log.info("%d distinct %s parsed; the others were cached", len(new), unit)
 
 
 def parse_texts(
     parser: Parser, texts: Sequence[str], processes: int, cache: str | Path, unit: str
-) -> list[bytes | None]:
-    """Return the value of each text, None for a blank one; each distinct text is parsed once.
+) -> Iterator[bytes | None]:
+    """Yield the value of each text, None for a blank one; each distinct text is parsed once.
 
     Args:
         processes: processes that parse at once; the result is the same.
         cache: SQLite file of values, from which a killed call resumes.
         unit: what the texts are called in the log.
     """
-    batches = [list(texts[start : start + LOOKUP_BATCH]) for start in range(0, len(texts), LOOKUP_BATCH)]
+    keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
     with Cache(cache) as stored:
-        with Progress(len(texts), unit) as progress:
-            parsed = fill_cache(parser, stored, batches, processes, progress.add)
-        log.info("%d distinct %s parsed; the others were cached", parsed, unit)
-        return [value for batch in batches for value in values(parser, stored, batch)]
+        distinct = {k: text for k, text in zip(keys, texts, strict=True) if k is not None}
+        _fill(parser, stored, distinct, processes, unit)
+        for some in _slices(keys, LOOKUP_BATCH):
+            known = stored.get([*{k: None for k in some if k is not None}])
+            yield from (None if k is None else known[k] for k in some)

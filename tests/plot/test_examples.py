@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.plot.examples import choose_examples, mark, of_all_judges, spread_evenly, swapped_spans
+from compclip.plot.examples import choose_examples, choose_rows, mark, of_all_judges, swapped_spans
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import read_composition, read_generated
@@ -25,19 +25,19 @@ def most_of(counts: Counter[str], there: Counter[str]) -> bool:
 KEYS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), max_size=30)
 
 
-@given(KEYS, st.integers(0, 30), st.integers(0, 99))
-def test_spread_takes_one_of_each_before_a_second_and_of_equal_pairs_the_rarer_class(
-    keys: list[tuple[str, str]], n: int, seed: int
+@given(KEYS, st.integers(0, 30), st.integers(0, 99), st.booleans())
+def test_rows_are_one_of_each_pair_before_a_second_and_then_of_each_class(
+    keys: list[tuple[str, str]], n: int, seed: int, by_class: bool
 ) -> None:
-    indices = spread_evenly(keys, n, np.random.default_rng(seed))
-    assert len(indices) == len(set(indices)) == min(n, len(keys))
-    chosen = [keys[i] for i in indices]
-    assert most_of(Counter(pair for pair, _ in chosen), Counter(pair for pair, _ in keys))
-    left = Counter(keys) - Counter(chosen)
-    if left and chosen:
-        # The last one's class was not more frequent than that of any other left with the same pair.
-        taken = Counter(name for _, name in chosen[:-1])
-        assert all(taken[chosen[-1][1]] <= taken[name] for pair, name in left if pair == chosen[-1][0])
+    rows = pd.DataFrame(keys, columns=["pair", "class"]).assign(image_id=[f"i{i}" for i in range(len(keys))])
+    if by_class:  # each row of another pair
+        rows["pair"] = rows["image_id"]
+    classes = dict(zip(rows["image_id"], rows["class"], strict=True))
+    chosen = choose_rows(pd.concat([rows, rows]), classes, n, np.random.default_rng(seed))
+    assert len(chosen) == len({row.image_id for row in chosen}) == min(n, len(keys))
+    column = "class" if by_class else "pair"
+    names = rows.set_index("image_id")[column]
+    assert most_of(Counter(names[row.image_id] for row in chosen), Counter(names))
 
 
 @given(st.text(max_size=20), st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=4))

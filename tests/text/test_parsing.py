@@ -9,10 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from compclip.core.cache import Cache, key
+from compclip.core.cache import key
 from compclip.core.errors import UserError
+from compclip.core.log import log
 from compclip.text import parsing
-from compclip.text.parsing import fill_cache, values
+from compclip.text.parsing import parse_texts
 
 
 class Shout:
@@ -31,17 +32,25 @@ class Shout:
         return [text.upper().encode() for text in texts]
 
 
+def shouted(parser: Shout, folder: Path, texts: Sequence[str], processes: int = 1) -> list[bytes | None]:
+    return list(parse_texts(parser, texts, processes, folder / "c.sqlite", "texts"))
+
+
 @pytest.mark.parametrize("processes", [1, 2])
-def test_each_distinct_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
+def test_each_distinct_text_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, processes: int
+) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 2)
-    parser, sizes = Shout(), []
-    batches = [["a", "b", "a", " "], ["b", "c", ""], [], ["d", "e", "f"]]
-    with Cache(tmp_path / "c.sqlite") as cache:
-        assert fill_cache(parser, cache, batches, processes, sizes.append) == 6
-        assert fill_cache(parser, cache, [["f", "g"]], processes) == 1
-        assert values(parser, cache, ["g", "a", " ", "b", "a"]) == [b"G", b"A", None, b"B", b"A"]
-        assert len(cache.get(parser.keys(["", " ", *"abcdefg"]))) == 7
-    assert sizes == [4, 3, 0, 3]
+    monkeypatch.setattr(parsing, "LOOKUP_BATCH", 3)
+    monkeypatch.setattr(log, "propagate", True)
+    caplog.set_level("INFO", logger="compclip")
+    parser = Shout()
+    first = shouted(parser, tmp_path, ["a", "b", "a", " ", "b", "c", "", "d", "e", "f"], processes)
+    assert first == [b"A", b"B", b"A", None, b"B", b"C", None, b"D", b"E", b"F"]
+    assert shouted(parser, tmp_path, ["g", "a", " ", "b", "a"], processes) == [b"G", b"A", None, b"B", b"A"]
+    counts = [line for line in caplog.messages if line.endswith("cached")]
+    assert counts == [f"{n} distinct texts parsed; the others were cached" for n in (6, 1)]
+    assert shouted(parser, tmp_path, [], processes) == []
     if processes == 1:
         assert parser.seen == list("abcdefg")
 
@@ -49,21 +58,17 @@ def test_each_distinct_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_killed_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 2)
     parser = Shout()
-    with Cache(tmp_path / "c.sqlite") as cache, pytest.raises(KeyboardInterrupt):
-        fill_cache(parser, cache, [["a", "b", "c", "d", "stop"]], 1)
-    with Cache(tmp_path / "c.sqlite") as cache:
-        assert fill_cache(parser, cache, [["a", "b", "c", "d", "e"]], 1) == 1
+    with pytest.raises(KeyboardInterrupt):
+        shouted(parser, tmp_path, ["a", "b", "c", "d", "stop"])
+    shouted(parser, tmp_path, ["a", "b", "c", "d", "e"])
     assert parser.seen == ["a", "b", "c", "d", "e"]
 
 
 def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 1)
-    parser = Shout()
-    with Cache(tmp_path / "c.sqlite") as cache:
-        with pytest.raises(UserError, match="^--processes 2: a worker was killed, .*; run again to resume"):
-            fill_cache(parser, cache, [["a", "die", "b"]], 2)
-        assert fill_cache(parser, cache, [["a", "b"]], 2) <= 2
-        assert len(cache.get(parser.keys(["a", "b"]))) == 2
+    with pytest.raises(UserError, match="^--processes 2: a worker was killed, .*; run again to resume"):
+        shouted(Shout(), tmp_path, ["a", "die", "b"], 2)
+    assert shouted(Shout(), tmp_path, ["a", "b"], 2) == [b"A", b"B"]
 
 
 class Slow(Shout):
@@ -79,8 +84,7 @@ class Slow(Shout):
 
 
 def _fill_slowly(folder: Path) -> None:
-    with Cache(folder / "c.sqlite") as cache:
-        fill_cache(Slow(folder / "workers"), cache, ([str(n)] for n in range(10**6)), 3)
+    shouted(Slow(folder / "workers"), folder, [str(n) for n in range(10**4)], 3)
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
