@@ -87,14 +87,17 @@ def read_records(
             if isinstance(row, str):
                 raise ValueError(row)
             values = {name: row.get(source) for name, source in source_of.items()}
-            listed = values.get(several)
-            for each in (
-                [values | {several: value} for value in listed or [None]] if isinstance(listed, list) else [values]
-            ):
+            for each in _spread(values, several):
                 cells.append([place, *(_as_text(name, value) for name, value in each.items())])
         except ValueError as error:
             bad.append(f"{place}: {error}")
     return pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
+
+
+def _spread(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return a row for each value of a list in column ``name``; the row itself if there is no list."""
+    listed = row.get(name)
+    return [row | {name: value} for value in listed or [None]] if isinstance(listed, list) else [row]
 
 
 def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
