@@ -56,7 +56,7 @@ def export(
     train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
     train = train.merge(images[["image_id", "path"]], on="image_id", how="left")
     train = train.sort_values(["image_id", "caption_id"], ignore_index=True)
-    train = train[["image_id", "caption_id", "path", "text"]]
+    train = train.rename(columns={"path": "file_name"})[["image_id", "caption_id", "file_name", "text"]]
     log.info("%d captions of train", len(train))
     return {
         # Protocol 2, which Python 2 reads, too.

@@ -2,7 +2,7 @@
 
     python -m examples.diffusion.train --captions results/mine/mine/color/export/train.jsonl --output models/words
 
-The captions' ``path`` is relative to ``--images``. Generator kind ``diffusers`` then draws the prompts:
+The captions' ``file_name`` is relative to ``--images``. Generator kind ``diffusers`` then draws the prompts:
 ``{name: words, kind: diffusers, model: models/words, steps: 12, guidance: 3}``.
 
 One setting decides how the text reaches the image: with ``--text words``, each place of the image attends over the
@@ -35,7 +35,7 @@ def read_images(rows: list[dict], root: Path, size: int) -> tuple[torch.Tensor, 
     """Return the images, bytes of shape [n, 3, size, size], and the captions of each."""
     captions: dict[str, list[str]] = {}
     for row in rows:
-        captions.setdefault(row["path"], []).append(row["text"])
+        captions.setdefault(row["file_name"], []).append(row["text"])
     images = np.empty((len(captions), size, size, 3), np.uint8)
     for number, path in enumerate(captions):
         image = Image.open(root / path).convert("RGB")

@@ -35,7 +35,7 @@ def test_a_resumed_training_ends_equal_and_its_pipeline_draws(
     rows = []
     for name, color in colors.items():
         Image.new("RGB", (24, 20), color).save(tmp_path / f"{name}.png")
-        rows += [{"path": f"{name}.png", "text": f"a {name} {noun}"} for noun in ("bird", "tail")]
+        rows += [{"file_name": f"{name}.png", "text": f"a {name} {noun}"} for noun in ("bird", "tail")]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     whole = run(monkeypatch, tmp_path, tmp_path / "whole", text)
 

@@ -40,7 +40,9 @@ def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -
     assert [list(json.loads(line).values()) for line in files["train.jsonl"].splitlines()] == [
         ["a/2", 0, None, "a tail"], ["b/1", 0, "d/1.png", "wings"], ["b/1", 1, "d/1.png", 'a "red" bill'],
     ]  # fmt: skip
-    assert files["train.csv"].decode().splitlines()[2:] == ["b/1,0,d/1.png,wings", 'b/1,1,d/1.png,"a ""red"" bill"']
+    header, _, *lines = files["train.csv"].decode().splitlines()
+    assert header == "image_id,caption_id,file_name,text"  # as imagefolder of Hugging Face datasets names it
+    assert lines == ["b/1,0,d/1.png,wings", 'b/1,1,d/1.png,"a ""red"" bill"']
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
         "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip
