@@ -19,7 +19,7 @@ def data(results: Path) -> dict[str, Any]:
     return json.loads(text.removeprefix(f'received("{COMPOSITION}",').removesuffix(");\n"))
 
 
-def test_every_scored_image_is_listed_with_its_rank(data: dict[str, Any], results: Path) -> None:
+def test_every_scored_image_is_listed_with_its_rank_and_changes_marked(data: dict[str, Any], results: Path) -> None:
     layout = Layout(results, DATASET, COMPOSITION)
     assert data["generators"].keys() == set(GENERATORS)
     for name, columns in data["generators"].items():
@@ -32,9 +32,6 @@ def test_every_scored_image_is_listed_with_its_rank(data: dict[str, Any], result
         assert columns["right"].count(-1) == sum((table["adjectives"] == 1).sum() for table in scored.values())
         assert all((results / (columns["prefix"] + path)).is_file() for path in columns["path"])
         assert all(1 <= rank <= 100 for rank in columns["rank"])
-
-
-def test_changes_are_marked(data: dict[str, Any]) -> None:
     prompts = data["prompts"]
     for split, text in zip(prompts["split"], prompts["text"], strict=True):
         assert {kind for part in text for kind in part[1:]} == ({split} if split != "seen" else set())

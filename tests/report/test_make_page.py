@@ -75,7 +75,7 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
         assert any(shown[0] == f"{row.a} − {row.b}" and cell in shown for shown in page.rows), cell
 
 
-def test_the_judge_and_its_health(page: Page, results: Path) -> None:
+def test_the_judge_its_health_and_what_was_skipped(page: Page, results: Path) -> None:
     health = read_json(place_of(results) / "health" / "0.json")["images"]["real"]
     (line,) = [row[1:] for row in page.rows if row[0] == "0, real images"]
     for cell, name in zip(line, ("seen", "matched", "held_out", "difference"), strict=False):
@@ -84,22 +84,27 @@ def test_the_judge_and_its_health(page: Page, results: Path) -> None:
         assert cell == f"{percent(value)}{interval(of['fixed_low'], of['fixed_high'])}"
     assert "train_on: half" in page.text and "half of the images of each test split, which are not judged" in page.text
     assert read_json(place_of(results).parent / "judges" / "0" / "manifest.json")["judge_hash"] in page.text
-
-
-def test_everything_skipped_is_counted(page: Page, results: Path) -> None:
     lines = {row[0]: row[1:] for row in page.rows}
     captions = read_table(results / DATASET / "captions.parquet", tables.CAPTIONS)
     prompts = read_json(place_of(results) / "prompts.json")["splits"]["test_unseen"]
     assert lines["captions without a ranked pair"][1] == f"{len(captions):,}"
-    line = lines["images of unseen without a file or used for training the judge"]
-    assert line[:2] == [str(prompts["images_not_judged"]), str(prompts["images_in_split"])]
+    skipped = lines["images of unseen without a file or used for training the judge"]
+    assert skipped[:2] == [str(prompts["images_not_judged"]), str(prompts["images_in_split"])]
 
 
-def test_swaps_are_marked_and_hits_named_without_color(page: Page) -> None:
+def test_verdicts_come_first_then_marked_swaps_named_hits_divergences_and_figures(page: Page) -> None:
+    """Before the verdicts are links and names; with each the first mention of a generator says what it does."""
     examples = page.text.split("Drawn by seed")[1]
     hits = [attrs for attrs in page.by_class("picture") if "hit" in (attrs["class"] or "").split()]
     assert len(hits) == page.text.count("✓ hit") + page.text.count("✓ right")
     assert len(page.by_class("swapped")) > 12 and len(page.by_class("unseen")) > 6 and "real image" in examples
+    before, after = page.text.split("Does it compose?")[-1].split("Swapped prompts, as")
+    assert before.index("photographs") < len(f"{DATASET} {COMPOSITION} photographs ")
+    assert "faithful reference draws what <b>" in before
+    assert "photographs the judge does not read held-out pairs; " in after, "the small judge is not fit"
+    assert len([row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]) == 8
+    figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
+    assert all(attrs["alt"] for attrs in figures)
 
 
 def test_missing_pictures_are_named(copied: Path) -> None:
@@ -115,14 +120,6 @@ def test_missing_pictures_are_named(copied: Path) -> None:
     assert 0 < gaps < len(made) and gaps == len(re.findall("missing(?= |$)", page.text.split("What was skipped")[0]))
 
 
-def test_verdicts_come_first_and_few_pairs_are_named(page: Page) -> None:
-    """Before them are links and names; with each the first mention of a generator says what it does."""
-    before, after = page.text.split("Does it compose?")[-1].split("Swapped prompts, as")
-    assert before.index("photographs") < len(f"{DATASET} {COMPOSITION} photographs ")
-    assert "faithful reference draws what <b>" in before
-    assert "photographs the judge does not read held-out pairs; " in after, "the small judge is not fit"
-
-
 @pytest.mark.parametrize("examples", [0, 1, 5])
 def test_number_of_examples(results: Path, examples: int) -> None:
     page = Page(write_page(results, examples=examples))
@@ -133,12 +130,6 @@ def test_a_run_without_divergences(copied: Path, page: Page) -> None:
     write_table(empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE)
     assert "Divergence was not measured" in Page(write_page(copied, examples=1)).text
     assert "Divergence was not measured" not in page.text
-
-
-def test_divergence_and_figures(page: Page) -> None:
-    assert len([row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]) == 8
-    figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
-    assert all(attrs["alt"] for attrs in figures)
 
 
 @pytest.mark.parametrize("configured", [["sd", "folder"], []])

@@ -96,7 +96,7 @@ def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_publishe
     assert len(of_measure(scores, "adjective_accuracy_adjusted")) and title not in (copied / "table.md").read_text()
 
 
-def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> None:
+def test_csv_and_the_table_for_papers_have_the_same_values_with_six_decimals(results: Path) -> None:
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
     assert (results / "scores.csv").read_text() == as_csv(scores.assign(schema_version=MEASUREMENTS.version))
     paper, shown = pd.read_csv(results / "table.csv").set_index("generator"), pivot(main_rows(scores))
@@ -106,6 +106,8 @@ def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> Non
             for end in ("value", "low", "high") if measure in COMPARED else ():
                 column = f"{split.removeprefix('test_')}_{measure}_{end}".removesuffix("_value")
                 assert paper.at[generator, column] == row[end]
+    table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
+    assert as_csv(with_decimals(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
 def test_ceilings_have_rows_without_a_generator_and_a_note() -> None:
@@ -118,11 +120,6 @@ def test_ceilings_have_rows_without_a_generator_and_a_note() -> None:
     assert "75.0 to 80.0 % (human ceiling)" in readable.ceiling_note(table, "adjective_accuracy")
     assert not readable.ceiling_note(table, "r_precision")
     assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), "captions agree"
-
-
-def test_six_decimals() -> None:
-    table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
-    assert as_csv(with_decimals(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
 
 
 def test_comparisons_are_differences_of_means_over_the_same_entries(results: Path) -> None:
@@ -260,7 +257,10 @@ def test_fid_and_divergences_have_tables_of_their_own(copied: Path, results: Pat
     assert "ivergence" not in text + (copied / "table.tex").read_text()
 
 
-def test_markdown_is_printed_and_readable(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_and_latex(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Markdown is printed and readable; LaTeX is escaped, has a row a generator and says what is measured."""
+    folder = place_of(copied) / "scores" / "0" / "photographs"
+    write_json(read_json(folder / "summary.json") | {"judge": "ViT_B{32}~^&%$#\\<"}, folder / "summary.json")
     run(copied)
     text = (copied / "table.md").read_text()
     assert capsys.readouterr().out == text
@@ -268,12 +268,6 @@ def test_markdown_is_printed_and_readable(copied: Path, capsys: pytest.CaptureFi
     assert lines[0] == f"## {DATASET}, {COMPOSITION}" and "- faithful: reference." in lines[:6]
     for table in (part.splitlines() for part in text.split("\n\n") if part.startswith("| ")):
         assert len({line.count("|") for line in table}) == 1 and len({len(line) for line in table}) == 1
-
-
-def test_latex_has_a_row_a_generator_and_says_what_is_measured(copied: Path) -> None:
-    folder = place_of(copied) / "scores" / "0" / "photographs"
-    write_json(read_json(folder / "summary.json") | {"judge": "ViT_B{32}~^&%$#\\<"}, folder / "summary.json")
-    run(copied)
     text = (copied / "table.tex").read_text()
     assert text.isascii() and r"ViT\_B\{32\}\textasciitilde{}\textasciicircum{}\&\%\$\#\textbackslash{}$<$" in text
     body = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]

@@ -28,7 +28,7 @@ def words(table: pd.DataFrame) -> dict[str, str]:
     return {name: verdict.word for name, verdict in verdicts_by_name(table).items()}
 
 
-def test_the_fraction_is_between_habit_and_the_reference(made: tuple[pd.DataFrame, ...]) -> None:
+def test_fractions_composed_and_how_much_a_generator_follows_prompts(made: tuple[pd.DataFrame, ...]) -> None:
     """By plain means of all entries and judges; evidence by sums over each pair."""
     found = {(score.generator, score.split): score for score in scores()}
     table = made[0].set_index(["measure", "generator", "split"])
@@ -47,6 +47,12 @@ def test_the_fraction_is_between_habit_and_the_reference(made: tuple[pd.DataFram
         evidence = pd.Series(whole.mean(axis=1)).groupby(pairs).sum() / whole.mean(axis=1).sum()
         by_name = made[2].query("split == @split and generator == 'blind'").set_index("pair")["evidence"]
         pd.testing.assert_series_equal(by_name, evidence, check_names=False, atol=1e-6)
+    for generator in ("composer", "memorizer", "blind"):
+        score, reference = (table.at[("r_precision", name, "test_seen"), "value"] for name in (generator, "faithful"))
+        row = table.loc[("r_precision_normalized", generator, "test_seen")]
+        assert row["value"] == pytest.approx((score - 0.02) / (reference - 0.02), abs=1e-5)
+        assert row["low"] <= row["fixed_low"] <= row["value"] <= row["fixed_high"] <= row["high"]
+    assert table.at[("r_precision_normalized", "faithful", "test_seen"), "value"] == 1
 
 
 def values(score: Scored) -> np.ndarray:
@@ -54,7 +60,7 @@ def values(score: Scored) -> np.ndarray:
     return np.stack([table["adjective_first"] for table in score.by_judge], axis=1)
 
 
-def test_words(made: tuple[pd.DataFrame, ...]) -> None:
+def test_words_and_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
     said = words(made[0])
     assert said["faithful"] == "reference" and said["memorizer"] == "habit"
     assert said["photographs"] == "composes" != said["blind"]
@@ -65,6 +71,12 @@ def test_words(made: tuple[pd.DataFrame, ...]) -> None:
     assert f"{100 * row['value']:.0f} % [{these[0]}, {these[1]}] of 20 held-out pairs (swapped;" in line
     assert f"other pairs: [{others[0]}, {others[1]}]" in line
     assert "of the reference's R-precision on seen captions" in line
+    (warning,) = few_pairs(tables_of(scores(images=12, pairs=4))[0])
+    assert warning.startswith("few pairs: unseen tests 4 and swapped tests 4 held-out pairs, fewer than 10")
+    assert "5 pairs ±" in warning
+    for pairs in (0, 1, FEW_PAIRS - 1, FEW_PAIRS):
+        named = [f"unseen tests {pairs} and swapped tests" in line for line in few_pairs(made[0].assign(pairs=pairs))]
+        assert named == [True] * (0 < pairs < FEW_PAIRS)
 
 
 @pytest.mark.parametrize("whole_pairs", [False, True])
@@ -151,15 +163,6 @@ def test_where_reference_and_habit_are_alike_nothing_is_measurable() -> None:
     assert "not measurable on unseen (reference minus habit is " in verdicts_by_name(table)["composer"].line
 
 
-def test_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
-    (warning,) = few_pairs(tables_of(scores(images=12, pairs=4))[0])
-    assert warning.startswith("few pairs: unseen tests 4 and swapped tests 4 held-out pairs, fewer than 10")
-    assert "5 pairs ±" in warning
-    for pairs in (0, 1, FEW_PAIRS - 1, FEW_PAIRS):
-        named = [f"unseen tests {pairs} and swapped tests" in line for line in few_pairs(made[0].assign(pairs=pairs))]
-        assert named == [True] * (0 < pairs < FEW_PAIRS)
-
-
 def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> None:
     rows = made[1]
     primary = (rows["kind"] == "generators") & (rows["split"] != "test_seen")
@@ -170,17 +173,7 @@ def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> No
         assert family["p_holm"].to_numpy(float) == pytest.approx(holm(family["p"].to_numpy(float)), abs=2e-5)
 
 
-def test_how_much_a_generator_follows_prompts(made: tuple[pd.DataFrame, ...]) -> None:
-    table = made[0].set_index(["measure", "generator", "split"])
-    for generator in ("composer", "memorizer", "blind"):
-        score, reference = (table.at[("r_precision", name, "test_seen"), "value"] for name in (generator, "faithful"))
-        row = table.loc[("r_precision_normalized", generator, "test_seen")]
-        assert row["value"] == pytest.approx((score - 0.02) / (reference - 0.02), abs=1e-5)
-        assert row["low"] <= row["fixed_low"] <= row["value"] <= row["fixed_high"] <= row["high"]
-    assert table.at[("r_precision_normalized", "faithful", "test_seen"), "value"] == 1
-
-
-def test_by_pair() -> None:
+def test_by_pair_and_without_images_or_with_one_pair_no_interval() -> None:
     found = scores()
     rows = pd.DataFrame(by_pair.by_pair(found, {}))
     assert list(rows.columns) == by_pair.PAIR_COLUMNS
@@ -193,10 +186,7 @@ def test_by_pair() -> None:
             score = getattr(row, measure)
             assert score == pytest.approx(kept[column].mean())
             assert getattr(row, f"{measure}_low") <= score <= getattr(row, f"{measure}_high")
-
-
-def test_missing_images_and_single_pairs_give_no_interval() -> None:
-    """A generator whose images are all missing on seen, and a split of one pair."""
+    # A generator whose images are all missing on seen, and a split of one pair.
     found = scores({"faithful": SKILLS["faithful"], "memorizer": SKILLS["memorizer"]}, images=10, pairs=1)
     empty = [i for i, s in enumerate(found) if (s.generator, s.split) == ("memorizer", "test_seen")]
     for i in empty:
