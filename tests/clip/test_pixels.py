@@ -20,13 +20,10 @@ def preprocess(size: int | tuple[int, int], crop: float | None = None, **setting
     return pixels.Preprocess({**pixels.PREPROCESS, "size": size, **settings}, crop)
 
 
-def test_crop_by_hand() -> None:
+def test_crop_by_hand_and_the_defaults_of_open_clip() -> None:
     # The longer side is 40: 30 pixels to each side of the center (60, 50), clipped at the bottom (70).
     assert pixels.crop_around((40, 40, 40, 20), (200, 70), 0.75) == (30, 20, 90, 70)
     assert pixels.crop_around((0, 0, 10, 10), (20, 20), 0.75) == (0, 0, 12, 12)
-
-
-def test_the_defaults_are_open_clips() -> None:
     assert list(asdict(open_clip().transform.PreprocessCfg()).items()) == list(pixels.PREPROCESS.items())
 
 

@@ -92,18 +92,18 @@ def test_a_judge_keeps_its_tokenizer(tmp_path: Path) -> None:
     assert hashes[0] != hashes[1]
 
 
-def test_the_hub_is_not_asked_for_what_is_cached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "hub_folder", None)
-    source = find_source(ModelConfig(model="hf-hub:somebody/tiny"))
+def test_models_are_checked_before_anything_is_computed_and_the_hub_not_asked_for_what_is_cached(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each error is one line and mentions what downloads the weights."""
+    with monkeypatch.context() as patch:
+        patch.setattr(hub, "hub_folder", None)
+        source = find_source(ModelConfig(model="hf-hub:somebody/tiny"))
+        built = build(ModelConfig(model="hf-hub:somebody/tiny"), [], 0)
     assert source.weights == cache / "open_clip_model.safetensors" and source.preprocess_cfg["resize_mode"] == "squash"
-    built = build(ModelConfig(model="hf-hub:somebody/tiny"), [], 0)
     torch.manual_seed(0)
     whole = construct(VIT)
     assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight)
-
-
-def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: Path) -> None:
-    """Each error is one line and mentions what downloads the weights."""
 
     def errors(**settings: Any) -> list[str]:
         findings = Findings()
@@ -126,7 +126,7 @@ def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: P
     assert time.monotonic() - started < 20, "without internet it fails at once"
 
 
-def test_preprocessing_that_is_unknown_is_asked_for(tmp_path: Path) -> None:
+def test_unknown_preprocessing_is_asked_for_and_a_weights_file_may_have_it(tmp_path: Path) -> None:
     folder = clip_folder(tmp_path / "mine", preprocess={})
     weights = shutil.copy(folder / "open_clip_model.safetensors", tmp_path / "mine.safetensors")
     (tmp_path / "vit.json").write_text(json.dumps(VIT))
@@ -140,11 +140,8 @@ def test_preprocessing_that_is_unknown_is_asked_for(tmp_path: Path) -> None:
     assert {key: built.preprocess_cfg[key] for key in SIGLIP} == SIGLIP and built.preprocess_cfg["size"] == [32, 32]
     # Random weights know no preprocessing.
     assert build(ModelConfig(model=alone["model"]), [], 0).preprocess_cfg["resize_mode"] == "shortest"
-
-
-def test_a_weights_file_with_its_settings(tmp_path: Path) -> None:
-    folder = clip_folder(tmp_path / "mine")
     settings, weights = folder / "open_clip_config.json", str(folder / "open_clip_model.safetensors")
+    settings.write_text(json.dumps({"model_cfg": VIT, "preprocess_cfg": SIGLIP}))
     built = build(ModelConfig(model=str(settings), pretrained=weights), [], 0)
     assert {key: built.preprocess_cfg[key] for key in SIGLIP} == SIGLIP
     said = refused(model=str(settings), pretrained=weights, preprocess={"mean": [0.4] * 3})

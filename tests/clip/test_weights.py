@@ -114,7 +114,9 @@ def test_weights_of_another_model(model: Model, tmp_path: Path, name: str, cfg: 
             build(config, [], 0)
 
 
-def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_tag_of_open_clip_is_on_the_hub_and_openais_is_of_quick_gelu(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tag = open_clip().get_pretrained_cfg("RN101", "openai")
     path = tmp_path / "fetched.safetensors"
     whole = saved(RESNET, path)
@@ -124,9 +126,7 @@ def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch:
     assert built.model_cfg["quick_gelu"] is True and tuple(built.preprocess_cfg["mean"]) == tag["mean"]
     assert type(built.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
     assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight)
-
-
-def test_every_tag_of_open_clip_is_on_the_hub() -> None:
+    monkeypatch.undo()
     assert all(open_clip().get_pretrained_cfg(*names)["hf_hub"] for names in open_clip().list_pretrained())
 
 

@@ -149,8 +149,8 @@ CAPTIONS = {"snow ball": ["A child throws a snow ball.", "Snow ball on a fence"]
 DESCRIPTIONS = {"goldfish": ["orange scales", "often swims in a bowl", "is small"]}
 
 
-def test_the_papers_sentences() -> None:
-    """Section 4."""
+def test_the_papers_sentences_for_texts_of_any_spelling(tmp_path: Path) -> None:
+    """Section 4; usual prompts have the paper's number of captions."""
     prompts = compound_prompts(ASKED, CAPTIONS, DESCRIPTIONS)
     assert list(prompts) == ["template", "reversed", "descriptions", "examples_1", "examples_2"]
     assert prompts["template"]["Goldfish"] == ["a photo of a Goldfish"]
@@ -170,13 +170,7 @@ def test_the_papers_sentences() -> None:
     # The texts are of any spelling of the compound.
     assert list(prompts["examples_1"]) == ["snow ball", "Goldfish"]
     assert list(compound_prompts(ASKED, {}, {})) == ["template", "reversed"]
-
-
-def test_usual_prompts_have_the_papers_number_of_captions() -> None:
     assert usual_prompts(["template", "examples_1", "examples_5", "examples_7"]) == ["template", "examples_5"]
     assert usual_prompts(["template", "examples_1", "examples_3"]) == ["template", "examples_3"]
-
-
-def test_texts_are_of_any_spelling(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"Snow_Ball": ["one", " two\n"], "b": ["x"]}))
     assert read_texts(tmp_path / "a.json") == {"snow ball": ["one", "two"], "b": ["x"]}

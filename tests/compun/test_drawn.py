@@ -65,7 +65,7 @@ def test_a_plain_thing_has_its_color(color: str) -> None:
     assert min(distance, key=distance.get) == color
 
 
-def test_patterns_are_seen() -> None:
+def test_patterns_and_both_things_of_a_picture_are_seen() -> None:
     """Plain is one color inside; each pattern has two, and as much of the second as tells it from the others."""
     second = {}
     for pattern in (NO_PATTERN, *PATTERNS):
@@ -73,9 +73,6 @@ def test_patterns_are_seen() -> None:
         second[pattern] = np.mean([(square.min(axis=1) > 150).mean() for square in inside])
     assert second[NO_PATTERN] == 0 and 0.1 < second["dotted"] < 0.4 < second["striped"] < 0.6
     assert 0.4 < second["checked"] < 0.6
-
-
-def test_both_things_of_a_picture_are_seen_apart() -> None:
     sides = []
     for key in range(10):
         picture = pixels(Thing("box", "red", NO_PATTERN), Thing("heart", "blue", NO_PATTERN), key=key)
@@ -160,18 +157,11 @@ def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     assert all((place.parents[2] / path).is_file() for path in images["path"])
 
 
-@pytest.fixture
-def differences(of_run: Path) -> pd.DataFrame:
+def test_example_captions_help_where_the_compound_is_new_and_a_taught_one_is_known_by_its_name(of_run: Path) -> None:
     """The analysis of the small run's 24 compounds."""
-    return read_analysis(of_run / "analysis.csv").set_index(["model", "prompt", "measure"])
-
-
-def test_example_captions_help_where_the_compound_is_new(differences: pd.DataFrame) -> None:
+    differences = read_analysis(of_run / "analysis.csv").set_index(["model", "prompt", "measure"])
     row = differences.loc[("untaught", "examples_5", "minus template")]
     assert row["n"] == 24 and row["low"] > 0 and row["p"] < 0.05
-
-
-def test_a_compound_that_was_taught_is_known_by_its_name(differences: pd.DataFrame) -> None:
     assert differences.loc[("taught", "template", "minus untaught"), "low"] > 0.2
     # But not with its nouns reversed, where the names are as new as to the other.
     assert differences.loc[("taught", "reversed", "minus template"), "high"] < -0.2

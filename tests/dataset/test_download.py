@@ -59,7 +59,7 @@ def test_a_failed_download_leaves_nothing(
     assert re.search(f"/x.tgz: .*{message}.*; check the address .*in a browser", said) and files_in(tmp_path) == []
 
 
-def test_local_files(tmp_path: Path) -> None:
+def test_local_files_and_published_digests_unless_the_config_gives_another(tmp_path: Path, site: Site) -> None:
     path = tmp_path / "a b.tgz"
     path.write_bytes(CONTENT)
     for address in (str(path), f"file://{path}", path.as_uri()):
@@ -73,15 +73,12 @@ def test_local_files(tmp_path: Path) -> None:
     ]:
         with pytest.raises(UserError, match=message):
             get(address, tmp_path / "cache", sha256)
-
-
-def test_the_published_digest_is_required_unless_the_config_gives_another(tmp_path: Path, site: Site) -> None:
     site.files["/x.tgz"] = CONTENT
-    assert get("x.tgz", tmp_path, known=FilePlace(f"{site.address}/x.tgz", SUM)).read_bytes() == CONTENT
+    assert get("x.tgz", tmp_path / "cache", known=FilePlace(f"{site.address}/x.tgz", SUM)).read_bytes() == CONTENT
     wrong = FilePlace(f"{site.address}/x.tgz", OTHER_SUM)
     with pytest.raises(UserError, match=f"expected {OTHER_SUM} but got {SUM}"):
-        get("x.tgz", tmp_path, known=wrong)
-    assert get("x.tgz", tmp_path, SUM.upper(), known=wrong).read_bytes() == CONTENT
+        get("x.tgz", tmp_path / "cache", known=wrong)
+    assert get("x.tgz", tmp_path / "cache", SUM.upper(), known=wrong).read_bytes() == CONTENT
 
 
 def test_names_and_addresses() -> None:

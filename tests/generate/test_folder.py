@@ -20,14 +20,20 @@ def make(root: Path, names: list[str]) -> Path:
     return root
 
 
-def test_files_named_as_the_prompts(place: Place) -> None:
-    mine = make(place.root / "made", list(place.prompts["file_name"]))
+def test_files_named_as_the_prompts_and_made_from_their_texts(place: Place) -> None:
+    names = list(place.prompts["file_name"])
+    mine = make(place.root / "made", names)
     manifest, summary = place.generate("folder", path=str(mine))
     assert (manifest["status"] == "ok").all() and set(manifest["split"]) == set(place.prompts["split"])
     for row, prompt in zip(manifest.itertuples(), place.prompts.itertuples(), strict=True):
         assert row.path == f"mine/color/generated/it/images/{prompt.file_name}"
         assert (place.root / "results" / row.path).read_bytes() == (mine / prompt.file_name).read_bytes()
     assert summary["files_without_prompt"]["count"] == summary["texts_checked"] == 0
+    list_texts(place, mine)
+    assert place.generate("folder", path=str(mine))[1]["texts_checked"] == 18
+    list_texts(place, mine, **{names[2]: "a blue bird", names[5]: "a tan bird"})
+    with pytest.raises(UserError, match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red"):
+        place.generate("folder", path=str(mine))
 
 
 def test_missing_and_unreadable_files_are_named(place: Place) -> None:
@@ -67,16 +73,6 @@ def list_texts(place: Place, mine: Path, **changed: str) -> None:
     """Write the manifest of the prompts' texts; ``changed`` has other texts by file name."""
     rows = place.prompts[["file_name", "text"]].set_index("file_name", drop=False)
     write_manifest(mine, rows.assign(text=pd.Series(rows["text"].to_dict() | changed)))
-
-
-def test_texts_that_the_images_were_made_from(place: Place) -> None:
-    names = list(place.prompts["file_name"])
-    mine = make(place.root / "made", names)
-    list_texts(place, mine)
-    assert place.generate("folder", path=str(mine))[1]["texts_checked"] == 18
-    list_texts(place, mine, **{names[2]: "a blue bird", names[5]: "a tan bird"})
-    with pytest.raises(UserError, match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red"):
-        place.generate("folder", path=str(mine))
 
 
 # What the manifest contains, and what is said of it, where four images were made.
@@ -138,7 +134,7 @@ def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:
     assert (place.generate("folder", prompts, path=str(mine))[0]["status"] == "ok").all()
 
 
-def test_no_files(place: Place) -> None:
+def test_no_files_and_a_folder_for_each_composition(place: Place) -> None:
     mine = make(place.root / "made", ["a.png", "s/x/0.png"])
     for settings, message in (
         ({"path": str(mine)}, r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name"),
@@ -146,9 +142,6 @@ def test_no_files(place: Place) -> None:
     ):
         with pytest.raises(UserError, match=message):
             place.generate("folder", **settings)
-
-
-def test_each_composition_may_have_its_own_folder() -> None:
     generator = Generator(name="it", kind="folder", options={"path": "made/{composition}"})
     assert generator.settings("color").path == "made/color"
 

@@ -108,26 +108,20 @@ def test_embeddings_without_a_score_are_refused(
                 embedder.texts(["red wing", "blue bill"])
 
 
-def test_boxes_belong_to_the_real_images() -> None:
+def test_boxes_are_of_real_images_equal_embeddings_one_column_and_the_mean_has_unit_length() -> None:
     images = pd.DataFrame(
         {"image_id": ["a", "b"], "path": ["d/a.png", "d/b.png"]} | {f"bbox_{c}": [1.0, np.nan] for c in "xywh"}
     )
     items = items_of(["d/a.png", "d/b.png", "made/a.png"], images, Path("r"))
     assert items == [(Path("r/d/a.png"), (1.0, 1.0, 1.0, 1.0)), (Path("r/d/b.png"), None), (Path("r/made/a.png"), None)]
-
-
-def test_equal_embeddings_are_one_column() -> None:
     vectors = np.random.default_rng(0).standard_normal((300, 64)).astype(np.float32)
     vectors = np.concatenate([vectors, vectors[::-1]])
     distinct, index = merge_equal(vectors)
     assert len(distinct) == 300 and np.array_equal(distinct[index], vectors)
     values = similarities(vectors[:5], distinct)(np.arange(5))[:, index]
     assert (values[:, :300] == values[:, 300:][:, ::-1]).all()
-
-
-def test_mean_embedding_has_unit_length() -> None:
-    vectors = np.eye(3, dtype=np.float32)
-    assert mean_embedding(vectors, np.ones(len(vectors), bool)) == pytest.approx(np.full(3, 3**-0.5))
+    unit = np.eye(3, dtype=np.float32)
+    assert mean_embedding(unit, np.ones(3, bool)) == pytest.approx(np.full(3, 3**-0.5))
     assert np.isfinite(mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32), np.ones(2, bool))).all()
 
 

@@ -53,7 +53,9 @@ def textbook(results: Path, real: pd.Series, made: pd.Series) -> float:
     return float(((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(sigma + psi - 2 * root.real))
 
 
-def test_distances_are_the_textbooks(tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distances_are_the_textbooks_of_features_that_are_numbers(
+    tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     found, results = score_fid(**tables), tables["results"]
     images, splits, prompts, manifest = (tables[name] for name in ("images", "splits", "prompts", "manifest"))
     real = images.merge(splits[splits["split"] == "test_seen"], on="image_id")["path"]
@@ -68,10 +70,7 @@ def test_distances_are_the_textbooks(tables: dict[str, Any], monkeypatch: pytest
     monkeypatch.setattr(library, "MOST", 5)
     first, again, other = (score_fid(**tables, seed=seed)["test_seen"] for seed in (0, 0, 1))
     assert first == again != other and first["about"].startswith("5 generated") and "too few for 6" in first["about"]
-
-
-def test_features_that_are_no_numbers(tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their distance would be 0, the best."""
+    # The distance of features that are not numbers would be 0, the best.
     monkeypatch.setattr(Means, "forward", lambda self, pixels: torch.full((len(pixels), 6), torch.nan))
     with pytest.raises(UserError, match="features of an image are NaN or infinite; check the weights"):
         score_fid(**tables)

@@ -136,7 +136,7 @@ def test_triples(chunks: list[list[str]], seed: int, data: st.DataObject) -> Non
     assert shares[0] + shares[1] == triples, "a process draws as the whole does"
 
 
-def test_every_i_is_equally_likely() -> None:
+def test_every_i_is_equally_likely_unless_its_detail_would_be_truncated() -> None:
     samples = [example(", ".join(f"{name}{k}" for k in range(5)), name) for name in "xyz"]
     counts: Counter[int] = Counter()
     others: Counter[str] = Counter()
@@ -146,9 +146,6 @@ def test_every_i_is_equally_likely() -> None:
         others[negative.split(", ")[-1][0]] += 1
     assert set(counts) == {0, 1, 2, 3} and all(abs(count - 500) < 80 for count in counts.values())
     assert set(others) == {"y", "z"} and abs(others["y"] - 1000) < 120
-
-
-def test_a_detail_that_would_be_truncated_is_not_drawn() -> None:
     tokenizer = get_tokenizer({"text_cfg": {"context_length": 20}}, None)
     long = example(", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")))
     parts = [long.text[:end] for end in long.ends]
@@ -162,11 +159,16 @@ def test_a_detail_that_would_be_truncated_is_not_drawn() -> None:
 # The training.
 
 
-def test_the_rate(run: Run) -> None:
+def test_the_rate_and_counts_of_truncated_and_equal_captions(run: Run, quarters: list[LongExample]) -> None:
     """Warm-up is a number of steps, or a fraction of them if below 1."""
     climbing = [row["lr"] for row in run("number", warmup=3)[1]]
     np.testing.assert_allclose(climbing, [1e-3 / 3, 2e-3 / 3, 1e-3, 1e-3], rtol=1e-6)
     np.testing.assert_allclose([row["lr"] for row in run("share", warmup=0.5)[1]], [5e-4, 1e-3, 1e-3, 5e-4], rtol=1e-6)
+    long = example(", ".join(["a red bird with a long tail"] * 10), "long", quarters[0].image)
+    rows = run("long", samples=[*quarters[:11], long], epochs=1)[1]
+    assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
+    same = [example("a bird, a wing", one.name, one.image) for one in quarters]
+    assert [row["without_negative"] for row in run("same", samples=same, epochs=1)[1]] == [12, 12]
 
 
 def test_a_killed_training_ends_with_the_same_bytes(
@@ -217,14 +219,6 @@ def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.Monkey
     assert rows["specs"][0]["contrastive"] == pytest.approx(rows["contrastive"][0]["contrastive"], rel=1e-5)
     for row in rows["contrastive"]:
         assert row["loss"] == row["contrastive"] and row["detail"] == row["negative"] == row["margin"] == 0
-
-
-def test_captions_that_are_truncated_or_equal_are_counted(run: Run, quarters: list[LongExample]) -> None:
-    long = example(", ".join(["a red bird with a long tail"] * 10), "long", quarters[0].image)
-    rows = run("long", samples=[*quarters[:11], long], epochs=1)[1]
-    assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
-    same = [example("a bird, a wing", one.name, one.image) for one in quarters]
-    assert [row["without_negative"] for row in run("same", samples=same, epochs=1)[1]] == [12, 12]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,8 @@ def test_mixtures_by_prompt_and_by_pair_come_out() -> None:
         assert found.value == pytest.approx(k / 12, abs=0.05)
 
 
-def test_fiellers_set_is_where_the_difference_is_not_far_from_0() -> None:
+def test_fiellers_set_what_is_not_measurable_and_one_pair_that_decides() -> None:
+    """Fieller's set is where the difference is not far from 0."""
     h, r, pair, image = scores()
     g = mixed(h, r, 0.5)
     found = fraction_composed(g, h, r, pair, clusters=image)
@@ -78,10 +79,6 @@ def test_fiellers_set_is_where_the_difference_is_not_far_from_0() -> None:
         z = (g - h - theta * (r - h)).mean(axis=0)
         error = crossed.variance_within(crossed.cells(image, pair, z, np.ones(len(z))))
         assert abs(z.mean()) == pytest.approx(error.half_width())
-
-
-def test_what_is_not_measurable_says_why() -> None:
-    h, r, pair, image = scores()
     none = fraction_composed(h, h, h, pair, clusters=image)
     assert none.value is None and none.why == "reference minus habit is 0.000 [0.000, 0.000], which may be 0"
     assert fraction_composed(h, r, h, pair).value is None  # habit is better
@@ -92,10 +89,6 @@ def test_what_is_not_measurable_says_why() -> None:
     assert fraction_composed(r, h, r, pair, clusters=np.zeros(len(pair))).value is None
     with pytest.raises(ValueError, match="finite"):
         fraction_composed(np.where(h, np.nan, h), h, r, pair)
-
-
-def test_one_pair_that_decides_is_named() -> None:
-    h, r, pair, image = scores()
     assert fraction_composed(mixed(h, r, 0.5), h, r, pair).decides is None
     read = np.where(pair == 2, r, h)  # the judges can read one pair
     assert fraction_composed(h, h, read, pair).decides == "2"

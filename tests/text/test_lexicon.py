@@ -21,14 +21,11 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_forms(tmp_path: Path) -> None:
+def test_forms_and_groups(tmp_path: Path) -> None:
     lexicon = load_lexicon(write(tmp_path / "color.yaml", "gray: [grey, Grau]\n".replace("Grau", "grayish gray")))
     assert lexicon.name == "color" and lexicon.words == ("gray",)
     assert lexicon.forms == {"gray": "gray", "grey": "gray", "grayish gray": "gray"}
     assert load_lexicon(write(tmp_path / "b.yaml", "red:\nblue: []\n")).words == ("blue", "red")
-
-
-def test_groups(tmp_path: Path) -> None:
     sizes = "long: [tall]\nshort:\nlarge:\nflat:\n"
     grouped = load_lexicon(write(tmp_path / "shape.yaml", f"groups: [[long, short], [large, short]]\n{sizes}"))
     assert grouped.words == ("flat", "large", "long", "short") and "tall" in grouped.forms
@@ -64,21 +61,15 @@ def test_mistakes(tmp_path: Path, text: str, message: str) -> None:
     assert "a.yaml" in str(error.value) and "\n" not in str(error.value)
 
 
-def test_one_word_in_two_lexicons(tmp_path: Path) -> None:
+def test_own_shared_and_unknown_lexicons(tmp_path: Path) -> None:
     color = load_lexicon(write(tmp_path / "color.yaml", "light: []\n"))
     shape = load_lexicon(write(tmp_path / "shape.yaml", "thin: [light]\n"))
     with pytest.raises(UserError, match="lexicons color and shape: duplicate entry 'light'"):
         merge([color, shape])
     assert merge([color]).words == ("light",)
-
-
-def test_an_unknown_lexicon(tmp_path: Path) -> None:
-    write(tmp_path / "color.yaml", "red: []\n")
+    (tmp_path / "shape.yaml").unlink()
     with pytest.raises(UserError, match="no such lexicon; choose one of: color"):
         load_lexicon(tmp_path / "colour.yaml")
-
-
-def test_own_and_shared_lexicons(tmp_path: Path) -> None:
     lexicons = {"color": "red: []", "shape": "small: [tiny]", "size": "big: [tiny]", "age": "old:"}
     for name, text in lexicons.items():
         (tmp_path / f"{name}.yaml").write_text(text)

@@ -46,7 +46,7 @@ def test_each_distinct_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert parser.seen == list("abcdefg")
 
 
-def test_a_killed_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_resumes_after_it_or_a_worker_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 2)
     parser = Shout()
     with Cache(tmp_path / "c.sqlite") as cache, pytest.raises(KeyboardInterrupt):
@@ -54,12 +54,8 @@ def test_a_killed_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with Cache(tmp_path / "c.sqlite") as cache:
         assert fill_cache(parser, cache, [["a", "b", "c", "d", "e"]], 1) == 1
     assert parser.seen == ["a", "b", "c", "d", "e"]
-
-
-def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 1)
-    parser = Shout()
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with Cache(tmp_path / "d.sqlite") as cache:
         with pytest.raises(UserError, match="^--processes 2: a worker was killed, .*; run again to resume"):
             fill_cache(parser, cache, [["a", "die", "b"]], 2)
         assert fill_cache(parser, cache, [["a", "b"]], 2) <= 2
