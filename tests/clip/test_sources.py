@@ -28,13 +28,6 @@ COMMIT = "0123456789" * 4
 
 
 @pytest.fixture
-def noise(tmp_path: Path) -> Path:
-    pixels = np.random.default_rng(0).integers(0, 256, (40, 70, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(tmp_path / "noise.png")
-    return tmp_path / "noise.png"
-
-
-@pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the Hub's cache, with model ``somebody/tiny``, where there is no internet."""
     from huggingface_hub import constants
@@ -59,7 +52,9 @@ def refused(**settings: Any) -> str:
 @pytest.mark.parametrize(
     "preprocess", [SIGLIP, {**OPENAI, "interpolation": "bilinear"}, {**OPENAI, "resize_mode": "longest"}]
 )
-def test_a_folder_is_the_model_that_open_clip_makes_of_it(tmp_path: Path, noise: Path, preprocess: Any) -> None:
+def test_a_folder_is_the_model_that_open_clip_makes_of_it(tmp_path: Path, preprocess: Any) -> None:
+    noise = tmp_path / "noise.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 70, 3), dtype=np.uint8)).save(noise)
     folder = clip_folder(tmp_path / "mine", preprocess=preprocess)
     save_judge(build(ModelConfig(model=f"local-dir:{folder}"), [], 0), "mine", None, tmp_path / "judge")
     judge = load_judge(tmp_path / "judge", 1, "cpu")

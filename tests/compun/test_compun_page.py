@@ -59,7 +59,9 @@ def test_nothing_is_fetched_or_runs_and_texts_describe_the_results(page: Page, p
         assert title and re.search(r"untaught, .*: −?\d+\.\d", text), name
 
 
-def test_the_page_tells_the_papers_numbers_from_ours_and_has_differences(page: Page, analysis: pd.DataFrame) -> None:
+def test_the_page_tells_the_papers_numbers_from_ours_and_no_text_lies_on_another(
+    page: Page, analysis: pd.DataFrame
+) -> None:
     row = analysis.query("model == 'untaught' and prompt == 'reversed' and measure == 'right'").iloc[0]
     ends = f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
     lines = {line[0]: line[1:] for line in page.rows if len(line) == 4}
@@ -71,6 +73,12 @@ def test_the_page_tells_the_papers_numbers_from_ours_and_has_differences(page: P
     count = analysis["measure"].str.startswith("minus").sum()
     assert sum(" − " in line[0] for line in page.rows if line[0] != "a − b") == count == 2 * 3 + 4
     assert any(line[0] == f"{MODELS[1]}, template − untaught" for line in page.rows)
+    long = analysis.assign(model=analysis["model"].replace("untaught", "a model with a name that is long indeed"))
+    with style():
+        figures = [draw_kinds(long), draw_accuracy(long), draw_examples(long)]
+        nothing = draw_examples(analysis[analysis["prompt"] == "template"])
+    assert [overlapping(figure) for figure in figures] == [[], [], []]
+    assert nothing.texts[0].get_text().startswith("No model")
 
 
 def test_examples_are_half_wrong(page: Page, place: Path) -> None:
@@ -92,12 +100,3 @@ def test_without_kinds(of_run: Path, tmp_path: Path, caplog: pytest.LogCaptureFi
     assert "no compound has a kind" in caplog.text and "wrong, " not in (place / "analysis.csv").read_text()
     title, text = title_and_description((tmp_path / "figures" / f"{DATASET}_compun_kinds.svg").read_bytes())
     assert title.startswith("Wrong answers") and not text
-
-
-def test_no_text_lies_on_another(analysis: pd.DataFrame) -> None:
-    long = analysis.assign(model=analysis["model"].replace("untaught", "a model with a name that is long indeed"))
-    with style():
-        figures = [draw_kinds(long), draw_accuracy(long), draw_examples(long)]
-        nothing = draw_examples(analysis[analysis["prompt"] == "template"])
-    assert [overlapping(figure) for figure in figures] == [[], [], []]
-    assert nothing.texts[0].get_text().startswith("No model")

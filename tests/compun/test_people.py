@@ -91,7 +91,7 @@ def analyze(place: Path, tasks: pd.DataFrame, people: dict[str, Answer], output:
     return read_json(writes["people"])
 
 
-def test_accuracy_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+def test_accuracy_and_screening_of_all_or_some_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
     names = sorted(tasks.loc[tasks["check"] == "none", "image_id"].unique())
     people: dict[str, Answer] = {f"p{i}": careful(set(names[:n])) for i, n in enumerate((3, 2, 0))}
     summary = analyze(place, tasks, people | {"hurried": careless}, tmp_path / "out")
@@ -106,9 +106,6 @@ def test_accuracy_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path
     assert (items["answers"] == 3).all() and len(items) == COMPLETE
     written = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
     assert "hurried" not in written and "p0" not in written
-
-
-def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
-    summary = analyze(place, tasks[tasks["check"] == "none"].head(5), {"p": careful(set())}, tmp_path / "out")
+    summary = analyze(place, tasks[tasks["check"] == "none"].head(5), {"p": careful(set())}, tmp_path / "some")
     assert summary["accuracy"]["value"] == 1 and summary["accuracy"]["n"] == summary["answers"] == 5
     assert summary["tasks"] == COMPLETE and summary["agreement"]["alpha"] is None

@@ -92,7 +92,7 @@ def test_refused_manifests(place: Place, rows: str) -> None:
     assert re.search(FAULTS[rows], refused(lambda: place.generate("folder", path=str(mine))))
 
 
-def test_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
+def test_a_preview_says_what_a_run_would_miss_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
     names = list(place.prompts["file_name"])
     mine = make(place.root / "made", names)
     write_manifest(mine, place.prompts[:9])
@@ -105,15 +105,12 @@ def test_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
     (mine / "manifest.jsonl").unlink()
     with pytest.raises(UserError, match=r"17 of 18 images are equal to that of another text.*draw an image for each"):
         place.generate("folder", place.prompts.assign(text=names), path=str(mine))
-
-
-def test_a_preview_says_what_a_run_would_miss(place: Place) -> None:
-    mine, settings = make(place.root / "made", list(place.prompts["file_name"])), folder.Settings
-    chosen = settings(path=str(mine))
+    mine = make(place.root / "shown", names)
+    chosen = folder.Settings(path=str(mine))
     assert folder.preview(chosen, place.prompts) == ""
-    (mine / place.prompts["file_name"][3]).unlink()
+    (mine / names[3]).unlink()
     assert folder.preview(chosen, place.prompts) == "1 of 18 images are missing and would count as wrong"
-    (mine / place.prompts["file_name"][5]).write_bytes(b"<html>")
+    (mine / names[5]).write_bytes(b"<html>")
     with pytest.raises(UserError, match=r"not a readable image .*make it again"):
         folder.preview(chosen, place.prompts)
 

@@ -6,11 +6,9 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from compclip.core import plugins
 from compclip.core.errors import UserError
 from compclip.generate.generate_images import summarize_images
 from compclip.generate.generators.shuffled import partners
-from tests.clip.test_imports import loaded
 from tests.generate.conftest import Place, make_prompts
 
 
@@ -62,11 +60,3 @@ def test_partners_depend_only_on_the_seed_and_the_split_and_the_summary_lists_fe
     summary = summarize_images(manifest)
     assert summary["missing"]["count"] == 120 and len(summary["missing"]["names"]) == 20
     assert json.dumps(summary)
-
-
-def test_no_source_and_no_kind_imports_torch_before_it_is_used() -> None:
-    names = ["dataset.load_dataset", "generate.generate_images"]
-    for package in ("dataset.sources", "generate.generators"):
-        names += [f"{package}.{name}" for name in plugins.available(f"compclip.{package}")]
-    modules = loaded("\n".join(f"import compclip.{name}" for name in names))
-    assert not {"torch", "open_clip", "diffusers", "transformers"} & modules

@@ -305,17 +305,14 @@ def test_a_row_is_read_or_its_fault_named(tmp_path: Path, row: tuple[Any, ...], 
     assert reason is None or problems[0].startswith(f"{path}: row 2: {reason}")
 
 
-def test_the_first_answer_of_a_worker_counts(tmp_path: Path) -> None:
+def test_the_first_answer_of_a_worker_counts_also_of_an_export_of_label_studio(tmp_path: Path) -> None:
     one = written(tmp_path / "1.csv", ("t1", "w", "2", 3.5), ("t1", "w", "2", 9), ("elsewhere", "w", "2", 1))
     two = written(tmp_path / "2.csv", ("t1", "w", "1"), ("t1", "v", "1"), columns=COLUMNS[:3])
     table, counts, problems = collect([one, two], KIND_OF_TASK)
     assert table.fillna(-1).values.tolist() == [["t1", "v", "1", -1], ["t1", "w", "2", 3.5]]
     assert counts == {"records": 5, "of other tasks": 1, "twice": 1, "contradicts another": 1} and not problems
     assert list(table) == ["task_id", "worker", "answer", "seconds"]
-
-
-def test_label_studio_export(tmp_path: Path) -> None:
-    """As label-studio-sdk 2.1 writes it (converter/exports/csv2.py): sorted columns, quoted, with all task data."""
+    # As label-studio-sdk 2.1 writes it (converter/exports/csv2.py): sorted columns, quoted, with all task data.
     picture = "data:image/png;base64," + "iVBO" * 100_000
     rows = [
         {"id": 7, "task_id": "t1", "picture_1": picture, "annotator": "1", "choice": "2", "lead_time": 4.288},

@@ -96,7 +96,8 @@ def test_pages_have_their_checks_and_what_is_skipped_is_counted(study: Study) ->
     assert (twins["picture_1"] != twins["picture_2"]).all()
 
 
-def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
+def test_captions_are_compared_with_their_counterpart_and_projects_reveal_nothing(study: Study) -> None:
+    """Projects have all tasks with gold and repeats, in the order of pages, and nothing that reveals what they are."""
     ours = study.results / DATASET / COMPOSITION
     keys = ["image_id", "caption_id"]
     swapped = read_table(ours / "swapped.parquet", SWAPPED).set_index(keys)
@@ -114,6 +115,15 @@ def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
         else:
             pair = swapped.loc[(row.image_id, row.caption_id), ["text", "swapped_text"]].tolist()
             assert texts == (pair if row.split == "test_seen" else pair[::-1])
+    for kind in KINDS:
+        rows = study.tasks[study.tasks["kind"] == kind].sort_values(["batch", "place"]).to_dict("records")
+        data = [task["data"] for task in read_json(study.folder / "label_studio" / f"{kind}.json")]
+        assert [shown["task_id"] for shown in data] == [row["task_id"] for row in rows]
+        for shown, row in zip(data, rows, strict=True):
+            assert set(shown) == {"task_id", "consent", *shown_columns(kind)} and shown["consent"] == CONSENT
+            assert all(shown[name] == row[name] for name in shown if name.startswith("text"))
+            raw = base64.b64decode(shown["picture_1"].partition("base64,")[2])
+            assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()
 
 
 def test_tasks_depend_on_the_seed_and_the_pictures_alone(study: Study, run: Path, tmp_path: Path) -> None:
@@ -172,19 +182,6 @@ def test_labeling_config_is_consistent(kind: str) -> None:
     }  # fmt: skip
     choices = [(choice.get("alias"), choice.get("value")) for choice in control]
     assert choices == list(zip(ALL_KINDS[kind].answers, ALL_KINDS[kind].labels, strict=True))
-
-
-def test_label_studio_projects(study: Study) -> None:
-    """All tasks with gold and repeats, in the order of pages, and nothing that reveals what they are."""
-    for kind in KINDS:
-        rows = study.tasks[study.tasks["kind"] == kind].sort_values(["batch", "place"]).to_dict("records")
-        data = [task["data"] for task in read_json(study.folder / "label_studio" / f"{kind}.json")]
-        assert [shown["task_id"] for shown in data] == [row["task_id"] for row in rows]
-        for shown, row in zip(data, rows, strict=True):
-            assert set(shown) == {"task_id", "consent", *shown_columns(kind)} and shown["consent"] == CONSENT
-            assert all(shown[name] == row[name] for name in shown if name.startswith("text"))
-            raw = base64.b64decode(shown["picture_1"].partition("base64,")[2])
-            assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()
 
 
 TRIALS = {

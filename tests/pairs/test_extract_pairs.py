@@ -57,7 +57,7 @@ def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cac
     return read_table(folder / "pairs.parquet", PAIRS), read_json(folder / "pairs.json")
 
 
-def test_rows_and_summary(tmp_path):
+def test_rows_and_summary_also_of_another_language_and_a_novel_refused(tmp_path, caplog):
     table, summary = run(tmp_path, captions(["a red bird", "its bill is long", "a red bird", " ", "flying away"]))
     rows = [tuple(row) for row in table.itertuples(index=False)]
     assert rows == [
@@ -71,9 +71,6 @@ def test_rows_and_summary(tmp_path):
     assert "warning" not in summary
     table, summary = run(tmp_path, empty_table(CAPTIONS))
     assert table.empty and summary["captions"] == 0 and "warning" not in summary
-
-
-def test_another_language_is_kept_counted_and_warned_of_and_a_novel_refused(tmp_path, caplog):
     texts = ["ein kleiner Vogel mit rotem Kopf", "der Schnabel ist lang", "黄色い鳥", "птица с красной головой"]
     with caplog.at_level(logging.WARNING, logger="compclip"):
         _, summary = run(tmp_path, captions(texts))

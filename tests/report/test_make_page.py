@@ -1,5 +1,6 @@
-"""The page has every number with its interval, fetches nothing, runs nothing, and escapes what it shows."""
+"""The page has every number with its interval, fetches and runs nothing, and escapes; the other lists every image."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
+from workflow_scripts.layout import Layout
 
 HOSTILE = "<script>alert(1)</script> & <b>"
 
@@ -62,7 +64,9 @@ def test_captions_are_escaped(copied: Path) -> None:
     assert Page(raw).text.count(HOSTILE) >= 2 and "<script>" not in raw and "draws what &lt;b&gt;" in raw
 
 
-def test_every_number_has_its_interval(page: Page, results: Path) -> None:
+def test_every_number_has_its_interval_also_those_of_the_judge_and_of_what_was_skipped(
+    page: Page, results: Path
+) -> None:
     """Scores by both judges, their narrower intervals, and differences, as the tables have them."""
     rows = [row for row in page.rows if row[0] in GENERATORS]
     scores, comparisons = (pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons"))
@@ -73,9 +77,6 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
     for row in comparisons[comparisons["kind"] == "generators"].itertuples():
         cell = f"{percent(row.difference)}{interval(row.low, row.high)}"
         assert any(shown[0] == f"{row.a} − {row.b}" and cell in shown for shown in page.rows), cell
-
-
-def test_the_judge_its_health_and_what_was_skipped(page: Page, results: Path) -> None:
     health = read_json(place_of(results) / "health" / "0.json")["images"]["real"]
     (line,) = [row[1:] for row in page.rows if row[0] == "0, real images"]
     for cell, name in zip(line, ("seen", "matched", "held_out", "difference"), strict=False):
@@ -152,3 +153,28 @@ def test_without_scores_the_page_shows_the_splits(copied: Path, configured: list
         assert part in page.text
     for part in ("R-precision", "Blind control", "Candidates", "Examples"):
         assert part not in page.text
+
+
+def test_every_scored_image_is_listed_with_its_rank_changes_are_marked_and_only_data_is_read(results: Path) -> None:
+    received = (results / "entries" / f"{COMPOSITION}.js").read_text()
+    data = json.loads(received.removeprefix(f'received("{COMPOSITION}",').removesuffix(");\n"))
+    layout = Layout(results, DATASET, COMPOSITION)
+    assert data["generators"].keys() == set(GENERATORS)
+    for name, columns in data["generators"].items():
+        files = [layout.scores(name, "0") / f"{split}.parquet" for split in tables.TESTS]
+        scored = {file.stem: read_table(file, tables.SCORES) for file in files if file.is_file()}
+        assert len(columns["prompt"]) == sum(map(len, scored.values()))
+        assert sum(columns["hits"]) == sum(table["hit"].sum() for table in scored.values())
+        right = sum((table["adjective_first"] > 0.5).sum() for table in scored.values())
+        assert sum(number == 1 for number in columns["right"]) == right > 0
+        assert columns["right"].count(-1) == sum((table["adjectives"] == 1).sum() for table in scored.values())
+        assert all((results / (columns["prefix"] + path)).is_file() for path in columns["path"])
+        assert all(1 <= rank <= 100 for rank in columns["rank"])
+    prompts = data["prompts"]
+    for split, text in zip(prompts["split"], prompts["text"], strict=True):
+        assert {kind for part in text for kind in part[1:]} == ({split} if split != "seen" else set())
+    page = Page((results / "entries.html").read_text().replace("<script>", "<style>").replace("</script>", "</style>"))
+    assert [attrs["name"] for tag, attrs in page.tags if tag == "select"] == [
+        "composition", "generator", "split", "pair", "hit", "right"
+    ]  # fmt: skip
+    assert not any(tag in ("link", "iframe") or attrs.get("src") for tag, attrs in page.tags)

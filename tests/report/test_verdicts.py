@@ -138,32 +138,15 @@ def test_there_is_no_word_for_a_generator_that_may_not_follow_prompts(
     assert ("composes" in line) == (begin == "composer: ")
 
 
-def test_no_word_by_an_unfit_judge_or_by_one(made: tuple[pd.DataFrame, ...]) -> None:
+def test_no_word_by_an_unfit_judge_or_by_one_and_the_family_of_primary_comparisons(
+    made: tuple[pd.DataFrame, ...],
+) -> None:
     unfit = verdicts_by_name(made[0], healthy=False)["composer"].line
     assert unfit.startswith("composer: no word: the judge does not read held-out")
     assert verdicts_by_name(made[0], healthy=True) == verdicts_by_name(made[0])
     alone = tables_of(scores(judges=1))[0]
     assert verdicts_by_name(alone)["composer"].line.startswith("composer: no word: one judge; ")
     assert "not known for other pairs and judges: one judge" in verdicts_by_name(alone)["composer"].line
-
-
-@pytest.mark.parametrize("reference", [None, "unknown"])
-def test_without_anchors_there_is_no_fraction(reference: str | None) -> None:
-    anchors = dict.fromkeys(HELD_OUT, (reference, "memorizer"))
-    table = tables_of(scores(images=20), "faithful", Anchors(anchors, list(SKILLS)))[0]
-    assert not verdicts(table, anchors, None) and "fraction_composed" not in set(table["measure"])
-    assert none_line(anchors).startswith("no fraction composed: no generator is reference")
-
-
-def test_where_reference_and_habit_are_alike_nothing_is_measurable() -> None:
-    alike = {**SKILLS, "memorizer": SKILLS["faithful"]}
-    table = tables_of(scores(alike, images=30))[0]
-    rows = table[table["measure"] == "fraction_composed"]
-    assert rows["value"].isna().all() and rows["note"].str.contains("may be 0").all()
-    assert "not measurable on unseen (reference minus habit is " in verdicts_by_name(table)["composer"].line
-
-
-def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> None:
     rows = made[1]
     primary = (rows["kind"] == "generators") & (rows["split"] != "test_seen")
     assert set(rows.loc[primary, "family"]) == {"primary"} and set(rows.loc[~primary, "family"]) == {"exploratory"}
@@ -171,6 +154,19 @@ def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> No
     for _, family in rows[primary].groupby("measure"):
         assert len(family) == 10 + 6  # unseen: 5 generators; swapped: 4
         assert family["p_holm"].to_numpy(float) == pytest.approx(holm(family["p"].to_numpy(float)), abs=2e-5)
+
+
+def test_without_anchors_there_is_no_fraction_and_between_equal_ones_nothing_is_measurable() -> None:
+    for reference in (None, "unknown"):
+        anchors = dict.fromkeys(HELD_OUT, (reference, "memorizer"))
+        table = tables_of(scores(images=20), "faithful", Anchors(anchors, list(SKILLS)))[0]
+        assert not verdicts(table, anchors, None) and "fraction_composed" not in set(table["measure"])
+        assert none_line(anchors).startswith("no fraction composed: no generator is reference")
+    alike = {**SKILLS, "memorizer": SKILLS["faithful"]}
+    table = tables_of(scores(alike, images=30))[0]
+    rows = table[table["measure"] == "fraction_composed"]
+    assert rows["value"].isna().all() and rows["note"].str.contains("may be 0").all()
+    assert "not measurable on unseen (reference minus habit is " in verdicts_by_name(table)["composer"].line
 
 
 def test_by_pair_and_without_images_or_with_one_pair_no_interval() -> None:
@@ -199,7 +195,7 @@ def test_by_pair_and_without_images_or_with_one_pair_no_interval() -> None:
     assert list(by_pair.by_pair(found, {}))
 
 
-def test_who_leaves_out_prompts_gains_nothing() -> None:
+def test_who_leaves_out_prompts_gains_nothing_and_is_named_first() -> None:
     """A third of the images are missing: they count as wrong, beside a comparison on the images that both have."""
     scored = [of for of in scores() if of.generator in ("faithful", "memorizer")]
     lacking = []
@@ -221,9 +217,6 @@ def test_who_leaves_out_prompts_gains_nothing() -> None:
     assert of_faithful["both_made"] == 0 < of_faithful["generators"]
     assert of_unseen.loc["faithful"]["n"].to_dict() == {"generators": 400, "both_made": 266}
     assert "both_made" not in set(tables_of(scored)[1]["kind"]), "only where images are missing"
-
-
-def test_generators_that_lack_images_are_named_first() -> None:
     split = {"split": "test_unseen", "distractors": "original", "judged": 400, "unreadable": [], "missing": ["a"] * 4}
     few, many = ({"generator": name, "scores": [{**split, **of}]} for name, of in (
         ("few", {}), ("many", {"unreadable": ["b"]})

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.score.adjust import MULTIPLES, best_multiple, choose_adjustment, reference_images
-from compclip.score.choices import Adjustment, adjective_choices
+from compclip.score.choices import Adjustment, adjective_accuracy, adjective_choices, gathered
 from tests.score.world import COLORS
 
 D = 32
@@ -101,3 +101,18 @@ def test_the_multiple_has_the_greatest_mean_accuracy_and_reference_images_are_re
     assert not swapped & set(drawn) and drawn != reference_images(prompts, images, 1)
     few = [f"{n:04}.png" for n in range(30) if n % 3 < 2 and n % 7]
     assert reference_images(prompts[:30], images, 0) == few
+
+
+def test_adjective_accuracy_by_hand_and_cosines_of_the_whole_product() -> None:
+    own = np.array([0.5, 0.5, 0.5, 0.5, 0.5])
+    #          first | one of two ties | tied with two | one better, one tied | no variant
+    entry = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    of_variants = np.array([0.1, 0.4, 0.5, 0.4, 0.5, 0.5, 0.6, 0.5])
+    found = adjective_accuracy(own, of_variants, entry)
+    assert found.adjectives.tolist() == [3, 3, 3, 3, 1]
+    np.testing.assert_array_equal(found.first, [1, 1 / 2, 1 / 3, 0, np.nan])
+    np.testing.assert_array_equal(found.two_way, [1, 3 / 4, 1 / 2, 1 / 4, np.nan])
+    random = np.random.default_rng(0)
+    pictures, captions = random.standard_normal((7, 5)), random.standard_normal((9, 5))
+    image, text = random.integers(0, 7, 3000), random.integers(0, 9, 3000)
+    np.testing.assert_allclose(gathered(pictures, captions)(image, text), (pictures @ captions.T)[image, text])

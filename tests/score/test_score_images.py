@@ -86,24 +86,6 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
     assert (summary["seed"], summary["train_on"], summary["candidates"]) == (0, "train", 5)
 
 
-def test_what_is_missing_is_counted_and_named(tmp_path: Path, judge: FakeJudge) -> None:
-    results = build(tmp_path)
-    _, summary = run(results, "partial")
-    seen = summary["scores"][0]
-    assert seen["set"] == "test_seen" and seen["judged"] == 24 and len(seen["missing"]) == len(seen["unreadable"]) == 1
-    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
-    file = results / "d/color/generated/good/manifest.parquet"
-    manifest = pd.read_parquet(file)
-    write_table(manifest.iloc[3:], file, MANIFEST)
-    _, summary = run(results, "good", output="short")
-    assert sum(len(s["missing"]) for s in summary["scores"]) == 3
-    write_table(manifest.assign(path=None, status="missing").astype({"path": "str"}), file, MANIFEST)
-    folder, summary = run(results, "good", output="none")
-    assert {s["exact"] for s in summary["scores"]} == {0} and len(summary["scores"][0]["missing"]) == 24
-    wrong = read_table(folder / "test_seen.parquet", SCORES)
-    assert len(wrong) == 24 and wrong["similarity"].isna().all() and not wrong["hit"].any()
-
-
 def test_a_reader_wins_over_the_mean_image_and_plain_tables_and_similarities_have_its_scores(
     tmp_path: Path, judge: FakeJudge
 ) -> None:
@@ -185,8 +167,8 @@ def test_generators_and_judges_together_are_scored_as_each_alone(tmp_path: Path,
     assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"]["seen"] == {"n": 0}
 
 
-def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) -> None:
-    """As many as the smallest split allows; more are refused before anything is encoded."""
+def test_candidates_are_bounded_by_the_pool_and_what_is_missing_is_counted(tmp_path: Path, judge: FakeJudge) -> None:
+    """As many candidates as the smallest split allows; more are refused before anything is encoded."""
     results = build(tmp_path)
     _, summary = run(results, "good", candidates=None)
     least = min(score["pool"]["eligible_least"] for score in summary["scores"])
@@ -198,6 +180,20 @@ def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) ->
     assert not judge.texts_seen and run(results, "good", candidates=least + 1)
     with pytest.raises(UserError, match="no image of another class"):
         run(build(tmp_path / "alone", classes=1), "good")
+    _, summary = run(results, "partial")
+    seen = summary["scores"][0]
+    assert seen["set"] == "test_seen" and seen["judged"] == 24 and len(seen["missing"]) == len(seen["unreadable"]) == 1
+    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
+    file = results / "d/color/generated/good/manifest.parquet"
+    manifest = pd.read_parquet(file)
+    write_table(manifest.iloc[3:], file, MANIFEST)
+    _, summary = run(results, "good", output="short")
+    assert sum(len(s["missing"]) for s in summary["scores"]) == 3
+    write_table(manifest.assign(path=None, status="missing").astype({"path": "str"}), file, MANIFEST)
+    folder, summary = run(results, "good", output="none")
+    assert {s["exact"] for s in summary["scores"]} == {0} and len(summary["scores"][0]["missing"]) == 24
+    wrong = read_table(folder / "test_seen.parquet", SCORES)
+    assert len(wrong) == 24 and wrong["similarity"].isna().all() and not wrong["hit"].any()
 
 
 def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: FakeJudge) -> None:

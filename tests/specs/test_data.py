@@ -78,7 +78,9 @@ def test_an_epoch_can_be_resumed_anywhere_unless_pictures_changed(tmp_path: Path
     assert tables[0] == tables[1] != tables[2]
 
 
-def test_skipped_examples_are_named_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_skipped_examples_are_named_and_counted_and_half_a_character_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     names = pictures(tmp_path)
     (tmp_path / names[1]).write_bytes((tmp_path / names[1]).read_bytes()[:40])
     (tmp_path / names[2]).write_text("no image")
@@ -97,9 +99,6 @@ def test_skipped_examples_are_named_and_counted(tmp_path: Path, caplog: pytest.L
     assert kinds == {"": 2, "names no image": 1, "no caption": 4, "not a readable image": 5}
     assert faults[2] == "not a readable image (no image of a known format)"
     assert not faults.str.contains(str(tmp_path)).any()
-
-
-def test_half_a_character_and_a_byte_order_mark(tmp_path: Path) -> None:
     text = json.dumps([record("a.png", "half \ud800"), record("b.png", "naïve 鳥")])
     (tmp_path / "s.json").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert read_source(tmp_path / "s.json")["text"].tolist() == ["half ?", "naïve 鳥"]

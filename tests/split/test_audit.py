@@ -239,33 +239,27 @@ def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFi
         assert caplog.text.count("warning: d/color: parse and word order disagree") == warnings
 
 
-@pytest.fixture(scope="module")
-def drawn() -> tuple[pd.DataFrame, ...]:
+def test_readers_of_drawn_captions_against_what_was_drawn() -> None:
     """Captions of 150 drawn birds, the facts that they state, and their pairs."""
-    birds, captions, facts = make_world(0, 80), list[tuple](), list[tuple]()
+    birds, rows, stated_facts = make_world(0, 80), list[tuple](), list[tuple]()
     for n in range(150):
         dice = Dice(rng(0, "sketch", "image", n))
         scene = draw_scene(birds, n % 80, dice)
         for number in range(10):
             caption = caption_scene(scene, dice)
-            captions.append((f"{n:03d}", number, caption.text))
-            facts += [(f"{n:03d}", fact.part, fact.value) for fact in caption.facts]
-    table = captions_table(captions)
-    pairs = extract_pairs(table, ["color", "shape"], "birds")
-    return table, pd.DataFrame(facts, columns=["image_id", "part", "value"]), pairs
-
-
-@pytest.mark.parametrize("composition", ["color", "shape"])
-def test_readers_of_drawn_captions_against_what_was_drawn(drawn: tuple, composition: str) -> None:
-    captions, facts, pairs = drawn
-    heldout = pair_names(rank_pairs(pairs, composition, "birds")).tolist()[::6]
+            rows.append((f"{n:03d}", number, caption.text))
+            stated_facts += [(f"{n:03d}", fact.part, fact.value) for fact in caption.facts]
+    captions, facts = captions_table(rows), pd.DataFrame(stated_facts, columns=["image_id", "part", "value"])
+    pairs = extract_pairs(captions, ["color", "shape"], "birds")
     splits = pd.DataFrame({"image_id": captions["image_id"].unique(), "split": "test_unseen"})
-    result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, composition, "birds", facts=facts)
-    total = result["disagreement"]["total"]
-    true = facts.loc[(facts["value"] + "_" + facts["part"]).isin(heldout), "image_id"]
-    assert total["drawn"] == true.nunique() > 60
-    errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
-    assert [total[error] for error in errors] == [0, 0, 0, 0]
+    for composition in ("color", "shape"):
+        heldout = pair_names(rank_pairs(pairs, composition, "birds")).tolist()[::6]
+        result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, composition, "birds", facts=facts)
+        total = result["disagreement"]["total"]
+        true = facts.loc[(facts["value"] + "_" + facts["part"]).isin(heldout), "image_id"]
+        assert total["drawn"] == true.nunique() > 60
+        errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
+        assert [total[error] for error in errors] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("text", "pairs"), [
