@@ -12,8 +12,10 @@ from typing import get_type_hints
 import pytest
 import yaml
 
+from benchmarks import picture, scores
 from compclip.__main__ import COMMANDS
 from compclip.core.code import ROOT
+from workflow_scripts.workflow import reference
 from workflow_scripts.workflow.config import load_config
 
 README = ROOT / "README.md"
@@ -74,6 +76,14 @@ def test_commands_have_the_options_that_are_shown(page: Path) -> None:
         assert [option for option in options if option not in names] == [], module
 
 
+def test_generated_pages_are_what_would_be_generated_now() -> None:
+    assert reference.page_text() == reference.PAGE.read_text(), "run `make reference`"
+    page = picture.WORKFLOW_PAGE.read_text()
+    assert picture.with_picture(page, picture.picture()) == page, "run `make picture`"
+    page = scores.RESULTS.read_text(encoding="utf-8")
+    assert scores.with_table(page, "measures", scores.measure_table()) == page, "run `make readme`"
+
+
 def test_definitions_are_where_the_page_says() -> None:
     text = (ROOT / "docs" / "definitions.md").read_text()
     rows = re.findall(r"^\|[^|]*\| (`compclip/.*) \|$", text, re.MULTILINE)
@@ -98,14 +108,11 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert (tmp_path / "search" / "search_index.json").exists()
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short_and_names_the_one_version() -> None:
     text = README.read_text()
     assert len(text.split()) < 900
     table = text.partition("<!-- scores ending")[2].partition("<!-- end")[0]
     assert 2 < len(re.findall(r"^    \w+ +[−\d.]+ ", table, re.MULTILINE)) <= 8
-
-
-def test_one_version_everywhere() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     newest = re.search(r"^## (\S+) – (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
@@ -116,7 +123,7 @@ def test_one_version_everywhere() -> None:
     assert citation["date-released"] == newest[2]
 
 
-def test_shown_configs_are_valid() -> None:
+def test_shown_configs_are_valid_and_make_commands_exist() -> None:
     blocks = {page: re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL) for page in PAGES}
     assert len(blocks[README]) == 2
     for page, shown in blocks.items():
@@ -124,9 +131,6 @@ def test_shown_configs_are_valid() -> None:
             # The config of a run in `runs` is the user's.
             config = load_config({key: value for key, value in block.items() if key != "runs"})
             assert str(config.results) == str(block.get("results", "results")), page.name
-
-
-def test_make_commands_exist() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for page in (*PAGES, *(ROOT / ".github" / "workflows").glob("*.yml")):
         commands = re.findall(r"(?:^    |`|run: +)make ([a-z][\w-]*)", page.read_text(), re.MULTILINE)

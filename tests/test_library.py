@@ -82,8 +82,15 @@ def test_a_block_of_the_page_prints_what_it_shows(number: int, place: Path) -> N
     assert printed == shown
 
 
-def test_the_page_has_no_other_code() -> None:
+def test_captions_of_any_form_have_keys_the_page_no_other_code_and_an_unknown_name_an_error() -> None:
     assert PAGE.count("```python") == len(BLOCKS) == 10
+    assert as_captions(["a", "b"]).to_dict("list") == {"image_id": ["0", "1"], "text": ["a", "b"], "caption_id": [0, 0]}
+    table = as_captions(pd.DataFrame({"image_id": [7, 7, 8], "text": list("abc")}))
+    assert table["image_id"].tolist() == ["7", "7", "8"] and table["caption_id"].tolist() == [0, 1, 0]
+    numbered = table.assign(caption_id=[5, 6, 7])
+    assert as_captions(numbered) is numbered
+    with pytest.raises(AttributeError, match="has no attribute 'scores'"):
+        _ = compclip.scores
 
 
 @pytest.mark.parametrize("name", compclip.__all__)
@@ -91,20 +98,7 @@ def test_a_name_is_described(name: str) -> None:
     assert name in dir(compclip) and getattr(compclip, name).__doc__
 
 
-def test_captions_of_any_form_have_keys() -> None:
-    assert as_captions(["a", "b"]).to_dict("list") == {"image_id": ["0", "1"], "text": ["a", "b"], "caption_id": [0, 0]}
-    table = as_captions(pd.DataFrame({"image_id": [7, 7, 8], "text": list("abc")}))
-    assert table["image_id"].tolist() == ["7", "7", "8"] and table["caption_id"].tolist() == [0, 1, 0]
-    numbered = table.assign(caption_id=[5, 6, 7])
-    assert as_captions(numbered) is numbered
-
-
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'scores'"):
-        _ = compclip.scores
-
-
-def test_the_import_is_quick_and_loads_nothing() -> None:
+def test_the_import_loads_nothing_and_code_imports_modules_so_that_its_identity_can_be_read() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     loaded = subprocess.run(
         [sys.executable, "-c", "import sys, compclip; print(*sys.modules)"], cwd=ROOT, capture_output=True, text=True,
@@ -113,9 +107,6 @@ def test_the_import_is_quick_and_loads_nothing() -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert not {"numpy", "pandas", "torch", "spacy", "snakemake", "pydantic"} & set(loaded)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
-
-
-def test_code_imports_modules_so_that_its_identity_can_be_read() -> None:
     folders = PACKAGE, "workflow_scripts", "benchmarks"
     for file in [file for folder in folders for file in (ROOT / folder).rglob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text())):
@@ -149,3 +140,14 @@ def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path
         )  # fmt: skip
         shown = rows.sort_values("measure", ascending=False)[["value", "low", "high"]].to_numpy().ravel().tolist()
         assert json.loads(done.stdout.splitlines()[-1]) == shown
+
+
+def test_notebook_draws_a_figure(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("COMPCLIP_RESULTS", str(results))
+    notebook = nbformat.read(ROOT / "examples" / "own_figure.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    assert (results / "own_figure.svg").stat().st_size > 0
+    assert "memorizer" in str(notebook.cells[-1].outputs)

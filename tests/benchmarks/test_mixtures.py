@@ -27,16 +27,13 @@ def test_a_mixture_has_the_scores_of_who_draws_each_prompt_by_each_judge() -> No
     assert [table["hit"].tolist() for table in of.by_judge] == [[1100, 12, 1], [2100, 22, 1]]
 
 
-def test_pairs_are_composed_whole_and_seen_is_never_memorized() -> None:
+def test_pairs_are_composed_whole_seen_is_never_memorized_and_words_span_their_regions() -> None:
     entries = pd.DataFrame({"pair": ["red_bill", "tan_wing", "red_bill"]})
     choice = with_composed({"red_bill"})
     assert choice(entries, "test_swapped").tolist() == ["faithful", "memorizer", "faithful"]
     assert choice(entries, "test_seen").tolist() == ["faithful"] * 3
     names = [name for name, _ in mixtures(["a_b", "c_d"], {"a_b"}, np.random.default_rng(0))]
     assert len(set(names)) == len(names)
-
-
-def test_words_span_their_regions() -> None:
     assert SPANS["half"] == (0.4, 0.6)
     assert SPANS["hardly to half"] == (0.1, 0.6)
     assert SPANS["composes"] == (0.9, np.inf)

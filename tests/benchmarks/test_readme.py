@@ -15,11 +15,21 @@ from compclip.report.readable import HEADLINES
 from tests.project import COMPOSITION, DATASET
 
 
-def test_marked_lines_hold_the_caption() -> None:
+def test_marked_lines_hold_the_caption_and_tables_means_over_judges() -> None:
     lines = idea.marked_lines("a bird with a <red> crown & a tail", 14, 19, "from", 0, 12)
     texts = ["".join(line.itertext()) for line in ElementTree.fromstring(f"<svg>{lines}</svg>")]
     assert " ".join(texts) == "a bird with a <red> crown & a tail"
     assert '<tspan class="from">&lt;red&gt;</tspan>' in lines
+    row = {"composition": "color", "generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3,
+           "judge": "sketch", "distractors": "original", "measure": "r_precision", "value": 0.5, "low": 0.25,
+           "high": 0.75}  # fmt: skip
+    others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
+    table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")])
+    assert table.splitlines()[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
+    text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
+    assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")
+    with pytest.raises(UserError, match="^the marks of the scores shape are missing"):
+        scores.with_table(text, "shape", "new")
 
 
 def test_picture_shows_what_the_judges_read_right(
@@ -46,21 +56,3 @@ def test_the_end_of_a_run_is_what_the_screen_shows(results: Path, tmp_path: Path
         scores.ending_lines(tmp_path)
     table = scores.composed_table(pd.read_parquet(results / "scores.parquet"), COMPOSITION)
     assert "follows prompts" in table.splitlines()[0]
-
-
-def test_table_has_means_over_judges() -> None:
-    row = {"composition": "color", "generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3,
-           "judge": "sketch", "distractors": "original", "measure": "r_precision", "value": 0.5, "low": 0.25,
-           "high": 0.75}  # fmt: skip
-    others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
-    table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")])
-    assert table.splitlines()[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
-    text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
-    assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")
-    with pytest.raises(UserError, match="^the marks of the scores shape are missing"):
-        scores.with_table(text, "shape", "new")
-
-
-def test_documented_measures_are_those_of_the_code() -> None:
-    text = scores.RESULTS.read_text(encoding="utf-8")
-    assert scores.with_table(text, "measures", scores.measure_table()) == text, "run `make readme`"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from compclip.clip.config import ModelConfig
+from compclip.core import plugins
 from compclip.core.code import ROOT
 
 LEARNING = {"torch", "open_clip", "spacy", "scipy"}
@@ -34,6 +35,10 @@ judge.encode_pixels(judge.preprocess._fit(np.zeros((64, 64, 3), np.uint8))[None]
     assert not SLOW & loaded(program)
 
 
+PLUGINS = [
+    " ".join(f"{package}.{name}" for name in plugins.available(f"compclip.{package}"))
+    for package in ("dataset.sources", "generate.generators")
+]
 LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than pandas is left
 
 
@@ -41,6 +46,7 @@ LITTLE = SLOW | {"torch", "pandera", "numba", "spacy"}  # little more than panda
     ("modules", "unwanted"),
     [
         *((name, LITTLE) for name in ("split.export", "generate.generate_images", "score.score_oracle")),
+        *((names, {"torch", "open_clip", "diffusers", "transformers"}) for names in PLUGINS),
         *((name, {"torch"}) for name in ("clip.embed", "clip.config", "judge.config")),
         ("workflow_scripts.report.make_table workflow_scripts.runs.join_tables", {*LEARNING, "matplotlib", "PIL"}),
         ("workflow_scripts.report.make_page", {*LEARNING, "matplotlib"}),

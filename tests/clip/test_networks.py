@@ -28,18 +28,15 @@ def test_the_word_tower_is_a_convolution(vocab_size: int) -> None:
     assert not tower.embedding.weight[PAD].any()
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-def test_the_conv_tower_halves_the_picture(overlap: bool) -> None:
+def test_the_conv_tower_halves_the_picture_and_folded_norms_do_not_change_the_features() -> None:
     """A pixel changes one place alone if the convolutions do not overlap."""
-    tower = ConvTower(6, image_size=20, widths=[4, 8], depths=[0, 2], features=5, overlap=overlap).eval()
-    pictures = torch.zeros(2, 3, 20, 20)
-    pictures[1, :, 7, 7] = 100
-    places = tower.layers(pictures)
-    assert places.shape == (2, 5, 5, 5) and tower(pictures).shape == (2, 6)
-    assert ((places[0] != places[1]).any(0).sum() == 1) == (not overlap)
-
-
-def test_folded_norms_do_not_change_the_features() -> None:
+    for overlap in (True, False):
+        tower = ConvTower(6, image_size=20, widths=[4, 8], depths=[0, 2], features=5, overlap=overlap).eval()
+        pictures = torch.zeros(2, 3, 20, 20)
+        pictures[1, :, 7, 7] = 100
+        places = tower.layers(pictures)
+        assert places.shape == (2, 5, 5, 5) and tower(pictures).shape == (2, 6)
+        assert ((places[0] != places[1]).any(0).sum() == 1) == (not overlap)
     torch.manual_seed(0)
     tower = ConvTower(embed_dim=6, image_size=20, widths=[4, 8], depths=[0, 1], features=5).train()
     images = torch.randn(32, 3, 20, 20)

@@ -28,13 +28,6 @@ COMMIT = "0123456789" * 4
 
 
 @pytest.fixture
-def noise(tmp_path: Path) -> Path:
-    pixels = np.random.default_rng(0).integers(0, 256, (40, 70, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(tmp_path / "noise.png")
-    return tmp_path / "noise.png"
-
-
-@pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the Hub's cache, with model ``somebody/tiny``, where there is no internet."""
     from huggingface_hub import constants
@@ -59,7 +52,9 @@ def refused(**settings: Any) -> str:
 @pytest.mark.parametrize(
     "preprocess", [SIGLIP, {**OPENAI, "interpolation": "bilinear"}, {**OPENAI, "resize_mode": "longest"}]
 )
-def test_a_folder_is_the_model_that_open_clip_makes_of_it(tmp_path: Path, noise: Path, preprocess: Any) -> None:
+def test_a_folder_is_the_model_that_open_clip_makes_of_it(tmp_path: Path, preprocess: Any) -> None:
+    noise = tmp_path / "noise.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 70, 3), dtype=np.uint8)).save(noise)
     folder = clip_folder(tmp_path / "mine", preprocess=preprocess)
     save_judge(build(ModelConfig(model=f"local-dir:{folder}"), [], 0), "mine", None, tmp_path / "judge")
     judge = load_judge(tmp_path / "judge", 1, "cpu")
@@ -92,18 +87,18 @@ def test_a_judge_keeps_its_tokenizer(tmp_path: Path) -> None:
     assert hashes[0] != hashes[1]
 
 
-def test_the_hub_is_not_asked_for_what_is_cached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "hub_folder", None)
-    source = find_source(ModelConfig(model="hf-hub:somebody/tiny"))
+def test_models_are_checked_before_anything_is_computed_and_the_hub_not_asked_for_what_is_cached(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each error is one line and mentions what downloads the weights."""
+    with monkeypatch.context() as patch:
+        patch.setattr(hub, "hub_folder", None)
+        source = find_source(ModelConfig(model="hf-hub:somebody/tiny"))
+        built = build(ModelConfig(model="hf-hub:somebody/tiny"), [], 0)
     assert source.weights == cache / "open_clip_model.safetensors" and source.preprocess_cfg["resize_mode"] == "squash"
-    built = build(ModelConfig(model="hf-hub:somebody/tiny"), [], 0)
     torch.manual_seed(0)
     whole = construct(VIT)
     assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight)
-
-
-def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: Path) -> None:
-    """Each error is one line and mentions what downloads the weights."""
 
     def errors(**settings: Any) -> list[str]:
         findings = Findings()
@@ -126,7 +121,7 @@ def test_models_are_checked_before_anything_is_computed(cache: Path, tmp_path: P
     assert time.monotonic() - started < 20, "without internet it fails at once"
 
 
-def test_preprocessing_that_is_unknown_is_asked_for(tmp_path: Path) -> None:
+def test_unknown_preprocessing_is_asked_for_and_a_weights_file_may_have_it(tmp_path: Path) -> None:
     folder = clip_folder(tmp_path / "mine", preprocess={})
     weights = shutil.copy(folder / "open_clip_model.safetensors", tmp_path / "mine.safetensors")
     (tmp_path / "vit.json").write_text(json.dumps(VIT))
@@ -140,11 +135,8 @@ def test_preprocessing_that_is_unknown_is_asked_for(tmp_path: Path) -> None:
     assert {key: built.preprocess_cfg[key] for key in SIGLIP} == SIGLIP and built.preprocess_cfg["size"] == [32, 32]
     # Random weights know no preprocessing.
     assert build(ModelConfig(model=alone["model"]), [], 0).preprocess_cfg["resize_mode"] == "shortest"
-
-
-def test_a_weights_file_with_its_settings(tmp_path: Path) -> None:
-    folder = clip_folder(tmp_path / "mine")
     settings, weights = folder / "open_clip_config.json", str(folder / "open_clip_model.safetensors")
+    settings.write_text(json.dumps({"model_cfg": VIT, "preprocess_cfg": SIGLIP}))
     built = build(ModelConfig(model=str(settings), pretrained=weights), [], 0)
     assert {key: built.preprocess_cfg[key] for key in SIGLIP} == SIGLIP
     said = refused(model=str(settings), pretrained=weights, preprocess={"mean": [0.4] * 3})

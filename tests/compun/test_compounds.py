@@ -23,7 +23,7 @@ from workflow_scripts.compun import load_compounds as script
 COMPUN = Path(__file__).resolve().parents[2] / "lexicons" / "compounds" / "compun.csv"
 
 
-def test_the_benchmarks_list() -> None:
+def test_the_benchmarks_list_and_a_table(tmp_path: Path) -> None:
     table = read_list(COMPUN)
     names = list(table["compound"])
     assert len(names) == len(set(map(name_key, names))) == 400
@@ -39,13 +39,10 @@ def test_the_benchmarks_list() -> None:
     for row in table[apart].itertuples():
         assert split_open(row.compound.lower()) == (row.first.lower(), row.second)
     assert table.set_index("compound").loc["carpet", ["first", "second"]].tolist() == ["car", "pet"]
-
-
-def test_a_table(tmp_path: Path) -> None:
     rows = [("goldfish", "gold", "fish", "either", None), ("lab_coat", None, None, None, "laboratory")]
     rows += [("bellboy", None, None, None, None), ("six-pack", None, None, "none", None)]
-    table = pd.DataFrame(rows, columns=["compound", "first", "second", "kind", "n1"])
-    table.to_parquet(file := tmp_path / "mine.parquet")
+    own = pd.DataFrame(rows, columns=["compound", "first", "second", "kind", "n1"])
+    own.to_parquet(file := tmp_path / "mine.parquet")
     assert read_list(file)[["compound", "first", "second", "kind", "n1", "n2"]].values.tolist() == [
         ["goldfish", "gold", "fish", "either", "gold", "fish"],
         ["lab coat", "lab", "coat", None, "laboratory", "coat"],
@@ -87,16 +84,13 @@ def test_spellings(a: str, b: str, between: str) -> None:
     assert name_key(name.upper()) == name_key(name)
 
 
-def test_images_match_by_their_names() -> None:
+def test_images_match_by_their_names_are_copied_and_all_others_named(tmp_path: Path) -> None:
     names = ["snow_ball.jpg", "Snowball_N1.png", "in/snow-man.webp", "snow man_n2.png", "snow  ball.png", "x.png"]
     assert library.match_images(["snow ball", "snowball", "snowman"], names) == {
         # Exactly where two listed compounds have the same letters; of two files of an image, the first is used.
         ("snow ball", "compound"): "snow  ball.png", ("snowball", "n1"): "Snowball_N1.png",
         ("snowman", "compound"): "in/snow-man.webp", ("snowman", "n2"): "snow man_n2.png",
     }  # fmt: skip
-
-
-def test_loaded_images_are_copied_and_all_others_named(tmp_path: Path) -> None:
     source, folder = tmp_path / "mine", tmp_path / "images"
     (source / "more").mkdir(parents=True)
     for name in ("red ball", "red ball_n1", "more/red ball_n2", "goldfish", "goldfish_n1", "stray"):
@@ -149,8 +143,8 @@ CAPTIONS = {"snow ball": ["A child throws a snow ball.", "Snow ball on a fence"]
 DESCRIPTIONS = {"goldfish": ["orange scales", "often swims in a bowl", "is small"]}
 
 
-def test_the_papers_sentences() -> None:
-    """Section 4."""
+def test_the_papers_sentences_for_texts_of_any_spelling(tmp_path: Path) -> None:
+    """Section 4; usual prompts have the paper's number of captions."""
     prompts = compound_prompts(ASKED, CAPTIONS, DESCRIPTIONS)
     assert list(prompts) == ["template", "reversed", "descriptions", "examples_1", "examples_2"]
     assert prompts["template"]["Goldfish"] == ["a photo of a Goldfish"]
@@ -170,13 +164,7 @@ def test_the_papers_sentences() -> None:
     # The texts are of any spelling of the compound.
     assert list(prompts["examples_1"]) == ["snow ball", "Goldfish"]
     assert list(compound_prompts(ASKED, {}, {})) == ["template", "reversed"]
-
-
-def test_usual_prompts_have_the_papers_number_of_captions() -> None:
     assert usual_prompts(["template", "examples_1", "examples_5", "examples_7"]) == ["template", "examples_5"]
     assert usual_prompts(["template", "examples_1", "examples_3"]) == ["template", "examples_3"]
-
-
-def test_texts_are_of_any_spelling(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"Snow_Ball": ["one", " two\n"], "b": ["x"]}))
     assert read_texts(tmp_path / "a.json") == {"snow ball": ["one", "two"], "b": ["x"]}

@@ -40,16 +40,28 @@ def analysis(page: Page, place: Path) -> pd.DataFrame:
     return read_analysis(place / "analysis.csv")
 
 
-def test_nothing_is_fetched_and_nothing_runs(page: Page, place: Path) -> None:
+def test_nothing_is_fetched_or_runs_and_texts_describe_the_results(page: Page, place: Path) -> None:
+    """The Markdown table, and the descriptions of the figures."""
     assert not {"script", "link", "iframe"} & {tag for tag, _ in page.tags}
     for _, attributes in page.tags:
         source = dict(attributes).get("src")
         assert source is None or (place.parents[1] / source.replace("%20", " ")).is_file(), source
     assert HOSTILE not in (place.parents[1] / "compun.html").read_text()
     assert f"1 lack an image and were not ({HOSTILE})" in page.text and MODELS[1] in page.text
+    lines = [line.strip("| ").split(" | ") for line in (place.parents[1] / "compun.md").read_text().splitlines()]
+    prompts = ("template", "nouns reversed", "descriptions", "5 example captions")
+    assert [line[0].strip() for line in lines[2:10]] == [f"{model}, {prompt}" for model in MODELS for prompt in prompts]
+    assert {line[-1].strip() for line in lines[2:10]} == {str(COMPLETE)}
+    for name in COMPUN_FIGURES:
+        title, text = title_and_description(
+            (place.parents[1] / "figures" / f"{DATASET}_compun_{name}.svg").read_bytes()
+        )
+        assert title and re.search(r"untaught, .*: −?\d+\.\d", text), name
 
 
-def test_the_page_tells_the_papers_numbers_from_ours(page: Page, analysis: pd.DataFrame) -> None:
+def test_the_page_tells_the_papers_numbers_from_ours_and_no_text_lies_on_another(
+    page: Page, analysis: pd.DataFrame
+) -> None:
     row = analysis.query("model == 'untaught' and prompt == 'reversed' and measure == 'right'").iloc[0]
     ends = f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
     lines = {line[0]: line[1:] for line in page.rows if len(line) == 4}
@@ -58,6 +70,15 @@ def test_the_page_tells_the_papers_numbers_from_ours(page: Page, analysis: pd.Da
     assert lines["the paper: CLIP, nouns reversed"] == ["41.00", "–", "400"]
     assert lines["the paper: CLIP, template"] == ["78.25", "12.0", "400"]
     assert f"1 of {2 * 10 * COMPLETE} answers are ties" in page.text
+    count = analysis["measure"].str.startswith("minus").sum()
+    assert sum(" − " in line[0] for line in page.rows if line[0] != "a − b") == count == 2 * 3 + 4
+    assert any(line[0] == f"{MODELS[1]}, template − untaught" for line in page.rows)
+    long = analysis.assign(model=analysis["model"].replace("untaught", "a model with a name that is long indeed"))
+    with style():
+        figures = [draw_kinds(long), draw_accuracy(long), draw_examples(long)]
+        nothing = draw_examples(analysis[analysis["prompt"] == "template"])
+    assert [overlapping(figure) for figure in figures] == [[], [], []]
+    assert nothing.texts[0].get_text().startswith("No model")
 
 
 def test_examples_are_half_wrong(page: Page, place: Path) -> None:
@@ -72,25 +93,6 @@ def test_examples_are_half_wrong(page: Page, place: Path) -> None:
     assert [row["right"] for row in shown] == [False] * 6 + [True] * 6
 
 
-def test_differences_are_on_the_page(page: Page, analysis: pd.DataFrame) -> None:
-    count = analysis["measure"].str.startswith("minus").sum()
-    assert sum(" − " in line[0] for line in page.rows if line[0] != "a − b") == count == 2 * 3 + 4
-    assert any(line[0] == f"{MODELS[1]}, template − untaught" for line in page.rows)
-
-
-def test_texts_describe_the_results(page: Page, place: Path) -> None:
-    """The Markdown table, and the descriptions of the figures."""
-    lines = [line.strip("| ").split(" | ") for line in (place.parents[1] / "compun.md").read_text().splitlines()]
-    prompts = ("template", "nouns reversed", "descriptions", "5 example captions")
-    assert [line[0].strip() for line in lines[2:10]] == [f"{model}, {prompt}" for model in MODELS for prompt in prompts]
-    assert {line[-1].strip() for line in lines[2:10]} == {str(COMPLETE)}
-    for name in COMPUN_FIGURES:
-        title, text = title_and_description(
-            (place.parents[1] / "figures" / f"{DATASET}_compun_{name}.svg").read_bytes()
-        )
-        assert title and re.search(r"untaught, .*: −?\d+\.\d", text), name
-
-
 def test_without_kinds(of_run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = copy_stage(of_run, tmp_path)
     change(place, "compounds", lambda table: table.assign(kind=pd.Series(None, table.index, "str")))
@@ -98,12 +100,3 @@ def test_without_kinds(of_run: Path, tmp_path: Path, caplog: pytest.LogCaptureFi
     assert "no compound has a kind" in caplog.text and "wrong, " not in (place / "analysis.csv").read_text()
     title, text = title_and_description((tmp_path / "figures" / f"{DATASET}_compun_kinds.svg").read_bytes())
     assert title.startswith("Wrong answers") and not text
-
-
-def test_no_text_lies_on_another(analysis: pd.DataFrame) -> None:
-    long = analysis.assign(model=analysis["model"].replace("untaught", "a model with a name that is long indeed"))
-    with style():
-        figures = [draw_kinds(long), draw_accuracy(long), draw_examples(long)]
-        nothing = draw_examples(analysis[analysis["prompt"] == "template"])
-    assert [overlapping(figure) for figure in figures] == [[], [], []]
-    assert nothing.texts[0].get_text().startswith("No model")

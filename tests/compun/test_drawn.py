@@ -58,24 +58,18 @@ def test_things_differ_by_their_silhouettes() -> None:
         assert common < 0.9, (one, other)
 
 
-@pytest.mark.parametrize("color", THING_COLORS)
-def test_a_plain_thing_has_its_color(color: str) -> None:
-    inside = pixels(Thing("box", color, NO_PATTERN))[24:40, 24:40].reshape(-1, 3)
-    distance = {name: np.abs(np.median(inside, axis=0) - RGB[name]).sum() for name in THING_COLORS}
-    assert min(distance, key=distance.get) == color
-
-
-def test_patterns_are_seen() -> None:
+def test_colors_patterns_and_both_things_of_a_picture_are_seen() -> None:
     """Plain is one color inside; each pattern has two, and as much of the second as tells it from the others."""
+    for color in THING_COLORS:
+        inside = pixels(Thing("box", color, NO_PATTERN))[24:40, 24:40].reshape(-1, 3)
+        distance = {name: np.abs(np.median(inside, axis=0) - RGB[name]).sum() for name in THING_COLORS}
+        assert min(distance, key=distance.get) == color
     second = {}
     for pattern in (NO_PATTERN, *PATTERNS):
         inside = [pixels(Thing("box", "red", pattern), key=key)[24:40, 24:40].reshape(-1, 3) for key in range(8)]
         second[pattern] = np.mean([(square.min(axis=1) > 150).mean() for square in inside])
     assert second[NO_PATTERN] == 0 and 0.1 < second["dotted"] < 0.4 < second["striped"] < 0.6
     assert 0.4 < second["checked"] < 0.6
-
-
-def test_both_things_of_a_picture_are_seen_apart() -> None:
     sides = []
     for key in range(10):
         picture = pixels(Thing("box", "red", NO_PATTERN), Thing("heart", "blue", NO_PATTERN), key=key)
@@ -86,7 +80,7 @@ def test_both_things_of_a_picture_are_seen_apart() -> None:
     assert {True, False} == set(sides)
 
 
-def test_compounds_are_of_the_three_kinds() -> None:
+def test_compounds_are_of_the_three_kinds_and_texts_are_true() -> None:
     compounds = library.make_compounds(3, 90)
     assert compounds == library.make_compounds(3, 90) != library.make_compounds(4, 90)
     assert len({frozenset((c.first, c.second)) for c in compounds}) == len({c.name for c in compounds}) == 90
@@ -103,9 +97,6 @@ def test_compounds_are_of_the_three_kinds() -> None:
             assert (shown[0] in (c.first, c.second)) == (c.kind == "either")
     with pytest.raises(UserError, match="191 compounds of 190 pairs of nouns; lower tested"):
         library.make_compounds(0, 191)
-
-
-def test_texts_are_true() -> None:
     told = 0
     for index, compound in enumerate(library.make_compounds(1, 60)):
         for number in range(8):
@@ -125,7 +116,7 @@ def test_texts_are_true() -> None:
     assert told > 100
 
 
-def test_every_word_of_a_prompt_is_known_to_the_small_clip(place: Path) -> None:
+def test_the_trainings_know_every_word_of_prompts_and_differ_by_the_tested_compounds(place: Path) -> None:
     """But for compounds written as one word, which the untaught one has not met."""
     captions = read_table(place / "training" / "captions.parquet", tables.CAPTIONS)
     untaught = read_table(place / "training" / "untaught.parquet", tables.SPLIT).query("split == 'train'")
@@ -139,10 +130,6 @@ def test_every_word_of_a_prompt_is_known_to_the_small_clip(place: Path) -> None:
     assert words - known == one_word and len(one_word) == 12
     # Names that occur once train the word that stands for unknown ones.
     assert len({w for text in captions["text"] for w in words_of(text)}) > len(known)
-
-
-def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
-    captions = read_table(place / "training" / "captions.parquet", tables.CAPTIONS)
     images = read_table(place / "training" / "images.parquet", tables.IMAGES)
     splits = {name: read_table(place / "training" / f"{name}.parquet", tables.SPLIT) for name in TRAININGS}
     trained = {name: set(table.query("split == 'train'")["image_id"]) for name, table in splits.items()}
@@ -151,27 +138,20 @@ def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     assert len(trained["untaught"]) == 240 + 80 + 12 * 8 and trained["untaught"] < trained["taught"]
     extra = captions[captions["image_id"].isin(trained["taught"] - trained["untaught"])]
     assert extra["image_id"].nunique() == 24 * 8
-    untaught = captions[captions["image_id"].isin(trained["untaught"])]["text"].tolist()
-    for row in pd.read_csv(place / "list.csv").itertuples():
-        assert not any(row.compound in text for text in untaught)
+    plain = captions[captions["image_id"].isin(trained["untaught"])]["text"].tolist()
+    for row in listed.itertuples():
+        assert not any(row.compound in text for text in plain)
         # Nor do the two stand together without the name.
-        assert not any({row.first, row.second} <= words_of(text) for text in untaught)
+        assert not any({row.first, row.second} <= words_of(text) for text in plain)
         assert extra["text"].str.contains(row.compound).any()
     assert all((place.parents[2] / path).is_file() for path in images["path"])
 
 
-@pytest.fixture
-def differences(of_run: Path) -> pd.DataFrame:
+def test_example_captions_help_where_the_compound_is_new_and_a_taught_one_is_known_by_its_name(of_run: Path) -> None:
     """The analysis of the small run's 24 compounds."""
-    return read_analysis(of_run / "analysis.csv").set_index(["model", "prompt", "measure"])
-
-
-def test_example_captions_help_where_the_compound_is_new(differences: pd.DataFrame) -> None:
+    differences = read_analysis(of_run / "analysis.csv").set_index(["model", "prompt", "measure"])
     row = differences.loc[("untaught", "examples_5", "minus template")]
     assert row["n"] == 24 and row["low"] > 0 and row["p"] < 0.05
-
-
-def test_a_compound_that_was_taught_is_known_by_its_name(differences: pd.DataFrame) -> None:
     assert differences.loc[("taught", "template", "minus untaught"), "low"] > 0.2
     # But not with its nouns reversed, where the names are as new as to the other.
     assert differences.loc[("taught", "reversed", "minus template"), "high"] < -0.2

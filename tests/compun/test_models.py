@@ -3,7 +3,6 @@
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ from compclip.clip.embed import Embedder
 from compclip.compun.config import NamedModel
 from compclip.compun.models import keep_open_clip, open_model
 from compclip.core.errors import UserError
-from tests.specs.evaluated import real_judge, refused
-from workflow_scripts.workflow.config import load_config
+from tests.specs.evaluated import real_judge
 
 
 def opened(model: NamedModel, folder: Path) -> AbstractContextManager[Embedder]:
@@ -67,24 +65,3 @@ def test_models_are_named() -> None:
         NamedModel(open_clip="ViT-B-32", pretrained="laion2b_s34b_b79k"),
     ]  # fmt: skip
     assert [model.title for model in models] == ["CLIP", "results/d/color/judge", "ViT-B-32 laion2b_s34b_b79k"]
-
-
-JUDGE = {"judge": "a"}
-
-
-@pytest.mark.parametrize(
-    ("section", "fault"),
-    [
-        ({"compounds": {"images": "x"}}, "compun: compounds without models to ask; add models"),
-        ({"compounds": {}, "models": [JUDGE]}, "compun.compounds.images: Field required"),
-        ({"models": [{"judge": "a", "name": "taught"}]}, "compun.models: two models are called 'taught'"),
-        ({"models": [JUDGE, {"judge": "b", "name": "a"}]}, "compun.models: two models are called 'a'"),
-        ({"models": [{"name": "x"}]}, "give judge or open_clip"),
-        ({"models": [{"judge": "a", "pretrain": "b"}]}, "pretrain"),
-        ({"models": [{"open_clip": "ViT-B-32"}]}, "random weights"),
-        ({"models": [{"judge": "a", "pretrained": "b"}]}, "pretrained requires open_clip"),
-        ({"drawn": {"tested": 1}}, "compun.drawn.tested: Input should be greater than or equal to 6, got 1"),
-    ],
-)
-def test_a_faulty_section_is_one_line(section: dict[str, Any], fault: str) -> None:
-    assert fault in refused(lambda: load_config({"compun": section}))

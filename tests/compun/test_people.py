@@ -30,7 +30,7 @@ def tasks(place: Path) -> pd.DataFrame:
     return read_tasks(writes["tasks"])
 
 
-def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path) -> None:
+def test_every_complete_compound_is_asked_once_and_projects_reveal_nothing(tasks: pd.DataFrame, place: Path) -> None:
     complete = read(place, "compounds").loc[lambda table: table["complete"], "compound"]
     assert sorted(tasks.loc[tasks["check"] == "none", "image_id"]) == sorted(complete)
     sizes = tasks[tasks["check"] == "none"].groupby("batch").size()
@@ -39,9 +39,14 @@ def test_every_complete_compound_is_asked_once(tasks: pd.DataFrame, place: Path)
     assert (checks["gold"] == 2).all() and (checks["repeat"] == 2).all()
     summary = read_json(place / "human" / "tasks.json")
     assert summary["incomplete"] == 1 and summary["none"] == COMPLETE
+    data = [task["data"] for task in read_json(place / "human" / "label_studio" / "compound.json")]
+    assert [shown["task_id"] for shown in data] == tasks["task_id"].tolist()
+    assert {tuple(shown) for shown in data} == {("task_id", "picture_1", "picture_2", "picture_3", "text_1")}
 
 
-def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: Path) -> None:
+def test_the_right_answer_is_the_compounds_picture_and_repeats_have_another_order(
+    tasks: pd.DataFrame, place: Path
+) -> None:
     images = read(place, "images").set_index(["compound", "role"])["path"]
     shown = tasks[tasks["check"] != "gold"]
     orders = set()
@@ -54,20 +59,11 @@ def test_the_right_answer_is_the_compounds_picture(tasks: pd.DataFrame, place: P
     assert len(orders) == 6
     places = Counter(shown.loc[shown["check"] == "none", "right"])
     assert set(places) == {"1", "2", "3"} and max(places.values()) - min(places.values()) <= 1
-
-
-def test_repeats_have_another_order(tasks: pd.DataFrame) -> None:
     by_name = tasks.set_index("task_id")
     for row in tasks[tasks["check"] == "repeat"].to_dict("records"):
         first = by_name.loc[row["of"]]
         assert [row[f"picture_{i}"] for i in (1, 2, 3)] == [first[f"picture_{i}"] for i in (3, 2, 1)]
         assert int(row["right"]) == 4 - int(first["right"]) and first["place"] < row["place"]
-
-
-def test_projects_are_complete_and_reveal_nothing(place: Path, tasks: pd.DataFrame) -> None:
-    data = [task["data"] for task in read_json(place / "human" / "label_studio" / "compound.json")]
-    assert [shown["task_id"] for shown in data] == tasks["task_id"].tolist()
-    assert {tuple(shown) for shown in data} == {("task_id", "picture_1", "picture_2", "picture_3", "text_1")}
 
 
 Answer = Callable[[dict[str, Any]], str]
@@ -95,7 +91,7 @@ def analyze(place: Path, tasks: pd.DataFrame, people: dict[str, Answer], output:
     return read_json(writes["people"])
 
 
-def test_accuracy_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
+def test_accuracy_and_screening_of_all_or_some_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
     names = sorted(tasks.loc[tasks["check"] == "none", "image_id"].unique())
     people: dict[str, Answer] = {f"p{i}": careful(set(names[:n])) for i, n in enumerate((3, 2, 0))}
     summary = analyze(place, tasks, people | {"hurried": careless}, tmp_path / "out")
@@ -110,9 +106,6 @@ def test_accuracy_and_screening(place: Path, tasks: pd.DataFrame, tmp_path: Path
     assert (items["answers"] == 3).all() and len(items) == COMPLETE
     written = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
     assert "hurried" not in written and "p0" not in written
-
-
-def test_some_of_the_answers(place: Path, tasks: pd.DataFrame, tmp_path: Path) -> None:
-    summary = analyze(place, tasks[tasks["check"] == "none"].head(5), {"p": careful(set())}, tmp_path / "out")
+    summary = analyze(place, tasks[tasks["check"] == "none"].head(5), {"p": careful(set())}, tmp_path / "some")
     assert summary["accuracy"]["value"] == 1 and summary["accuracy"]["n"] == summary["answers"] == 5
     assert summary["tasks"] == COMPLETE and summary["agreement"]["alpha"] is None

@@ -61,7 +61,7 @@ def test_errors(error: BaseException, line: str, code: int, monkeypatch, capsys)
     assert capsys.readouterr() == ("", f"{line}\n")
 
 
-def test_options(monkeypatch, capsys) -> None:
+def test_options_and_a_changed_artifact_that_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
     def draw(command: Draw) -> None:
         cli.log.info("%d %d", command.window.low, command.seed)
 
@@ -72,17 +72,14 @@ def test_options(monkeypatch, capsys) -> None:
     assert run(draw, monkeypatch, "--help") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Draw something." in shown and "lowest percentile (default: 25)" in shown
-
-
-def test_a_changed_artifact_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
     (tmp_path / "t").write_text("a")
     digests.record(tmp_path / "t", "split.make")
     (tmp_path / "t").write_text("b")
 
-    def draw(_: Draw) -> None:
+    def read(_: Draw) -> None:
         raise AssertionError("it was read")
 
-    assert run(draw, monkeypatch, "--table", str(tmp_path / "t")) == 1
+    assert run(read, monkeypatch, "--table", str(tmp_path / "t")) == 1
     assert "t: changed since split.make wrote it" in capsys.readouterr().err
 
 

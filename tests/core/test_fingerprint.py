@@ -23,16 +23,6 @@ def images(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the names of the files that are read; no file is young."""
-    names: list[str] = []
-    read = module._digest
-    monkeypatch.setattr(module, "_digest", lambda file: names.append(file.name) or read(file))
-    monkeypatch.setattr(module, "TICK", -HOUR)
-    return names
-
-
 def test_images_of_equal_size_and_time_are_another_content(images: Path, tmp_path: Path) -> None:
     for cache in (None, tmp_path / "cache"):
         before = fingerprint(images, cache=cache)
@@ -46,7 +36,13 @@ def test_images_of_equal_size_and_time_are_another_content(images: Path, tmp_pat
         assert fingerprint(images, cache=cache) == before
 
 
-def test_only_changed_files_are_read_again(images: Path, tmp_path: Path, reads: list[str]) -> None:
+def test_only_changed_and_young_files_are_read_again(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    read = module._digest
+    monkeypatch.setattr(module, "_digest", lambda file: reads.append(file.name) or read(file))
+    monkeypatch.setattr(module, "TICK", -HOUR)  # no file is young
     before = fingerprint(images, cache=tmp_path)
     assert len(reads) == 20
     assert fingerprint(images, cache=tmp_path) == before == fingerprint(images) and len(reads) == 40
@@ -57,17 +53,15 @@ def test_only_changed_files_are_read_again(images: Path, tmp_path: Path, reads: 
     after = fingerprint(images, cache=tmp_path)
     assert sorted(reads) == ["21.png", "3.png"]
     assert after == fingerprint(images) != before
-
-
-def test_young_files_are_read_again(images: Path, tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch):
-    """Within a tick of the file system's clock, a second change leaves size, times and inode as they are."""
+    # Within a tick of the file system's clock, a second change leaves size, times and inode as they are.
     monkeypatch.setattr(module, "TICK", HOUR)
-    fingerprint(images, cache=tmp_path)
-    fingerprint(images, cache=tmp_path)
+    reads.clear()
+    fingerprint(images, cache=tmp_path / "young")
+    fingerprint(images, cache=tmp_path / "young")
     assert len(reads) == 40
 
 
-def test_links_are_followed(images: Path, tmp_path: Path) -> None:
+def test_links_are_followed_and_names_have_any_encoding(images: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (images / "linked").symlink_to(other)
@@ -79,10 +73,7 @@ def test_links_are_followed(images: Path, tmp_path: Path) -> None:
         found.append(fingerprint(images, cache=tmp_path / "cache"))
         assert found[-1] == fingerprint(images)
     assert found[0] != found[1]
-
-
-def test_names_in_any_encoding(tmp_path: Path) -> None:
-    folder = tmp_path / "images"
+    folder = tmp_path / "encoded"
     folder.mkdir()
     with open(os.fsencode(folder) + b"/\xff\n.png", "wb") as file:
         file.write(b"x")

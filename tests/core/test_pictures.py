@@ -22,15 +22,12 @@ def saved(image: Image.Image, kind: str, **options: object) -> bytes:
     return buffer.getvalue()
 
 
-def test_sixteen_bits_are_scaled_not_clipped(tmp_path: Path) -> None:
+def test_sixteen_bits_are_scaled_and_color_spaces_and_animations_read(tmp_path: Path) -> None:
     raw = saved(Image.fromarray(RAMP.astype(np.uint16) * 257), "PNG")
     assert image_size(io.BytesIO(raw)) == (32, 32)
     assert (np.asarray(read_rgb(io.BytesIO(raw))) == RAMP[..., None]).all()
     (tmp_path / "x.png").write_bytes(raw)
     assert (Preprocess({**PREPROCESS, "size": 32}, None).read([(tmp_path / "x.png", None)]) == RAMP[..., None]).all()
-
-
-def test_color_spaces_and_animations() -> None:
     red, blue = (Image.new("RGB", (8, 8), color) for color in ("red", "blue"))
     for raw in (
         saved(red.convert("CMYK"), "JPEG"),

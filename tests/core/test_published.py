@@ -19,7 +19,7 @@ def put(folder: Path, value: Any) -> Path:
     return folder / "x.pkl"
 
 
-def test_data(tmp_path: Path) -> None:
+def test_data_also_as_others_or_python_2_write_it(tmp_path: Path) -> None:
     captions = {1: {"text": "a red wing"} | SWAP, 0: {"text": "x", "more": [1]}}
     table, silent = read_data(put(tmp_path, {"b": captions, "a": {}}))
     assert silent == ["a"]
@@ -27,15 +27,9 @@ def test_data(tmp_path: Path) -> None:
         ["b", 0, "x", None, None, None, None],
         ["b", 1, "a red wing", "a tan wing", "wing", "red", "tan"],
     ]
-
-
-def test_data_as_others_write_it(tmp_path: Path) -> None:
-    """Numbers as texts or numpy's, keys and texts as bytes."""
+    # Numbers as texts or numpy's, keys and texts as bytes.
     table, _ = read_data(put(tmp_path, {b"a": {"0": {b"text": b"caf\xc3\xa9"}, np.int64(1): {"text": "y"}}}))
     assert table[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "café"], ["a", 1, "y"]]
-
-
-def test_texts_of_python_2() -> None:
     texts = [decoded(value) for value in (b"caf\xe9", "café".encode(), "x", 1, "\ud800")]
     assert texts == ["café", "café", "x", None, None]
 

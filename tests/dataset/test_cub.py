@@ -36,31 +36,14 @@ def test_small_archives(cub_archives: Path, tmp_path: Path, as_address: bool) ->
     assert len([p for p in (tmp_path / "images").rglob("*") if p.is_file()]) == 3
     assert loaded.summary["photographs_without_captions"]["names"] == ["003.Sooty_Albatross/Sooty_Albatross_0001_1"]
     assert loaded.summary["listed_but_not_in_archive"] == {"count": 1, "names": [BIRDS[3]]}
+    # A limit counts images with photographs.
+    for limit in (1, 2, 99):
+        loaded = load(cub_archives, tmp_path / "images", limit)
+        assert len(loaded.images) == min(limit, 3) and loaded.images["path"].notna().all()
+        assert set(loaded.captions["image_id"]) == set(loaded.images["image_id"])
 
 
-@pytest.mark.parametrize("limit", [1, 2, 99])
-def test_a_limit_counts_images_with_photographs(cub_archives: Path, tmp_path: Path, limit: int) -> None:
-    loaded = load(cub_archives, tmp_path / "images", limit)
-    assert len(loaded.images) == min(limit, 3) and loaded.images["path"].notna().all()
-    assert set(loaded.captions["image_id"]) == set(loaded.images["image_id"])
-
-
-def test_lines_of_captions(tmp_path: Path) -> None:
-    texts = {
-        "x/text_c10/001.A/one.txt": b"first\r\n\r\nthird\r\n\r\n",
-        "x/text_c10/001.A/two.txt": "\ufefffirst\nno\xe9l".encode("latin-1", "replace") + b"\xff",
-        "x/text_c10/001.A/none.txt": b"\n",
-        "x/word_c10/001.A/one.txt": b"not this",
-        "x/text_c10/001.A/._one.txt": b"nor this",
-    }
-    captions, undecodable = cub.CUB_LAYOUT.read_captions(zipped(tmp_path / "c.zip", texts))
-    one = captions[captions["image_id"] == "001.A/one"]
-    assert list(one["text"]) == ["first", "", "third"] and list(one["caption_id"]) == [0, 1, 2]
-    assert undecodable == ["x/text_c10/001.A/two.txt"]
-    assert set(captions["image_id"]) == {"001.A/one", "001.A/two", "001.A/none"}
-
-
-def test_classes_named_differently_in_the_captions(cub_archives: Path, tmp_path: Path) -> None:
+def test_lines_of_captions_and_classes_that_they_name_differently(cub_archives: Path, tmp_path: Path) -> None:
     photographs = {
         "009.Brewer_Blackbird/Brewer_Blackbird_0002_2278": 1,
         "126.Nelson_Sharp_tailed_Sparrow/Nelson_Sharp_Tailed_Sparrow_0001_796931": 2,
@@ -86,6 +69,18 @@ def test_classes_named_differently_in_the_captions(cub_archives: Path, tmp_path:
     alone = load(cub_archives, tmp_path / "2", images=None)
     assert list(cub.Settings(images=None).places()) == ["captions"]
     assert set(alone.captions["image_id"]) == set(captions) and alone.images["path"].isna().all()
+    contents = {
+        "x/text_c10/001.A/one.txt": b"first\r\n\r\nthird\r\n\r\n",
+        "x/text_c10/001.A/two.txt": "\ufefffirst\nno\xe9l".encode("latin-1", "replace") + b"\xff",
+        "x/text_c10/001.A/none.txt": b"\n",
+        "x/word_c10/001.A/one.txt": b"not this",
+        "x/text_c10/001.A/._one.txt": b"nor this",
+    }
+    lines, undecodable = cub.CUB_LAYOUT.read_captions(zipped(tmp_path / "c.zip", contents))
+    one = lines[lines["image_id"] == "001.A/one"]
+    assert list(one["text"]) == ["first", "", "third"] and list(one["caption_id"]) == [0, 1, 2]
+    assert undecodable == ["x/text_c10/001.A/two.txt"]
+    assert set(lines["image_id"]) == {"001.A/one", "001.A/two", "001.A/none"}
 
 
 IDS = st.sets(st.tuples(st.sampled_from("12"), st.sampled_from("ab"), st.sampled_from(["1_1", "1_2", "x"])))

@@ -59,7 +59,7 @@ def test_a_failed_download_leaves_nothing(
     assert re.search(f"/x.tgz: .*{message}.*; check the address .*in a browser", said) and files_in(tmp_path) == []
 
 
-def test_local_files(tmp_path: Path) -> None:
+def test_local_files_and_published_digests_unless_the_config_gives_another(tmp_path: Path, site: Site) -> None:
     path = tmp_path / "a b.tgz"
     path.write_bytes(CONTENT)
     for address in (str(path), f"file://{path}", path.as_uri()):
@@ -73,18 +73,15 @@ def test_local_files(tmp_path: Path) -> None:
     ]:
         with pytest.raises(UserError, match=message):
             get(address, tmp_path / "cache", sha256)
-
-
-def test_the_published_digest_is_required_unless_the_config_gives_another(tmp_path: Path, site: Site) -> None:
     site.files["/x.tgz"] = CONTENT
-    assert get("x.tgz", tmp_path, known=FilePlace(f"{site.address}/x.tgz", SUM)).read_bytes() == CONTENT
+    assert get("x.tgz", tmp_path / "cache", known=FilePlace(f"{site.address}/x.tgz", SUM)).read_bytes() == CONTENT
     wrong = FilePlace(f"{site.address}/x.tgz", OTHER_SUM)
     with pytest.raises(UserError, match=f"expected {OTHER_SUM} but got {SUM}"):
-        get("x.tgz", tmp_path, known=wrong)
-    assert get("x.tgz", tmp_path, SUM.upper(), known=wrong).read_bytes() == CONTENT
+        get("x.tgz", tmp_path / "cache", known=wrong)
+    assert get("x.tgz", tmp_path / "cache", SUM.upper(), known=wrong).read_bytes() == CONTENT
 
 
-def test_names_and_addresses() -> None:
+def test_names_addresses_and_space(tmp_path: Path) -> None:
     known = {"x.tgz": FilePlace("https://one/1", SUM)}
     places = {
         ("x.tgz", None): ("https://one/1", SUM),
@@ -98,6 +95,11 @@ def test_names_and_addresses() -> None:
         assert (place.address, place.sha256) == expected
     assert Settings(images="x.tgz", captions="y.tgz", captions_sha256=SUM).reads() == [Path("x.tgz")]
     assert google_drive("0B-a", "0-k").endswith("download?id=0B-a&export=download&confirm=t&resourcekey=0-k")
+    check_space(10, tmp_path, "copying")
+    with pytest.raises(UserError, match="copying needs .* are free; free some disk space"):
+        check_space(10**18, tmp_path, "copying")
+    sizes = [size_text(n) for n in (0, 999, 1000, 37_103_894, 1_100_000_000)]
+    assert sizes == ["0 bytes", "999 bytes", "1.0 KB", "37.1 MB", "1.1 GB"]
 
 
 # Archives
@@ -172,14 +174,6 @@ def test_unpacked_files_are_those_packed(tmp_path: Path, mode: str) -> None:
     assert contents(path, lambda name: name == "c.txt") == ({"a/b.txt": 9, "c.txt": 7}, {"c.txt": b"./c.txt"})
     unpack(path, tmp_path / "out", {"a/b.txt": "x/y"})
     assert {p.name: p.read_bytes() for p in files_in(tmp_path / "out")} == {"y": b"./a/b.txt"}
-
-
-def test_space(tmp_path: Path) -> None:
-    check_space(10, tmp_path, "copying")
-    with pytest.raises(UserError, match="copying needs .* are free; free some disk space"):
-        check_space(10**18, tmp_path, "copying")
-    sizes = [size_text(n) for n in (0, 999, 1000, 37_103_894, 1_100_000_000)]
-    assert sizes == ["0 bytes", "999 bytes", "1.0 KB", "37.1 MB", "1.1 GB"]
 
 
 def test_a_file_that_unpacks_to_more_than_it_states_is_refused(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def load(root: Path, folder: Path, limit: int | None = None, **settings: object)
     return flowers.load(chosen, seed=0, limit=limit, folder=folder, cache=folder / "cache")
 
 
-def test_small_files(files: Path, tmp_path: Path) -> None:
+def test_small_files_and_wrong_labels(files: Path, tmp_path: Path) -> None:
     loaded = load(files, tmp_path / "images")
     captions = loaded.captions.set_index(["image_id", "caption_id"])
     assert len(captions) == 8 and captions.loc[("image_00003", 1), "text"] == "its petals are long 3"
@@ -42,6 +42,22 @@ def test_small_files(files: Path, tmp_path: Path) -> None:
     assert {key: len(sha256) for key, sha256 in loaded.summary["files"].items()} == dict.fromkeys(
         ("captions", "labels", "images"), 64
     )
+    whole = (files / "imagelabels.mat").read_bytes()
+    with pytest.raises(UserError, match="none.mat: no such file"):
+        load(files, tmp_path / "images", labels="none.mat")
+    for raw in (b"", whole[:60], whole[:140], b"<html>" * 99, b"MATLAB 5.0" * 40):
+        (files / "imagelabels.mat").write_bytes(raw)
+        with pytest.raises(UserError, match="imagelabels.mat: not the labels of the images"):
+            load(files, tmp_path / "images")
+    for content in ({"labels": np.array([["a", "b"]])}, {"trnid": [[1]]}):
+        savemat(files / "imagelabels.mat", content)
+        with pytest.raises(UserError, match="imagelabels.mat: not the labels of the images"):
+            load(files, tmp_path / "images")
+    for labels in ([77, 77, 1], [77, 77, 1, 102, 102]):
+        savemat(files / "imagelabels.mat", {"labels": np.array([labels], dtype="uint8")})
+        for images in ("102flowers.tgz", None):
+            with pytest.raises(UserError, match=rf"expected 4 labels, the number of the last image, got {len(labels)}"):
+                load(files, tmp_path / "images", images=images)
 
 
 def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> None:
@@ -64,25 +80,6 @@ def test_captions_of_unknown_images_and_classes_are_named(tmp_path: Path) -> Non
     tar(root / "cvpr2016_flowers.tar.gz", {"text_c10/class_00001/image_00009.txt": b"nine\n"})
     with pytest.raises(UserError, match="none of its images is among the 4 labelled ones"):
         load(root, tmp_path / "images")
-
-
-def test_wrong_labels(files: Path, tmp_path: Path) -> None:
-    whole = (files / "imagelabels.mat").read_bytes()
-    with pytest.raises(UserError, match="none.mat: no such file"):
-        load(files, tmp_path / "images", labels="none.mat")
-    for raw in (b"", whole[:60], whole[:140], b"<html>" * 99, b"MATLAB 5.0" * 40):
-        (files / "imagelabels.mat").write_bytes(raw)
-        with pytest.raises(UserError, match="imagelabels.mat: not the labels of the images"):
-            load(files, tmp_path / "images")
-    for content in ({"labels": np.array([["a", "b"]])}, {"trnid": [[1]]}):
-        savemat(files / "imagelabels.mat", content)
-        with pytest.raises(UserError, match="imagelabels.mat: not the labels of the images"):
-            load(files, tmp_path / "images")
-    for labels in ([77, 77, 1], [77, 77, 1, 102, 102]):
-        savemat(files / "imagelabels.mat", {"labels": np.array([labels], dtype="uint8")})
-        for images in ("102flowers.tgz", None):
-            with pytest.raises(UserError, match=rf"expected 4 labels, the number of the last image, got {len(labels)}"):
-                load(files, tmp_path / "images", images=images)
 
 
 @pytest.mark.parametrize("name", ["102flowers.tgz", "cvpr2016_flowers.tar.gz"])

@@ -73,20 +73,9 @@ def test_the_best_of_all_divisions(seed: int, atom: float, compound: float | str
     assert not is_max or reached.atom <= atom
 
 
-def test_a_limit_out_of_reach_is_noted(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Rounding does not count."""
-    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
-    (tmp_path / "even.jsonl").write_text("\n".join(lines) + "\n")
-    limits = {"compound_divergence": "max", "atom_divergence": 0}
-    assert json.loads(run(samples=tmp_path / "even.jsonl", train=5, test=5, **limits))["compound_divergence"] == 1
-    for limit, train, test in ((0.5, 20, 10), (0.0, 3, 2)):
-        assert "no division within" not in caplog.text
-        found = json.loads(run(compound_divergence="max", atom_divergence=limit, train=train, test=test))
-        above = f"no division within the atom divergence {limit} was found" in caplog.text
-        assert above == (limit == 0) == (found["atom_divergence"] > limit)
-
-
-def test_what_is_written(run: Any, tmp_path: Path) -> None:
+def test_what_is_written_and_a_limit_out_of_reach_noted(
+    run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     text = run()
     values = json.loads(text)
     rows = {side: values[side] for side in ("train", "test", "unused")}
@@ -98,6 +87,16 @@ def test_what_is_written(run: Any, tmp_path: Path) -> None:
     assert (values["atom_divergence"], values["compound_divergence"]) == (round(atom, 6), round(compound, 6))
     assert str(tmp_path) not in text and run() == text
     assert json.loads(run(seed=1))["train"] != values["train"]
+    # Rounding does not count.
+    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
+    (tmp_path / "even.jsonl").write_text("\n".join(lines) + "\n")
+    limits = {"compound_divergence": "max", "atom_divergence": 0}
+    assert json.loads(run(samples=tmp_path / "even.jsonl", train=5, test=5, **limits))["compound_divergence"] == 1
+    for limit, train, test in ((0.5, 20, 10), (0.0, 3, 2)):
+        assert "no division within" not in caplog.text
+        found = json.loads(run(compound_divergence="max", atom_divergence=limit, train=train, test=test))
+        above = f"no division within the atom divergence {limit} was found" in caplog.text
+        assert above == (limit == 0) == (found["atom_divergence"] > limit)
 
 
 @pytest.mark.parametrize(
@@ -196,15 +195,12 @@ def test_exchanges_never_lose_and_a_cleared_compound_is_not_in_train(seed: int, 
     assert_consistent(state, samples, descend(state, GOAL, np.empty((0, 2))))
 
 
-def test_what_too_many_hold_is_not_cleared() -> None:
+def test_what_too_many_hold_is_not_cleared_and_no_side_is_emptied_of_compounds() -> None:
     words = [{"x": 1.0}] * 5 + [{"y": 1.0}] * 2
     state = state_of(from_bags(words, words), np.arange(7), np.array([5, 2]))
     assert not clear(state, GOAL, 0, np.random.default_rng(0).random((5, CLEARING)))
     np.testing.assert_array_equal(state.order, np.arange(7))
-
-
-def test_no_side_is_emptied_of_compounds() -> None:
-    """With all compounds in one sample a side, D_C would be undefined without it."""
+    # With all compounds in one sample a side, D_C would be undefined without it.
     atoms = [{"a": 1.0}] * 6
     samples = from_bags(atoms, [{"x": 1.0}, {}, {}, {"x": 1.0, "y": 1.0}, {}, {}])
     train, test = exchange(samples, np.arange(3), np.arange(3, 6), GOAL, 20_000, np.random.default_rng(0))

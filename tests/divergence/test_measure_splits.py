@@ -25,7 +25,8 @@ KEY = ["image_id", "caption_id"]
 SCHEMAS = {"captions": CAPTIONS, "pairs": PAIRS, "splits": SPLIT, "swapped": SWAPPED, "prompts": PROMPTS}
 
 
-def test_an_image_is_its_ranked_words_and_pairs() -> None:
+def test_samples_and_the_largest_shares_by_hand() -> None:
+    """An image is its ranked words and pairs; a swapped caption has the new pairs and the others."""
     occurrences = said("b red wing", "b red wing shared", "a blue wing disputed", "c red wing", "b red claw")
     ranking = rank(said("x red wing", "x blue wing", "x blue bill"))
     samples = pair_samples(occurrences, ranking, ["a", "b", "empty"])
@@ -33,9 +34,6 @@ def test_an_image_is_its_ranked_words_and_pairs() -> None:
     assert samples.atoms.toarray().tolist() == [[1, 0, 1], [0, 2, 2], [0, 0, 0]]
     assert samples.compound_names == ["blue_wing", "red_wing"]
     assert samples.compounds.toarray().tolist() == [[1, 0], [0, 2], [0, 0]]
-
-
-def test_a_swapped_caption_has_the_new_pairs_and_the_others() -> None:
     pairs = pairs_table([
         ("a", 0, "red", "wing", 2, 5, 6, 10, "adjacent"),
         ("a", 0, "red", "bill", 2, 5, 15, 19, "shared"),
@@ -51,9 +49,6 @@ def test_a_swapped_caption_has_the_new_pairs_and_the_others() -> None:
     assert lost == 1
     nothing, lost = swapped_occurrences(pairs, empty_table(SWAPPED))
     assert nothing.empty and not lost
-
-
-def test_the_largest_shares_are_shown() -> None:
     occurrences = said("a red wing", "a red wing", "a blue bill", "b red wing", "b gray bill", "b gray bill")
     rows = occurrences.assign(row=occurrences["image_id"].map({"a": 0, "b": 1}))[["row", "adjective", "noun"]]
     weighing = by_pairs(rows, rank(occurrences), 2)(collect_bags([]))

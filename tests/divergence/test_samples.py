@@ -131,6 +131,8 @@ def test_strings_and_labels(tmp_path: Path) -> None:
     assert [kinds[1] for kinds in bags(samples)] == [
         {"G": 0.5, "H": 1, "a": 1, "z": 2}, {"G": 1, "K": 1},
     ]  # fmt: skip
+    with pytest.raises(UserError, match="'S' is a string in one line and has structure in another"):
+        read_samples(put(tmp_path / "s.jsonl", [sample(["S"]), sample([structure("S", 0, 1)])]))
 
 
 def test_the_heaviest_structures_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,8 +172,3 @@ def test_faults(line: str, tmp_path: Path) -> None:
         file.write(line + "\n")
     message = refused(lambda: read_samples(path))
     assert message.startswith(f"{path}: line 2: ") and FAULTS[line] in message
-
-
-def test_a_name_is_a_string_or_a_structure(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="'S' is a string in one line and has structure in another"):
-        read_samples(put(tmp_path / "s.jsonl", [sample(["S"]), sample([structure("S", 0, 1)])]))

@@ -102,11 +102,18 @@ def test_equals_the_definition(forest: list[Tree], sizes: list[int], nodes: int,
         assert bag == pytest.approx(wanted)
 
 
-def test_names_are_unique_whatever_the_words_are() -> None:
+def test_names_are_unique_and_explosive_trees_end_and_are_counted() -> None:
     odd = ["a", "a(r:b)", "b", "a b", "a:b", 'a"b', '"a b"', "a\\", "ä", "a)"]
     forest = [Tree([one, other], [-1, 0], ["ROOT", rel]) for one in odd for other in odd for rel in ("r", "r:a")]
     found = find_subgraphs(Forest(forest))
     assert len(set(found.names(np.arange(len(found.first))))) == len(found.first) == len(forest)
+    n = 5000
+    star = Tree(["a", *(f"b{v}" for v in range(n))], [-1] + [0] * n, ["r"] * (n + 1))
+    long = Tree([f"c{v}" for v in range(n)], [-1, *range(n - 1)], ["r"] * n)
+    small = Tree(["x", "c", "a", "b"], [-1, 0, 1, 1], ["r"] * 4)
+    found = find_subgraphs(Forest([star, long, small]))
+    assert found.skipped.tolist() == [True, True, False] and np.diff(found.begins).tolist() == [0, 0, 7]
+    assert samples_of(found, [[0], [1], [2]], ALL).atoms.sum(axis=1).tolist() == [n + 1, n, 4]
 
 
 @settings(max_examples=40)
@@ -134,13 +141,3 @@ def test_a_text_with_too_many_is_skipped(forest: list[Tree], limit: int) -> None
         mine = sorted(names[found.begins[t] : found.begins[t + 1]])
         assert mine == (every if len(every) <= limit else [])
         assert found.skipped[t] == (len(every) > limit)
-
-
-def test_explosive_trees_end_and_are_counted() -> None:
-    n = 5000
-    star = Tree(["a", *(f"b{v}" for v in range(n))], [-1] + [0] * n, ["r"] * (n + 1))
-    long = Tree([f"c{v}" for v in range(n)], [-1, *range(n - 1)], ["r"] * n)
-    small = Tree(["x", "c", "a", "b"], [-1, 0, 1, 1], ["r"] * 4)
-    found = find_subgraphs(Forest([star, long, small]))
-    assert found.skipped.tolist() == [True, True, False] and np.diff(found.begins).tolist() == [0, 0, 7]
-    assert samples_of(found, [[0], [1], [2]], ALL).atoms.sum(axis=1).tolist() == [n + 1, n, 4]

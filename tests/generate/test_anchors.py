@@ -51,7 +51,7 @@ def generate(kind: object, tables: dict[str, pd.DataFrame], seed: int = 0) -> Ge
     return kind.generate(Settings(), asked, Context(tables, None, "", "color", seed))
 
 
-def test_habit_shows_the_noun_with_a_usual_adjective(tables: dict[str, pd.DataFrame]) -> None:
+def test_habit_shows_the_noun_with_a_usual_adjective_of_the_group(tables: dict[str, pd.DataFrame]) -> None:
     made = generate(habit, tables)
     unseen, swapped = (made.manifest[made.manifest["split"] == name] for name in ("test_unseen", "test_swapped"))
     assert (swapped["path"] == "images/" + swapped["image_id"]).all(), "the photograph before the swap"
@@ -63,9 +63,6 @@ def test_habit_shows_the_noun_with_a_usual_adjective(tables: dict[str, pd.DataFr
     assert made.summary["reuse"] == {"photographs": len(uses), "uses_at_most": max(uses.values())}
     assert generate(habit, tables).manifest.equals(made.manifest)
     assert not generate(habit, tables, seed=1).manifest.equals(made.manifest)
-
-
-def test_habit_shows_no_pair_of_another_group(tables: dict[str, pd.DataFrame]) -> None:
     blue = {**tables, "variants": tables["variants"].query("adjective == 'blue' and image_id != 'u3'")}
     made = generate(habit, blue).manifest.query("split == 'test_unseen'").set_index("image_id")
     assert made.loc["u3", "status"] == "skipped", "no alternatives, so nothing is measured"

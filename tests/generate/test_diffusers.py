@@ -173,7 +173,7 @@ def test_refused_settings(
     assert not (place.target / "manifest.parquet").exists() and not (place.target / "images").exists()
 
 
-def test_folders_without_a_pipeline(place: Place, model: Path, tmp_path: Path) -> None:
+def test_folders_without_a_pipeline_and_the_config_are_checked(place: Place, model: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     broken = shutil.copytree(model, tmp_path / "broken")
     weights = broken / "unet" / "diffusion_pytorch_model.safetensors"
@@ -184,9 +184,6 @@ def test_folders_without_a_pipeline(place: Place, model: Path, tmp_path: Path) -
         with pytest.raises(UserError, match=f"model {tmp_path / name}: not loaded as a text-to-image pipeline") as e:
             draw(place, tmp_path / name)
         assert "\n" not in str(e.value)
-
-
-def test_the_config_is_checked_without_the_library() -> None:
     values = {"generate": {"generators": [{"name": "sd", "kind": "diffusers", "model": "a/b", "size": [512, 768]}]}}
     assert load_config(values).generate.generators[0].kind == "diffusers"
     values["generate"]["generators"][0]["guidance"] = -1

@@ -100,12 +100,22 @@ def test_models_train_on_train_and_draw_exactly_the_prompts(world: Exported, cap
             assert len(names) % SAMPLER_BATCH == 0, "no name is lost with a batch that is not full"
 
 
-def test_all_folders_number_the_words_alike_and_links_may_move(world: Exported) -> None:
+def test_all_folders_number_the_words_alike_links_may_move_and_what_cannot_be_exported_is_named(
+    world: Exported,
+) -> None:
     folder = world.export() / "birds"
     numbers = [pickle.loads((place / "captions.pickle").read_bytes())[3] for place in sorted(folder.iterdir())]
     assert len(numbers) == 4 and all(each == numbers[0] for each in numbers) and {"caf", "feet"} <= {*numbers[0]}
     moved = shutil.move(world.results, world.results.with_name("elsewhere"))
     assert read(Path(moved, "sketch/color/layout/birds/train"), "train")[world.first][2] == (96, 96)
+    images = world.read["images"]
+    for changed, message in (
+        (images.assign(image_id=images["image_id"].replace(world.first, "a b")), r"\['a b'\] has a blank, at which"),
+        (images.assign(path=pd.Series(None, dtype="str")), "no image of train has a file and a caption"),
+    ):
+        world.read["images"] = changed
+        with pytest.raises(UserError, match=message):
+            world.export()
 
 
 def test_samples_are_read_back_by_the_documented_renaming(world: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,14 +130,3 @@ def test_samples_are_read_back_by_the_documented_renaming(world: Exported, monke
     exec(recipe[1].replace("results/presets/published_birds/C-CUB/color/layout", str(layout)), {})
     manifest, summary = Place(world.results.parent, prompts).generate("folder", path="made/dmgan")
     assert {*manifest["status"]} == {"ok"} and summary["files_without_prompt"]["count"] == 0
-
-
-def test_what_cannot_be_exported_is_named(world: Exported) -> None:
-    images = world.read["images"]
-    for changed, message in (
-        (images.assign(image_id=images["image_id"].replace(world.first, "a b")), r"\['a b'\] has a blank, at which"),
-        (images.assign(path=pd.Series(None, dtype="str")), "no image of train has a file and a caption"),
-    ):
-        world.read["images"] = changed
-        with pytest.raises(UserError, match=message):
-            world.export()

@@ -20,14 +20,20 @@ def make(root: Path, names: list[str]) -> Path:
     return root
 
 
-def test_files_named_as_the_prompts(place: Place) -> None:
-    mine = make(place.root / "made", list(place.prompts["file_name"]))
+def test_files_named_as_the_prompts_and_made_from_their_texts(place: Place) -> None:
+    names = list(place.prompts["file_name"])
+    mine = make(place.root / "made", names)
     manifest, summary = place.generate("folder", path=str(mine))
     assert (manifest["status"] == "ok").all() and set(manifest["split"]) == set(place.prompts["split"])
     for row, prompt in zip(manifest.itertuples(), place.prompts.itertuples(), strict=True):
         assert row.path == f"mine/color/generated/it/images/{prompt.file_name}"
         assert (place.root / "results" / row.path).read_bytes() == (mine / prompt.file_name).read_bytes()
     assert summary["files_without_prompt"]["count"] == summary["texts_checked"] == 0
+    list_texts(place, mine)
+    assert place.generate("folder", path=str(mine))[1]["texts_checked"] == 18
+    list_texts(place, mine, **{names[2]: "a blue bird", names[5]: "a tan bird"})
+    with pytest.raises(UserError, match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red"):
+        place.generate("folder", path=str(mine))
 
 
 def test_missing_and_unreadable_files_are_named(place: Place) -> None:
@@ -69,16 +75,6 @@ def list_texts(place: Place, mine: Path, **changed: str) -> None:
     write_manifest(mine, rows.assign(text=pd.Series(rows["text"].to_dict() | changed)))
 
 
-def test_texts_that_the_images_were_made_from(place: Place) -> None:
-    names = list(place.prompts["file_name"])
-    mine = make(place.root / "made", names)
-    list_texts(place, mine)
-    assert place.generate("folder", path=str(mine))[1]["texts_checked"] == 18
-    list_texts(place, mine, **{names[2]: "a blue bird", names[5]: "a tan bird"})
-    with pytest.raises(UserError, match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red"):
-        place.generate("folder", path=str(mine))
-
-
 # What the manifest contains, and what is said of it, where four images were made.
 FAULTS = {
     '{"file_name": "x.png", "words": "a"}': "no column 'text'; its columns: 'file_name', 'words'",
@@ -96,7 +92,7 @@ def test_refused_manifests(place: Place, rows: str) -> None:
     assert re.search(FAULTS[rows], refused(lambda: place.generate("folder", path=str(mine))))
 
 
-def test_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
+def test_a_preview_says_what_a_run_would_miss_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
     names = list(place.prompts["file_name"])
     mine = make(place.root / "made", names)
     write_manifest(mine, place.prompts[:9])
@@ -109,15 +105,12 @@ def test_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
     (mine / "manifest.jsonl").unlink()
     with pytest.raises(UserError, match=r"17 of 18 images are equal to that of another text.*draw an image for each"):
         place.generate("folder", place.prompts.assign(text=names), path=str(mine))
-
-
-def test_a_preview_says_what_a_run_would_miss(place: Place) -> None:
-    mine, settings = make(place.root / "made", list(place.prompts["file_name"])), folder.Settings
-    chosen = settings(path=str(mine))
+    mine = make(place.root / "shown", names)
+    chosen = folder.Settings(path=str(mine))
     assert folder.preview(chosen, place.prompts) == ""
-    (mine / place.prompts["file_name"][3]).unlink()
+    (mine / names[3]).unlink()
     assert folder.preview(chosen, place.prompts) == "1 of 18 images are missing and would count as wrong"
-    (mine / place.prompts["file_name"][5]).write_bytes(b"<html>")
+    (mine / names[5]).write_bytes(b"<html>")
     with pytest.raises(UserError, match=r"not a readable image .*make it again"):
         folder.preview(chosen, place.prompts)
 
@@ -138,7 +131,7 @@ def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:
     assert (place.generate("folder", prompts, path=str(mine))[0]["status"] == "ok").all()
 
 
-def test_no_files(place: Place) -> None:
+def test_no_files_and_a_folder_for_each_composition(place: Place) -> None:
     mine = make(place.root / "made", ["a.png", "s/x/0.png"])
     for settings, message in (
         ({"path": str(mine)}, r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name"),
@@ -146,9 +139,6 @@ def test_no_files(place: Place) -> None:
     ):
         with pytest.raises(UserError, match=message):
             place.generate("folder", **settings)
-
-
-def test_each_composition_may_have_its_own_folder() -> None:
     generator = Generator(name="it", kind="folder", options={"path": "made/{composition}"})
     assert generator.settings("color").path == "made/color"
 

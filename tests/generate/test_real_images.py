@@ -6,11 +6,9 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from compclip.core import plugins
 from compclip.core.errors import UserError
 from compclip.generate.generate_images import summarize_images
 from compclip.generate.generators.shuffled import partners
-from tests.clip.test_imports import loaded
 from tests.generate.conftest import Place, make_prompts
 
 
@@ -26,15 +24,16 @@ def test_photographs(place: Place) -> None:
     assert list((place.target / "images").iterdir()) == []
 
 
-def test_no_files(place: Place) -> None:
+def test_no_files_no_prompts_and_a_single_image_to_shuffle(place: Place) -> None:
     with pytest.raises(UserError, match="generator it: no image for any of 2 prompts"):
         place.generate("photographs", make_prompts({"test_seen": ["s/none"]}))
     assert not place.target.exists() or list(place.target.iterdir()) == []
-
-
-def test_without_prompts_there_are_no_images(place: Place) -> None:
     manifest, summary = place.generate("photographs", make_prompts({"test_swapped": ["s/1"]}))
     assert manifest.empty and summary["prompts"] == 0
+    manifest, _ = place.generate("shuffled", make_prompts({"test_seen": ["s/1"], "test_unseen": ["u/1", "u/2"]}))
+    assert manifest.groupby("split")["status"].unique().map(list).to_dict() == {
+        "test_seen": ["skipped"], "test_unseen": ["ok"],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -53,29 +52,11 @@ def test_shuffled(place: Place, seed: int) -> None:
     assert (partner.unstack()[0] != partner.unstack()[1]).all()
 
 
-def test_a_single_image_cannot_be_shuffled(place: Place) -> None:
-    manifest, _ = place.generate("shuffled", make_prompts({"test_seen": ["s/1"], "test_unseen": ["u/1", "u/2"]}))
-    assert manifest.groupby("split")["status"].unique().map(list).to_dict() == {
-        "test_seen": ["skipped"], "test_unseen": ["ok"],
-    }  # fmt: skip
-
-
-def test_partners_depend_only_on_the_seed_and_the_split() -> None:
+def test_partners_depend_only_on_the_seed_and_the_split_and_the_summary_lists_few_names() -> None:
     ids = [str(n) for n in range(50)]
     first, *others = (partners(ids, seed, split) for seed, split in ((0, "test_seen"), (1, "test_seen"), (0, "other")))
     assert first == partners(ids[::-1], 0, "test_seen") and first not in others
-
-
-def test_the_summary_lists_few_names() -> None:
     manifest = make_prompts({"test_seen": [str(n) for n in range(60)]}).assign(path=None, status="missing")
     summary = summarize_images(manifest)
     assert summary["missing"]["count"] == 120 and len(summary["missing"]["names"]) == 20
     assert json.dumps(summary)
-
-
-def test_no_source_and_no_kind_imports_torch_before_it_is_used() -> None:
-    names = ["dataset.load_dataset", "generate.generate_images"]
-    for package in ("dataset.sources", "generate.generators"):
-        names += [f"{package}.{name}" for name in plugins.available(f"compclip.{package}")]
-    modules = loaded("\n".join(f"import compclip.{name}" for name in names))
-    assert not {"torch", "open_clip", "diffusers", "transformers"} & modules

@@ -143,7 +143,9 @@ def test_an_image_depends_only_on_its_prompt(name: str, world: World, tmp_path: 
         assert (tmp_path / "some" / file).read_bytes() == (tmp_path / "all" / file).read_bytes()
 
 
-def test_generators_agree_on_what_the_prompt_does_not_state(world: World, tmp_path: Path) -> None:
+def test_generators_agree_on_what_the_prompt_does_not_state_and_the_memorizer_knows_only_train(
+    world: World, tmp_path: Path
+) -> None:
     made = {name: run(name, world, tmp_path / name) for name in NAMES}
     found, prompts = world
     stated = prompt_statements(prompts, found["facts"], found["swapped"], "color")
@@ -161,9 +163,6 @@ def test_generators_agree_on_what_the_prompt_does_not_state(world: World, tmp_pa
     for name in NAMES:
         assert sum(made[name].summary["undrawable"].values()) <= 2
     assert any(pair.startswith("plaid_") for pair in made["faithful"].summary["undrawable"])
-
-
-def test_the_memorizer_knows_only_train(world: World) -> None:
     context = Context(world[0], Path(), "", "color", 0)
     splits, pairs = world[0]["splits"], world[0]["pairs"]
     train = splits.loc[splits["split"] == "train", "image_id"]

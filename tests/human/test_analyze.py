@@ -89,12 +89,20 @@ def analyzed(large: Study, answers: Path, tmp_path_factory: pytest.TempPathFacto
     return folder
 
 
-def test_careless_people_are_excluded(analyzed: Path, large: Study) -> None:
+def test_careless_people_are_excluded_and_artifacts_name_no_worker(analyzed: Path, large: Study) -> None:
     summary = read_json(analyzed / "analysis.json")
     assert summary["workers"]["excluded"] == CARELESS and summary["workers"]["answered"] == PEOPLE + CARELESS
     assert summary["workers"]["answers_excluded"] == CARELESS * len(large.tasks)
     assert summary["answers"] == summary["records"]["records"] == (PEOPLE + CARELESS) * len(large.tasks)
     assert summary["kinds"]["match"]["agreement"]["low"] > 0
+    files = [analyzed / "analysis.json", *(analyzed / "analysis").iterdir()]
+    made = {"tasks.csv", "workers.csv", "preferences.csv", "correlations.csv"}
+    assert {file.name for file in files[1:]} == made
+    for file in files:
+        text = file.read_text()
+        assert "person0" not in text and "/tmp" not in text and "NaN" not in text, file
+    workers = pd.read_csv(analyzed / "analysis" / "workers.csv")
+    assert workers["worker"].tolist() == list(range(1, PEOPLE + CARELESS + 1))
 
 
 def test_planted_preferences_are_within_their_intervals(
@@ -161,37 +169,23 @@ def test_same_answers_same_bytes(large: Study, answers: Path, analyzed: Path, tm
     assert again == first
 
 
-def test_artifacts_name_no_worker(analyzed: Path) -> None:
-    files = [analyzed / "analysis.json", *(analyzed / "analysis").iterdir()]
-    made = {"tasks.csv", "workers.csv", "preferences.csv", "correlations.csv"}
-    assert {file.name for file in files[1:]} == made
-    for file in files:
-        text = file.read_text()
-        assert "person0" not in text and "/tmp" not in text and "NaN" not in text, file
-    workers = pd.read_csv(analyzed / "analysis" / "workers.csv")
-    assert workers["worker"].tolist() == list(range(1, PEOPLE + CARELESS + 1))
-
-
-def test_few_answers_are_enough_to_run(study: Study, tmp_path: Path) -> None:
+def test_one_answer_is_enough_but_not_answers_that_do_not_count(study: Study, tmp_path: Path) -> None:
     task = study.tasks.query("kind == 'match' and check == 'none'")["task_id"].iloc[0]
     summary = run_analysis(study, [written(tmp_path / "a.csv", (task, "w", "no", None))], tmp_path)
     match = summary["kinds"]["match"]
     assert match["answered"] == 1 and match["agreement"]["alpha"] is None and match["seconds_median"] is None
     assert summary["workers"]["met_no_gold_task"] == 1
     assert pd.read_csv(tmp_path / "analysis" / "correlations.csv").empty
-
-
-def test_answers_that_do_not_count_alone_are_refused(study: Study, tmp_path: Path) -> None:
     gold = study.tasks.query("check == 'gold'")
     careless = [
         (task, "w", next(answer for answer in KINDS[kind].answers if answer != right), 1)
         for task, kind, right in gold[["task_id", "kind", "right"]].itertuples(index=False)
     ]
     with pytest.raises(UserError, match=r"no answer to the study is left: 1 of 1 workers missed .* lower keep"):
-        run_analysis(study, [written(tmp_path / "a.csv", *careless)], tmp_path)
+        run_analysis(study, [written(tmp_path / "a.csv", *careless)], tmp_path / "refused")
     with pytest.raises(UserError, match="no answer to the tasks"):
-        run_analysis(study, [written(tmp_path / "b.csv", ("f" * 16, "w", "no", 0))], tmp_path)
-    assert not (tmp_path / "analysis").exists()
+        run_analysis(study, [written(tmp_path / "b.csv", ("f" * 16, "w", "no", 0))], tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
 
 
 def task(name: str, kind: str, generators: str = "g", **more: object) -> dict[str, object]:
@@ -229,20 +223,13 @@ ANSWERS_BY_HAND = pd.DataFrame(
 )  # fmt: skip
 
 
-@pytest.fixture
-def opinions() -> pd.DataFrame:
-    return opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
-
-
-def test_majorities(opinions: pd.DataFrame) -> None:
+def test_opinions_by_hand() -> None:
+    opinions = opinions_of(ANSWERS_BY_HAND, TASKS_BY_HAND)
     table = majorities(opinions, TASKS_BY_HAND).set_index("task_id")
     assert list(table.index) == ["p1", "p2", "m1", "m2", "c1", "m3"]
     assert table["answers"].tolist() == [3, 2, 2, 1, 3, 0]
     assert table["share"].round(3).tolist()[:5] == [0.667, 0.5, 1, 0, 0.333] and np.isnan(table.at["m3", "share"])
     assert table["majority"].tolist()[:5] == ["a", "tie", "yes", "no", "other"] and pd.isna(table.at["m3", "majority"])
-
-
-def test_workers(opinions: pd.DataFrame) -> None:
     workers = workers_of(opinions, keep=0.75).set_index("worker")
     assert workers[["gold", "gold_right"]].values.tolist() == [[2, 2], [2, 1], [0, 0]]
     # x stayed with a on the repeat, y went from a to b.
@@ -251,9 +238,6 @@ def test_workers(opinions: pd.DataFrame) -> None:
     assert workers["kept"].tolist() == [True, False, True]
     assert workers_of(opinions, keep=0.5)["kept"].all()
     assert workers.at["z", "seconds_mean"] == 50.5 and workers.at["x", "seconds_median"] == 1
-
-
-def test_preferences(opinions: pd.DataFrame) -> None:
     shares = preferences(opinions, 200, 0)
     of = shares.set_index(["kind", "generator", "against", "split"])["share"]
     assert of["perceptual", "a", "all", "all"] == pytest.approx(3 / 5)
@@ -272,7 +256,8 @@ def entries_of(n: int, random: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"image_id": [str(i // 2) for i in range(n)], "score": score, "share": share})
 
 
-def test_a_mirrored_entry_does_not_depend_on_its_side() -> None:
+def test_correlations_of_entries() -> None:
+    """A mirrored entry does not depend on its side; what does not vary has no correlation, two images no interval."""
     random = np.random.default_rng(3)
     entries = entries_of(40, random).assign(score=lambda t: t["score"] - 0.5)
     side = random.random(40) < 0.5
@@ -282,16 +267,10 @@ def test_a_mirrored_entry_does_not_depend_on_its_side() -> None:
     )
     one, other = (correlate_entries(e, 100, np.random.default_rng(0), mirrored=True) for e in (entries, turned))
     assert one == pytest.approx(other) and one["n"] == 40
-
-
-def test_what_does_not_vary_has_no_correlation() -> None:
     entries = entries_of(10, np.random.default_rng(4)).assign(score=0.5)
     row = correlate_entries(entries, 100, np.random.default_rng(0))
     assert np.isnan(row["value"]) and np.isnan(row["low"])
-
-
-def test_two_images_have_no_interval() -> None:
-    """Half of their resamples are of one image, and have no correlation."""
+    # Half of the resamples of two images are of one image, and have no correlation.
     row = correlate_entries(entries_of(4, np.random.default_rng(3)), 500, np.random.default_rng(0))
     assert not np.isnan(row["value"]) and np.isnan(row["low"]) and np.isnan(row["high"])
 
@@ -326,17 +305,14 @@ def test_a_row_is_read_or_its_fault_named(tmp_path: Path, row: tuple[Any, ...], 
     assert reason is None or problems[0].startswith(f"{path}: row 2: {reason}")
 
 
-def test_the_first_answer_of_a_worker_counts(tmp_path: Path) -> None:
+def test_the_first_answer_of_a_worker_counts_also_of_an_export_of_label_studio(tmp_path: Path) -> None:
     one = written(tmp_path / "1.csv", ("t1", "w", "2", 3.5), ("t1", "w", "2", 9), ("elsewhere", "w", "2", 1))
     two = written(tmp_path / "2.csv", ("t1", "w", "1"), ("t1", "v", "1"), columns=COLUMNS[:3])
     table, counts, problems = collect([one, two], KIND_OF_TASK)
     assert table.fillna(-1).values.tolist() == [["t1", "v", "1", -1], ["t1", "w", "2", 3.5]]
     assert counts == {"records": 5, "of other tasks": 1, "twice": 1, "contradicts another": 1} and not problems
     assert list(table) == ["task_id", "worker", "answer", "seconds"]
-
-
-def test_label_studio_export(tmp_path: Path) -> None:
-    """As label-studio-sdk 2.1 writes it (converter/exports/csv2.py): sorted columns, quoted, with all task data."""
+    # As label-studio-sdk 2.1 writes it (converter/exports/csv2.py): sorted columns, quoted, with all task data.
     picture = "data:image/png;base64," + "iVBO" * 100_000
     rows = [
         {"id": 7, "task_id": "t1", "picture_1": picture, "annotator": "1", "choice": "2", "lead_time": 4.288},

@@ -69,7 +69,7 @@ def test_cells_and_sides_are_balanced(request: pytest.FixtureRequest, sampled: s
         assert sides is None or abs(2 * sides.sum() - len(of_cell)) <= 1
 
 
-def test_pages_have_their_checks(study: Study) -> None:
+def test_pages_have_their_checks_and_what_is_skipped_is_counted(study: Study) -> None:
     for (kind, _), page in study.tasks.groupby(["kind", "batch"]):
         page = page.sort_values("place")
         assert page["place"].tolist() == list(range(1, len(page) + 1))
@@ -88,9 +88,16 @@ def test_pages_have_their_checks(study: Study) -> None:
                 assert {row.right, first["right"]} == {"1", "2"}
     gold = study.tasks[study.tasks["check"] == "gold"]
     assert gold["right"].notna().all() and gold[["split", "image_id", "generator_1"]].isna().all(axis=None)
+    skipped = study.summary["skipped"]
+    assert skipped["no image"] == skipped["not scored"] == 1 and skipped["no other caption"] >= 2
+    assert skipped["two generators' images are the same"] > 20
+    assert skipped["seen caption that was not swapped"] >= len(GENERATORS)
+    twins = study.tasks[(study.tasks["kind"] == "perceptual") & (study.tasks["check"] == "none")]
+    assert (twins["picture_1"] != twins["picture_2"]).all()
 
 
-def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
+def test_captions_are_compared_with_their_counterpart_and_projects_reveal_nothing(study: Study) -> None:
+    """Projects have all tasks with gold and repeats, in the order of pages, and nothing that reveals what they are."""
     ours = study.results / DATASET / COMPOSITION
     keys = ["image_id", "caption_id"]
     swapped = read_table(ours / "swapped.parquet", SWAPPED).set_index(keys)
@@ -108,18 +115,18 @@ def test_captions_are_compared_with_their_counterpart(study: Study) -> None:
         else:
             pair = swapped.loc[(row.image_id, row.caption_id), ["text", "swapped_text"]].tolist()
             assert texts == (pair if row.split == "test_seen" else pair[::-1])
+    for kind in KINDS:
+        rows = study.tasks[study.tasks["kind"] == kind].sort_values(["batch", "place"]).to_dict("records")
+        data = [task["data"] for task in read_json(study.folder / "label_studio" / f"{kind}.json")]
+        assert [shown["task_id"] for shown in data] == [row["task_id"] for row in rows]
+        for shown, row in zip(data, rows, strict=True):
+            assert set(shown) == {"task_id", "consent", *shown_columns(kind)} and shown["consent"] == CONSENT
+            assert all(shown[name] == row[name] for name in shown if name.startswith("text"))
+            raw = base64.b64decode(shown["picture_1"].partition("base64,")[2])
+            assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()
 
 
-def test_what_is_skipped_is_counted(study: Study) -> None:
-    skipped = study.summary["skipped"]
-    assert skipped["no image"] == skipped["not scored"] == 1 and skipped["no other caption"] >= 2
-    assert skipped["two generators' images are the same"] > 20
-    assert skipped["seen caption that was not swapped"] >= len(GENERATORS)
-    twins = study.tasks[(study.tasks["kind"] == "perceptual") & (study.tasks["check"] == "none")]
-    assert (twins["picture_1"] != twins["picture_2"]).all()
-
-
-def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
+def test_tasks_depend_on_the_seed_and_the_pictures_alone(study: Study, run: Path, tmp_path: Path) -> None:
     again = make_study(run, tmp_path / "again")
     other = make_study(run, tmp_path / "other", seed=1)
     files = sorted(p.relative_to(study.folder) for p in study.folder.rglob("*") if p.is_file())
@@ -127,9 +134,6 @@ def test_same_seed_same_bytes(study: Study, run: Path, tmp_path: Path) -> None:
     for file in files:
         assert (study.folder / file).read_bytes() == (again.folder / file).read_bytes(), file
     assert not set(study.tasks["task_id"]) & set(other.tasks["task_id"])
-
-
-def test_a_changed_picture_changes_the_task(study: Study, run: Path, tmp_path: Path) -> None:
     shutil.copytree(run / DATASET, tmp_path / DATASET)
     made = tmp_path / DATASET / COMPOSITION / "generated" / "faithful" / "images"
     for path in made.rglob("*.png"):
@@ -154,13 +158,10 @@ def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> 
     assert not (tmp_path / "none" / "tasks.parquet").exists()
 
 
-def test_an_unreadable_picture_is_named(tmp_path: Path) -> None:
+def test_a_gold_picture_has_tiles_in_another_order_and_an_unreadable_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n")
     with pytest.raises(UserError, match="broken.png: not a readable image"):
         read_picture(tmp_path / "broken.png")
-
-
-def test_a_broken_picture_has_the_same_tiles_in_another_order() -> None:
     random = np.random.default_rng(0)
     image = Image.fromarray(random.integers(0, 255, (16 * TILES, 16 * TILES, 3), dtype=np.uint8))
     mixed = broken(image, random)
@@ -183,19 +184,6 @@ def test_labeling_config_is_consistent(kind: str) -> None:
     assert choices == list(zip(ALL_KINDS[kind].answers, ALL_KINDS[kind].labels, strict=True))
 
 
-def test_label_studio_projects(study: Study) -> None:
-    """All tasks with gold and repeats, in the order of pages, and nothing that reveals what they are."""
-    for kind in KINDS:
-        rows = study.tasks[study.tasks["kind"] == kind].sort_values(["batch", "place"]).to_dict("records")
-        data = [task["data"] for task in read_json(study.folder / "label_studio" / f"{kind}.json")]
-        assert [shown["task_id"] for shown in data] == [row["task_id"] for row in rows]
-        for shown, row in zip(data, rows, strict=True):
-            assert set(shown) == {"task_id", "consent", *shown_columns(kind)} and shown["consent"] == CONSENT
-            assert all(shown[name] == row[name] for name in shown if name.startswith("text"))
-            raw = base64.b64decode(shown["picture_1"].partition("base64,")[2])
-            assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()
-
-
 TRIALS = {
     ("a", 0, "a red wing and a blue bill"): ["red wing", "blue bill"],
     ("a", 1, "the wing is orange or so"): ["orange wing predicative"],
@@ -205,32 +193,24 @@ TRIALS = {
 }
 
 
-@pytest.fixture
-def captions_and_pairs() -> tuple[pd.DataFrame, pd.DataFrame]:
+def test_trials_by_hand_and_their_seed() -> None:
     rows = []
-    for (image, caption, text), pairs in TRIALS.items():
-        for adjective, noun, *relation in map(str.split, pairs):
+    for (image, caption, text), said in TRIALS.items():
+        for adjective, noun, *relation in map(str.split, said):
             spans = [end for word in (adjective, noun) for end in (text.index(word), text.index(word) + len(word))]
             rows.append((image, caption, adjective, noun, *spans, *(relation or ["adjacent"])))
-    return pd.DataFrame([*TRIALS], columns=["image_id", "caption_id", "text"]), pairs_table(rows)
-
-
-def test_trials_by_hand(captions_and_pairs: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    trials, left_out = make_trials(*captions_and_pairs, {"red_wing", "orange_wing"}, ["blue", "orange", "red"], seed=0)
-    rows = [tuple(row) for row in trials[["image_id", "caption_id", "adjective", "wrong", "wrong_text"]].values]
+    captions, pairs = pd.DataFrame([*TRIALS], columns=["image_id", "caption_id", "text"]), pairs_table(rows)
+    trials, left_out = make_trials(captions, pairs, {"red_wing", "orange_wing"}, ["blue", "orange", "red"], seed=0)
+    made = [tuple(row) for row in trials[["image_id", "caption_id", "adjective", "wrong", "wrong_text"]].values]
     # Of image a, red and orange are said of the wing: blue is all that is left. Of b, red bears on the bill as well.
-    assert rows[:2] == [
+    assert made[:2] == [
         ("a", 0, "red", "blue", "a blue wing and a blue bill"),
         ("a", 1, "orange", "blue", "the wing is blue or so"),
     ]
-    assert rows[2][:3] == ("c", 0, "orange") and rows[2][4] == f"a {rows[2][3]} wing"
+    assert made[2][:3] == ("c", 0, "orange") and made[2][4] == f"a {made[2][3]} wing"
     assert left_out == {"shared or disputed": 1}
-    trials, left_out = make_trials(*captions_and_pairs, {"orange_wing"}, ["orange", "red"], seed=0)
+    trials, left_out = make_trials(captions, pairs, {"orange_wing"}, ["orange", "red"], seed=0)
     assert len(trials) == 1 and left_out == {"no wrong adjective is left": 1}
-
-
-def test_wrong_adjectives_depend_on_the_seed_alone(captions_and_pairs: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    captions, pairs = captions_and_pairs
     adjectives = [f"color{i}" for i in range(30)]
     one, _ = make_trials(captions, pairs, {"red_wing", "orange_wing"}, adjectives, 1)
     same, _ = make_trials(captions.iloc[::-1], pairs.iloc[::-1], {"orange_wing", "red_wing"}, adjectives, 1)

@@ -54,17 +54,11 @@ def test_only_what_decides_a_result_repeats_it(
     assert (after[0] != before[0], after[1] != before[1]) == (retrains, encodes_again)
 
 
-def test_a_finished_training_is_not_repeated(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its judge is made again from the checkpoint, without reading an image."""
-    first = train("first", captions=2)
-    monkeypatch.setattr(training, "clip_loss", None)
-    monkeypatch.setattr("compclip.clip.pixels.Preprocess.read", None)
-    again = train("again", captions=2)
-    for file in first.iterdir():
-        assert (again / file.name).read_bytes() == file.read_bytes(), file.name
+def test_inputs_and_settings_decide_the_key_and_a_finished_training_is_not_repeated(
+    train: Train, squares: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finished judge is made again from the checkpoint, without reading an image."""
 
-
-def test_inputs_and_settings_of_a_training_decide_its_key(squares: Path) -> None:
     def key(processes: int = 1, **settings: object) -> str:
         config = Training.model_validate(squares_settings(squares, **settings))
         material = squares_material(squares, config)
@@ -72,3 +66,9 @@ def test_inputs_and_settings_of_a_training_decide_its_key(squares: Path) -> None
 
     assert key() == key(device="cpu") == key(gpus=2)
     assert len({key(), key(lr=0.02), key(train_on="half"), key(processes=2), key(crop=None)}) == 5
+    first = train("first", captions=2)
+    monkeypatch.setattr(training, "clip_loss", None)
+    monkeypatch.setattr("compclip.clip.pixels.Preprocess.read", None)
+    again = train("again", captions=2)
+    for file in first.iterdir():
+        assert (again / file.name).read_bytes() == file.read_bytes(), file.name

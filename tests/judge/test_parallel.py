@@ -46,25 +46,30 @@ def test_two_processes_train_as_one(train: Train, model: Model, squares: Path, t
     assert (tmp_path / "judge.log").read_text().count("epoch 1 of 2") == 1, "only the first writes"
 
 
-def test_gradients_of_two_processes_are_those_of_one(tmp_path: Path) -> None:
+def test_gradients_of_two_processes_are_those_of_one_and_norms_synchronised_only_on_gpus(tmp_path: Path) -> None:
     """Also their size, to which Adam is blind, so that no training shows it."""
     rows, weight = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), nn.Parameter(torch.eye(3))
     (rows @ weight).square().cumsum(0).mean().backward()
     torch.multiprocessing.spawn(two_processes.gradient_of_a_half, (str(tmp_path), rows), nprocs=2)
     for rank in (0, 1):
         torch.testing.assert_close(torch.load(tmp_path / f"{rank}.pt"), weight.grad)
+    model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
+    with pytest.raises(UserError, match="^its setting: .* only on GPUs"):
+        synchronise_norms(model, Group(0, 2), torch.device("cpu"), "its setting")
+    synchronise_norms(model, Group(0, 1), torch.device("cpu"), "")
+    synchronise_norms(model.eval(), Group(0, 2), torch.device("cpu"), "")
+    names = list(model.state_dict())
+    synchronise_norms(model.train(), Group(0, 2), torch.device("cuda"), "")
+    assert isinstance(model[1], nn.SyncBatchNorm) and list(model.state_dict()) == names
 
 
-def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_gpus_than_there_are(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"judge\.gpus: 2, but torch sees no GPU$"):
         own_device(torch.device("cpu"), 2, "auto", "judge.gpus")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with pytest.raises(UserError, match=r"^--nproc-per-node: 4, but torch sees 2 GPUs$"):
         own_device(torch.device("cuda"), 4, "auto", "--nproc-per-node")
     assert own_device(torch.device("cpu"), 2, "cpu", "judge.gpus") == torch.device("cpu")
-
-
-def test_a_gpu_where_there_is_none(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UserError, match=r"judge\.device: cuda, but torch sees no GPU; use auto or cpu"):
         train("judge", device="cuda")
@@ -78,14 +83,3 @@ def test_a_gpu_of_any_number_is_found(number: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Path, "exists", lambda path: str(path) in present)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(present))
     assert [find_device(name).type for name in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
-
-
-def test_norms_that_train_are_synchronised_only_on_gpus() -> None:
-    model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
-    with pytest.raises(UserError, match="^its setting: .* only on GPUs"):
-        synchronise_norms(model, Group(0, 2), torch.device("cpu"), "its setting")
-    synchronise_norms(model, Group(0, 1), torch.device("cpu"), "")
-    synchronise_norms(model.eval(), Group(0, 2), torch.device("cpu"), "")
-    names = list(model.state_dict())
-    synchronise_norms(model.train(), Group(0, 2), torch.device("cuda"), "")
-    assert isinstance(model[1], nn.SyncBatchNorm) and list(model.state_dict()) == names

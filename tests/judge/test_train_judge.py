@@ -11,13 +11,18 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from compclip.clip.model import build, judge_hash, load_judge
+from compclip.clip.config import ModelConfig
+from compclip.clip.model import build, judge_hash, load_judge, read_judge
+from compclip.clip.sources import find_model
 from compclip.core.errors import UserError
+from compclip.io import read_json
 from compclip.judge import checkpoint, training
 from compclip.judge.config import JudgeConfig
+from compclip.specs.stretch import stretch, write_judge
+from tests.clip.conftest import clip_folder
 from tests.core.test_digests import flip
 
-from .conftest import Train, untrained
+from .conftest import VIT, Train, untrained
 
 FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "manifest.json")
 
@@ -71,21 +76,37 @@ def test_a_killed_training_resumes_to_the_same_bytes(
         assert "resumed" not in caplog.text
 
 
-def test_captions_of_a_step_are_distinct_as_far_as_they_go() -> None:
+def test_captions_of_a_step_are_distinct_and_norms_biases_and_the_scale_do_not_decay(squares: Path) -> None:
     examples = training.Examples(np.zeros((3, 1)), torch.zeros(9, 1), np.array([0, 4, 5]), np.array([4, 1, 4]))
     drawn = training._draw_captions(np.random.default_rng(0), examples, 3)
     assert drawn.shape == (3, 3)
     assert len(set(drawn[:, 0])) == 3 and set(drawn[:, 0]) <= {0, 1, 2, 3}
     assert set(drawn[:, 1]) == {4}
     assert len(set(drawn[:, 2])) == 3 and set(drawn[:, 2]) <= {5, 6, 7, 8}
+    config = JudgeConfig(model=str(squares / "tiny.json"))
+    model = build(config, ["a red square"] * 2, 0).model
+    decayed, spared = training.make_optimizer(model, config.lr, config.weight_decay).param_groups
+    assert decayed["weight_decay"] == config.weight_decay and spared["weight_decay"] == 0
+    names = {id(p): name for name, p in model.named_parameters()}
+    assert {names[id(p)] for p in spared["params"]} >= {"logit_scale", "text.bias", "text.norm.weight"}
+    assert all(p.ndim >= 2 for p in decayed["params"])
 
 
-def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> None:
-    before = load_file(untrained(squares, tmp_path / "start") / "weights.safetensors")
+def test_frozen_parameters_stay_and_weights_that_are_no_numbers_are_refused(
+    train: Train, squares: Path, tmp_path: Path
+) -> None:
+    folder = untrained(squares, tmp_path / "start")
+    before = load_file(folder / "weights.safetensors")
     after = load_file(train("end", trainable=["text.*", "visual.projection.*"]) / "weights.safetensors")
     for name, tensor in before.items():
         still = name.startswith("visual.layers") or name == "logit_scale"
         assert torch.equal(tensor, after[name]) == still, name
+    before["text.norm.weight"][0] = np.nan
+    save_file(before, folder / "weights.safetensors")
+    with pytest.raises(
+        UserError, match=r"^test_seen: caption 1 of 56: its embedding by judge .* is NaN or infinite \(55"
+    ):
+        train("judge", epochs=0, pretrained=str(folder / "weights.safetensors"))
 
 
 @pytest.mark.parametrize(
@@ -100,27 +121,6 @@ def test_frozen_parameters_stay(train: Train, squares: Path, tmp_path: Path) -> 
 def test_settings_that_do_not_fit(train: Train, settings: dict, message: str) -> None:
     with pytest.raises(UserError, match=rf"judge\.{message}"):
         train("judge", **settings)
-
-
-def test_norms_biases_and_the_scale_do_not_decay(squares: Path) -> None:
-    config = JudgeConfig(model=str(squares / "tiny.json"))
-    model = build(config, ["a red square"] * 2, 0).model
-    decayed, spared = training.make_optimizer(model, config.lr, config.weight_decay).param_groups
-    assert decayed["weight_decay"] == config.weight_decay and spared["weight_decay"] == 0
-    names = {id(p): name for name, p in model.named_parameters()}
-    assert {names[id(p)] for p in spared["params"]} >= {"logit_scale", "text.bias", "text.norm.weight"}
-    assert all(p.ndim >= 2 for p in decayed["params"])
-
-
-def test_weights_that_are_no_numbers(train: Train, squares: Path, tmp_path: Path) -> None:
-    folder = untrained(squares, tmp_path / "start")
-    weights = load_file(folder / "weights.safetensors")
-    weights["text.norm.weight"][0] = np.nan
-    save_file(weights, folder / "weights.safetensors")
-    with pytest.raises(
-        UserError, match=r"^test_seen: caption 1 of 56: its embedding by judge .* is NaN or infinite \(55"
-    ):
-        train("judge", epochs=0, pretrained=str(folder / "weights.safetensors"))
 
 
 def test_a_saved_judge_encodes_the_same(train: Train, squares: Path, tmp_path: Path) -> None:
@@ -152,3 +152,33 @@ def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: P
         folder = train("judge", model=str(tmp_path / "short.json"), epochs=1)
     assert json.loads((folder / "manifest.json").read_text())["truncated_captions"] == 112
     assert "112 of 224 captions are longer than the model reads; truncated before their end token" in caplog.text
+
+
+SHORT = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 77}}
+
+
+def stretched(folder: Path) -> Path:
+    built = build(ModelConfig(model=f"local-dir:{clip_folder(folder / 'short', SHORT)}"), [], 0)
+    write_judge(stretch(built, 248), "short-248", None, {}, folder / "stretched")
+    return folder / "stretched"
+
+
+def settings(folder: Path) -> dict[str, str]:
+    """Return what a user writes in the config."""
+    return {"model": str(folder / "model.json"), "pretrained": str(folder / "weights.safetensors")}
+
+
+def test_a_stretched_judge_is_used_as_it_is_or_trained_further(train: Train, tmp_path: Path) -> None:
+    source = stretched(tmp_path)
+    assert find_model(str(source / "model.json"))[0]["text_cfg"]["context_length"] == 248
+    folder = train("judge", epochs=0, crop=None, **settings(source))
+    for name in ("weights.safetensors", "model.json", "vocabulary.json"):
+        assert (folder / name).read_bytes() == (source / name).read_bytes(), name
+    manifest = read_json(folder / "manifest.json")
+    assert manifest["model"] == "short-248" and manifest["truncated_captions"] == 0
+    assert JudgeConfig(**settings(source)).files() == [*settings(source).values(), str(source / "vocabulary.json")]
+    built, name, _ = read_judge(train("further", epochs=1, trainable=["text_projection"], **settings(source)))
+    start = read_judge(source)[0].model.state_dict()
+    changed = {key for key, tensor in built.model.state_dict().items() if not torch.equal(tensor, start[key])}
+    assert changed == {"text_projection"} and name == "short-248"
+    assert built.model_cfg == read_json(source / "model.json")["model_cfg"]

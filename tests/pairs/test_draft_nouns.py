@@ -23,7 +23,7 @@ def tables(rows: list[tuple[str, str, str, str]]) -> tuple[pd.DataFrame, pd.Data
     return pd.DataFrame(captions, columns=names), pd.DataFrame(pairs, columns=list(PAIRS.columns))
 
 
-def test_forms_come_from_the_text_and_stand_in_one_place() -> None:
+def test_forms_come_from_the_text_and_plurals_are_added() -> None:
     rows = [
         ("red Petals", "red", "Petals", "petal"),
         ("a red petal", "red", "petal", "petal"),
@@ -33,9 +33,6 @@ def test_forms_come_from_the_text_and_stand_in_one_place() -> None:
     ]
     lexicon = draft(*tables(rows), most=3)
     assert list(lexicon.items()) == [("leaf", ["leaves"]), ("petal", ["petals"]), ("leave", [])]
-
-
-def test_plurals_and_people() -> None:
     rows = [
         ("a red water slide", "red", "water slide", "water slide"),
         ("a red slide", "red", "slide", "slide"),

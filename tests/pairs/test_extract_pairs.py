@@ -57,7 +57,7 @@ def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cac
     return read_table(folder / "pairs.parquet", PAIRS), read_json(folder / "pairs.json")
 
 
-def test_rows_and_summary(tmp_path):
+def test_rows_and_summary_also_of_another_language_and_a_novel_refused(tmp_path, caplog):
     table, summary = run(tmp_path, captions(["a red bird", "its bill is long", "a red bird", " ", "flying away"]))
     rows = [tuple(row) for row in table.itertuples(index=False)]
     assert rows == [
@@ -71,28 +71,30 @@ def test_rows_and_summary(tmp_path):
     assert "warning" not in summary
     table, summary = run(tmp_path, empty_table(CAPTIONS))
     assert table.empty and summary["captions"] == 0 and "warning" not in summary
-
-
-def test_another_language_is_kept_counted_and_warned_of(tmp_path, caplog, monkeypatch):
     texts = ["ein kleiner Vogel mit rotem Kopf", "der Schnabel ist lang", "黄色い鳥", "птица с красной головой"]
     with caplog.at_level(logging.WARNING, logger="compclip"):
         _, summary = run(tmp_path, captions(texts))
     assert summary["captions"] == 4 and summary["without_pairs"] >= 3
     assert "most captions have no pair" in caplog.text and "most captions" in summary["warning"]
-
-
-def test_a_novel_is_no_caption(tmp_path):
+    (tmp_path / "novel").mkdir()
     with pytest.raises(UserError, match=r"b/0, caption 1: 27,\d+ characters, more than .*CAPTION"):
-        run(tmp_path, captions(["a red bird", "red bird " * 3000]))
-    assert not (tmp_path / "pairs.parquet").exists()
+        run(tmp_path / "novel", captions(["a red bird", "red bird " * 3000]))
+    assert not (tmp_path / "novel" / "pairs.parquet").exists()
 
 
-def test_unknown_model():
+def test_unknown_models_keys_of_lexicons_and_any_noun_without_one(extractor, adjectives, nouns):
     said = "spaCy pipeline 'xx_no_model' is not installed; run python -m spacy download"
     with pytest.raises(UserError, match=f"^--model: {said}"):
         load_language("xx_no_model")
     with pytest.raises(UserError, match=rf"^pairs\.model: {said}"):
         Extractor("xx_no_model", [], None)
+    other = Extractor(MODEL, adjectives[:1], nouns)
+    assert other.keys(["a"]) != extractor.keys(["a"]) == Extractor(MODEL, adjectives, nouns).keys(["a"])
+    with pytest.raises(UserError, match="duplicate entry 'belly'"):
+        Extractor(MODEL, [Lexicon("odd", {"belly": "red"})], nouns)
+    anything = Extractor(MODEL, adjectives, None)
+    found = decode_occurrences(anything.parse(["a red fire truck, people and two small wolves"])[0])
+    assert {(o.adjective, o.noun) for o in found} == {("red", "fire truck"), ("small", "wolf")}
 
 
 def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
@@ -124,19 +126,6 @@ def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
     for shards in (1, 3, 10):
         extract_pairs.main(step(tmp_path, extracted=shards_of(tmp_path, shards)))
         assert [path.read_bytes() for path in outputs] == whole
-
-
-def test_the_key_holds_the_lexicons(extractor, adjectives, nouns):
-    other = Extractor(MODEL, adjectives[:1], nouns)
-    assert other.keys(["a"]) != extractor.keys(["a"]) == Extractor(MODEL, adjectives, nouns).keys(["a"])
-    with pytest.raises(UserError, match="duplicate entry 'belly'"):
-        Extractor(MODEL, [Lexicon("odd", {"belly": "red"})], nouns)
-
-
-def test_any_noun_without_a_noun_lexicon(adjectives):
-    anything = Extractor(MODEL, adjectives, None)
-    found = decode_occurrences(anything.parse(["a red fire truck, people and two small wolves"])[0])
-    assert {(o.adjective, o.noun) for o in found} == {("red", "fire truck"), ("small", "wolf")}
 
 
 @settings(max_examples=80)

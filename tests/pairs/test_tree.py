@@ -35,12 +35,6 @@ def read(extractor):
     return lambda text: decode_tree(extractor.parse([text])[0])
 
 
-@pytest.fixture(scope="module")
-def whole():
-    """The pipeline with all that it has."""
-    return spacy.load(installed_name(MODEL))
-
-
 def written(tree: Tree) -> str:
     heads = [tree.labels[head] if head >= 0 else "" for head in tree.heads]
     return " ".join("<".join(node) for node in zip(tree.labels, tree.relations, heads, strict=True))
@@ -49,11 +43,6 @@ def written(tree: Tree) -> str:
 @pytest.mark.parametrize("text", READ)
 def test_real_captions(read, text: str) -> None:
     assert written(read(text)) == READ[text]
-
-
-@pytest.mark.parametrize("text", ["", "!?", " - . "])
-def test_a_text_without_words_has_no_tree(read, text: str) -> None:
-    assert read(text) == ([], [], [])
 
 
 def test_what_hangs_on_punctuation_hangs_on_its_head(extractor) -> None:
@@ -88,8 +77,11 @@ def test_any_text_gives_a_forest(extractor, read, text: str) -> None:
             assert head == (nodes.index(above) if above is not None else -1)
 
 
-def test_lemmas_are_spacys(read, whole) -> None:
+def test_lemmas_are_spacys_and_a_text_without_words_has_no_tree(read) -> None:
     """Of words that are neither adjectives nor nouns: what the whole pipeline says of them in their sentence."""
+    for text in ("", "!?", " - . "):
+        assert read(text) == ([], [], [])
+    whole = spacy.load(installed_name(MODEL))
     for text in (
         "it was flying over the water while they were sitting there and have seen us",
         "the birds, which had been eating seeds, sat on it and didn't sing",

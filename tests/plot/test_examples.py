@@ -48,7 +48,8 @@ def test_mark_keeps_every_character(text: str, spans: list[tuple[int, int]]) -> 
     assert all(words for words, _ in segments)
 
 
-def test_mark_by_hand() -> None:
+def test_marks_by_hand() -> None:
+    """Nouns are marked at their place after the swap; what most judges say is marked."""
     text = "a red wing and a blue bill"
     assert mark(text, [(17, 21, "new"), (2, 5, "old")]) == [
         ("a ", ""), ("red", "old"), (" wing and a ", ""), ("blue", "new"), (" bill", "")
@@ -57,9 +58,6 @@ def test_mark_by_hand() -> None:
         ("a ", ""), ("red  wing", "x"), (", ", ""), ("blue", "x")
     ], "with only spaces between them, marks are one"  # fmt: skip
     assert mark("red wing", [(0, 3, "x"), (4, 8, "y")]) == [("red", "x"), (" ", ""), ("wing", "y")]
-
-
-def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
     text = "wings that are red, an orange and black head, a red belly"
     swapped = "wings that are orange, a blue and black head, an orange belly"
     changes = [
@@ -73,6 +71,19 @@ def test_nouns_are_marked_at_their_place_after_the_swap() -> None:
         ["red", "wings", "orange", "head", "red", "belly"],
         ["orange", "wings", "blue", "head", "orange", "belly"],
     ]
+
+    def judged(hit: list[bool], first: list[float]) -> pd.DataFrame:
+        return pd.DataFrame({"hit": hit, "adjective_first": first, "expected_top1": [float(of) for of in hit]})
+
+    tables = (
+        judged([True, False], [1.0, np.nan]),
+        judged([True, False], [0.0, np.nan]),
+        judged([False, True], [1.0, np.nan]),
+    )
+    together = of_all_judges(tables)
+    assert together[["hits", "right", "judges", "hit"]].values.tolist() == [[2, 2, 3, True], [1, 0, 3, False]]
+    assert together["expected_top1"].tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert pd.isna(together["adjective_first"][1])
 
 
 def test_every_swap_marks_its_pairs(results: Path) -> None:
@@ -90,18 +101,3 @@ def test_every_swap_marks_its_pairs(results: Path) -> None:
         (caption,) = example.captions
         assert [picture.title for picture in caption.pictures] == ["faithful", "memorizer", "photographs"]
         assert {kind for _, kind in caption.segments} == {"", "unseen"}
-
-
-def test_what_most_judges_say_is_marked() -> None:
-    def judged(hit: list[bool], first: list[float]) -> pd.DataFrame:
-        return pd.DataFrame({"hit": hit, "adjective_first": first, "expected_top1": [float(of) for of in hit]})
-
-    tables = (
-        judged([True, False], [1.0, np.nan]),
-        judged([True, False], [0.0, np.nan]),
-        judged([False, True], [1.0, np.nan]),
-    )
-    together = of_all_judges(tables)
-    assert together[["hits", "right", "judges", "hit"]].values.tolist() == [[2, 2, 3, True], [1, 0, 3, False]]
-    assert together["expected_top1"].tolist() == pytest.approx([2 / 3, 1 / 3])
-    assert pd.isna(together["adjective_first"][1])

@@ -81,14 +81,7 @@ def test_last_digits_of_the_layout_do_not_reach_the_file(tables: Tables, tmp_pat
     assert names[0] == names[1] != []
 
 
-def test_scores_without_an_interval_are_drawn(tables: Tables, tmp_path: Path) -> None:
-    scores = tables["scores"].copy()
-    scores.loc[0, ["value", "low", "high"]] = float("nan")
-    save(draw_scores(scores, None, 0), tmp_path / "scores.svg", "scores")
-    assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
-
-
-def test_both_scores_are_beside_each_other(tables: Tables) -> None:
+def test_both_scores_are_beside_each_other_and_drawn_without_an_interval(tables: Tables, tmp_path: Path) -> None:
     scores = tables["scores"].copy()
     scores.loc[0, ["value", "low", "high"]] = 0.0  # at the edge
     with style():
@@ -103,6 +96,9 @@ def test_both_scores_are_beside_each_other(tables: Tables) -> None:
         assert set(reference.get_ydata()) < {y for line in of_splits(axes) for y in line.get_ydata()}
         assert [line.get_label() for line in axes.lines].count("chance") == 1
     assert {text.get_text() for text in figure.axes[0].texts} == set(GENERATORS)
+    scores.loc[0, ["value", "low", "high"]] = float("nan")
+    save(draw_scores(scores, None, 0), tmp_path / "scores.svg", "scores")
+    assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
 
 
 def test_a_point_is_what_a_generator_composes_and_how_it_follows_prompts(tables: Tables) -> None:

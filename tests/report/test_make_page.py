@@ -1,5 +1,6 @@
-"""The page has every number with its interval, fetches nothing, runs nothing, and escapes what it shows."""
+"""The page has every number with its interval, fetches and runs nothing, and escapes; the other lists every image."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.report.pages import Page, place_of, write_page
+from workflow_scripts.layout import Layout
 
 HOSTILE = "<script>alert(1)</script> & <b>"
 
@@ -62,7 +64,9 @@ def test_captions_are_escaped(copied: Path) -> None:
     assert Page(raw).text.count(HOSTILE) >= 2 and "<script>" not in raw and "draws what &lt;b&gt;" in raw
 
 
-def test_every_number_has_its_interval(page: Page, results: Path) -> None:
+def test_every_number_has_its_interval_also_those_of_the_judge_and_of_what_was_skipped(
+    page: Page, results: Path
+) -> None:
     """Scores by both judges, their narrower intervals, and differences, as the tables have them."""
     rows = [row for row in page.rows if row[0] in GENERATORS]
     scores, comparisons = (pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons"))
@@ -73,9 +77,6 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
     for row in comparisons[comparisons["kind"] == "generators"].itertuples():
         cell = f"{percent(row.difference)}{interval(row.low, row.high)}"
         assert any(shown[0] == f"{row.a} − {row.b}" and cell in shown for shown in page.rows), cell
-
-
-def test_the_judge_and_its_health(page: Page, results: Path) -> None:
     health = read_json(place_of(results) / "health" / "0.json")["images"]["real"]
     (line,) = [row[1:] for row in page.rows if row[0] == "0, real images"]
     for cell, name in zip(line, ("seen", "matched", "held_out", "difference"), strict=False):
@@ -84,22 +85,27 @@ def test_the_judge_and_its_health(page: Page, results: Path) -> None:
         assert cell == f"{percent(value)}{interval(of['fixed_low'], of['fixed_high'])}"
     assert "train_on: half" in page.text and "half of the images of each test split, which are not judged" in page.text
     assert read_json(place_of(results).parent / "judges" / "0" / "manifest.json")["judge_hash"] in page.text
-
-
-def test_everything_skipped_is_counted(page: Page, results: Path) -> None:
     lines = {row[0]: row[1:] for row in page.rows}
     captions = read_table(results / DATASET / "captions.parquet", tables.CAPTIONS)
     prompts = read_json(place_of(results) / "prompts.json")["splits"]["test_unseen"]
     assert lines["captions without a ranked pair"][1] == f"{len(captions):,}"
-    line = lines["images of unseen without a file or used for training the judge"]
-    assert line[:2] == [str(prompts["images_not_judged"]), str(prompts["images_in_split"])]
+    skipped = lines["images of unseen without a file or used for training the judge"]
+    assert skipped[:2] == [str(prompts["images_not_judged"]), str(prompts["images_in_split"])]
 
 
-def test_swaps_are_marked_and_hits_named_without_color(page: Page) -> None:
+def test_verdicts_come_first_then_marked_swaps_named_hits_divergences_and_figures(page: Page) -> None:
+    """Before the verdicts are links and names; with each the first mention of a generator says what it does."""
     examples = page.text.split("Drawn by seed")[1]
     hits = [attrs for attrs in page.by_class("picture") if "hit" in (attrs["class"] or "").split()]
     assert len(hits) == page.text.count("✓ hit") + page.text.count("✓ right")
     assert len(page.by_class("swapped")) > 12 and len(page.by_class("unseen")) > 6 and "real image" in examples
+    before, after = page.text.split("Does it compose?")[-1].split("Swapped prompts, as")
+    assert before.index("photographs") < len(f"{DATASET} {COMPOSITION} photographs ")
+    assert "faithful reference draws what <b>" in before
+    assert "photographs the judge does not read held-out pairs; " in after, "the small judge is not fit"
+    assert len([row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]) == 8
+    figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
+    assert all(attrs["alt"] for attrs in figures)
 
 
 def test_missing_pictures_are_named(copied: Path) -> None:
@@ -115,14 +121,6 @@ def test_missing_pictures_are_named(copied: Path) -> None:
     assert 0 < gaps < len(made) and gaps == len(re.findall("missing(?= |$)", page.text.split("What was skipped")[0]))
 
 
-def test_verdicts_come_first_and_few_pairs_are_named(page: Page) -> None:
-    """Before them are links and names; with each the first mention of a generator says what it does."""
-    before, after = page.text.split("Does it compose?")[-1].split("Swapped prompts, as")
-    assert before.index("photographs") < len(f"{DATASET} {COMPOSITION} photographs ")
-    assert "faithful reference draws what <b>" in before
-    assert "photographs the judge does not read held-out pairs; " in after, "the small judge is not fit"
-
-
 @pytest.mark.parametrize("examples", [0, 1, 5])
 def test_number_of_examples(results: Path, examples: int) -> None:
     page = Page(write_page(results, examples=examples))
@@ -133,12 +131,6 @@ def test_a_run_without_divergences(copied: Path, page: Page) -> None:
     write_table(empty_table(tables.DIVERGENCE), place_of(copied) / "divergence.parquet", tables.DIVERGENCE)
     assert "Divergence was not measured" in Page(write_page(copied, examples=1)).text
     assert "Divergence was not measured" not in page.text
-
-
-def test_divergence_and_figures(page: Page) -> None:
-    assert len([row for row in page.rows if row[0].startswith(("atoms:", "compounds:"))]) == 8
-    figures = [attrs for tag, attrs in page.tags if tag == "img" and "svg" in (attrs["src"] or "")]
-    assert all(attrs["alt"] for attrs in figures)
 
 
 @pytest.mark.parametrize("configured", [["sd", "folder"], []])
@@ -161,3 +153,28 @@ def test_without_scores_the_page_shows_the_splits(copied: Path, configured: list
         assert part in page.text
     for part in ("R-precision", "Blind control", "Candidates", "Examples"):
         assert part not in page.text
+
+
+def test_every_scored_image_is_listed_with_its_rank_changes_are_marked_and_only_data_is_read(results: Path) -> None:
+    received = (results / "entries" / f"{COMPOSITION}.js").read_text()
+    data = json.loads(received.removeprefix(f'received("{COMPOSITION}",').removesuffix(");\n"))
+    layout = Layout(results, DATASET, COMPOSITION)
+    assert data["generators"].keys() == set(GENERATORS)
+    for name, columns in data["generators"].items():
+        files = [layout.scores(name, "0") / f"{split}.parquet" for split in tables.TESTS]
+        scored = {file.stem: read_table(file, tables.SCORES) for file in files if file.is_file()}
+        assert len(columns["prompt"]) == sum(map(len, scored.values()))
+        assert sum(columns["hits"]) == sum(table["hit"].sum() for table in scored.values())
+        right = sum((table["adjective_first"] > 0.5).sum() for table in scored.values())
+        assert sum(number == 1 for number in columns["right"]) == right > 0
+        assert columns["right"].count(-1) == sum((table["adjectives"] == 1).sum() for table in scored.values())
+        assert all((results / (columns["prefix"] + path)).is_file() for path in columns["path"])
+        assert all(1 <= rank <= 100 for rank in columns["rank"])
+    prompts = data["prompts"]
+    for split, text in zip(prompts["split"], prompts["text"], strict=True):
+        assert {kind for part in text for kind in part[1:]} == ({split} if split != "seen" else set())
+    page = Page((results / "entries.html").read_text().replace("<script>", "<style>").replace("</script>", "</style>"))
+    assert [attrs["name"] for tag, attrs in page.tags if tag == "select"] == [
+        "composition", "generator", "split", "pair", "hit", "right"
+    ]  # fmt: skip
+    assert not any(tag in ("link", "iframe") or attrs.get("src") for tag, attrs in page.tags)

@@ -47,7 +47,7 @@ def scores_of(results: Path, generator: str, name: str, judge: str = "0") -> pd.
     return pd.read_parquet(place_of(results) / "scores" / judge / generator / f"{name}.parquet")
 
 
-def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
+def test_a_row_is_a_value_of_a_measure_and_divergences_have_neither_generator_nor_judge(results: Path) -> None:
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
     assert scores.attrs == {"schema_version": MEASUREMENTS.version} and set(scores["measure"]) <= set(MEASURES)
     one = scores[(scores["generator"] == "faithful") & (scores["measure"] == "r_precision")]
@@ -78,6 +78,18 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
                 if split == "test_swapped":
                     expected = np.average(entries["expected_top1"], weights=entries["weight"])
                     assert of["r_precision_balanced"]["value"] == pytest.approx(expected, abs=1e-6)
+    measured = pd.read_parquet(place_of(results) / "divergence.parquet")
+    measured = measured[measured["texts"] == "prompts"].set_index(["definition", "split"])
+    rows = scores[scores["generator"].isna() & scores["measure"].str.endswith("divergence")]
+    assert len(rows) == 9 and rows["judge"].isna().all()
+    for name, place in {
+        "atom": ("pairs", "atom"),
+        "compound": ("pairs", "compound"),
+        "subgraph": ("subgraphs", "compound"),
+    }.items():
+        for row in of_measure(rows, f"{name}_divergence").itertuples():
+            expected = measured.loc[(place[0], row.split)]
+            assert (row.value, row.n) == (pytest.approx(expected[f"{place[1]}_divergence"], abs=1e-6), expected["test"])
 
 
 def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_published_protocol(
@@ -96,7 +108,7 @@ def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_publishe
     assert len(of_measure(scores, "adjective_accuracy_adjusted")) and title not in (copied / "table.md").read_text()
 
 
-def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> None:
+def test_csv_and_the_table_for_papers_have_the_same_values_and_comparisons_are_differences(results: Path) -> None:
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
     assert (results / "scores.csv").read_text() == as_csv(scores.assign(schema_version=MEASUREMENTS.version))
     paper, shown = pd.read_csv(results / "table.csv").set_index("generator"), pivot(main_rows(scores))
@@ -106,9 +118,20 @@ def test_csv_and_the_table_for_papers_have_the_same_values(results: Path) -> Non
             for end in ("value", "low", "high") if measure in COMPARED else ():
                 column = f"{split.removeprefix('test_')}_{measure}_{end}".removesuffix("_value")
                 assert paper.at[generator, column] == row[end]
+    table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
+    assert as_csv(with_decimals(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
+    both = pd.read_csv(results / "comparisons.csv")
+    assert both["measure"].value_counts().nunique() == 1
+    known = both.dropna(subset="low")
+    assert ((known["low"] <= known["difference"]) & (known["difference"] <= known["high"])).all()
+    rows = of_measure(both, "r_precision").set_index(["kind", "a", "split"])
+    seen = scores_of(results, "memorizer", "test_seen")
+    others = scores_of(results, "faithful", "test_seen")
+    one = rows.loc[("generators", "faithful", "test_seen")]
+    assert one["difference"] == pytest.approx((others["expected_top1"] - seen["expected_top1"]).mean(), abs=2e-6)
 
 
-def test_ceilings_have_rows_without_a_generator_and_a_note() -> None:
+def test_ceilings_have_a_note_and_a_difference_is_bold_if_its_corrected_p_value_is_small() -> None:
     counts = {"test_seen": {"ceiling": 0.8}, "test_unseen": {"ceiling": 0.75}, "test_swapped": {"ceiling": None}}
     rows = measurements(scored.scores(), empty_table(DIVERGENCE), {}, counts, None, {}, 10)
     table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
@@ -118,23 +141,15 @@ def test_ceilings_have_rows_without_a_generator_and_a_note() -> None:
     assert "75.0 to 80.0 % (human ceiling)" in readable.ceiling_note(table, "adjective_accuracy")
     assert not readable.ceiling_note(table, "r_precision")
     assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), "captions agree"
-
-
-def test_six_decimals() -> None:
-    table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
-    assert as_csv(with_decimals(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
-
-
-def test_comparisons_are_differences_of_means_over_the_same_entries(results: Path) -> None:
-    both = pd.read_csv(results / "comparisons.csv")
-    assert both["measure"].value_counts().nunique() == 1
-    known = both.dropna(subset="low")
-    assert ((known["low"] <= known["difference"]) & (known["difference"] <= known["high"])).all()
-    rows = of_measure(both, "r_precision").set_index(["kind", "a", "split"])
-    seen = scores_of(results, "memorizer", "test_seen")
-    others = scores_of(results, "faithful", "test_seen")
-    row = rows.loc[("generators", "faithful", "test_seen")]
-    assert row["difference"] == pytest.approx((others["expected_top1"] - seen["expected_top1"]).mean(), abs=2e-6)
+    # An interval of one comparison among many may exclude 0 by chance.
+    measured = {"kind": "generators", "split": "test_seen", "measure": "r_precision", "low": 0.01, "high": 0.2, "n": 9}
+    cases = [("primary", 0.04), ("primary", 0.06), ("exploratory", 0.001)]
+    rows = [
+        {**measured, "a": "x", "b": "y", "value": 0.1, "difference": 0.1, "family": family, "p_holm": p}
+        for family, p in cases
+    ]
+    lines = readable._between(pd.DataFrame(rows)).lines
+    assert [line.cells[2].bold for line in lines] == [True, False, False]
 
 
 def test_generators_are_compared_on_the_entries_of_both(copied: Path) -> None:
@@ -185,23 +200,6 @@ def test_scores_are_means_over_judges(copied: Path) -> None:
     write_table(pd.read_parquet(file).iloc[::-1], file, SCORES)
     with pytest.raises(UserError, match="memorizer: judges scored different images of test_unseen; score again"):
         run(copied, judges=["0", "4"])
-
-
-def test_divergences_of_the_prompts_have_neither_generator_nor_judge(results: Path) -> None:
-    scores, measured = (
-        pd.read_parquet(file) for file in (results / "scores.parquet", place_of(results) / "divergence.parquet")
-    )
-    measured = measured[measured["texts"] == "prompts"].set_index(["definition", "split"])
-    rows = scores[scores["generator"].isna() & scores["measure"].str.endswith("divergence")]
-    assert len(rows) == 9 and rows["judge"].isna().all()
-    for name, place in {
-        "atom": ("pairs", "atom"),
-        "compound": ("pairs", "compound"),
-        "subgraph": ("subgraphs", "compound"),
-    }.items():
-        for row in of_measure(rows, f"{name}_divergence").itertuples():
-            expected = measured.loc[(place[0], row.split)]
-            assert (row.value, row.n) == (pytest.approx(expected[f"{place[1]}_divergence"], abs=1e-6), expected["test"])
 
 
 FIRST, SWAPPED = "scores/0/photographs/summary.json", "scores/0/memorizer/summary.json"
@@ -260,7 +258,10 @@ def test_fid_and_divergences_have_tables_of_their_own(copied: Path, results: Pat
     assert "ivergence" not in text + (copied / "table.tex").read_text()
 
 
-def test_markdown_is_printed_and_readable(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_and_latex(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Markdown is printed and readable; LaTeX is escaped, has a row a generator and says what is measured."""
+    folder = place_of(copied) / "scores" / "0" / "photographs"
+    write_json(read_json(folder / "summary.json") | {"judge": "ViT_B{32}~^&%$#\\<"}, folder / "summary.json")
     run(copied)
     text = (copied / "table.md").read_text()
     assert capsys.readouterr().out == text
@@ -268,12 +269,6 @@ def test_markdown_is_printed_and_readable(copied: Path, capsys: pytest.CaptureFi
     assert lines[0] == f"## {DATASET}, {COMPOSITION}" and "- faithful: reference." in lines[:6]
     for table in (part.splitlines() for part in text.split("\n\n") if part.startswith("| ")):
         assert len({line.count("|") for line in table}) == 1 and len({len(line) for line in table}) == 1
-
-
-def test_latex_has_a_row_a_generator_and_says_what_is_measured(copied: Path) -> None:
-    folder = place_of(copied) / "scores" / "0" / "photographs"
-    write_json(read_json(folder / "summary.json") | {"judge": "ViT_B{32}~^&%$#\\<"}, folder / "summary.json")
-    run(copied)
     text = (copied / "table.tex").read_text()
     assert text.isascii() and r"ViT\_B\{32\}\textasciitilde{}\textasciicircum{}\&\%\$\#\textbackslash{}$<$" in text
     body = [line for line in text.splitlines() if line.endswith((r"\\", r"\\[2pt]"))]
@@ -293,18 +288,6 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
     (tmp_path / "a.tex").write_text(head + (results / "table.tex").read_text() + r"\end{document}")
     subprocess.run([program, "a.tex"], cwd=tmp_path, check=True, stdin=subprocess.DEVNULL)
     assert (tmp_path / "a.pdf").stat().st_size > 1000 and "Overfull" not in (tmp_path / "a.log").read_text()
-
-
-def test_a_difference_is_bold_if_its_corrected_p_value_is_small() -> None:
-    """An interval of one comparison among many may exclude 0 by chance."""
-    measured = {"kind": "generators", "split": "test_seen", "measure": "r_precision", "low": 0.01, "high": 0.2, "n": 9}
-    cases = [("primary", 0.04), ("primary", 0.06), ("exploratory", 0.001)]
-    rows = [
-        {**measured, "a": "x", "b": "y", "value": 0.1, "difference": 0.1, "family": family, "p_holm": p}
-        for family, p in cases
-    ]
-    lines = readable._between(pd.DataFrame(rows)).lines
-    assert [line.cells[2].bold for line in lines] == [True, False, False]
 
 
 @pytest.mark.parametrize("generators", [1, 9, 25])

@@ -28,7 +28,7 @@ def words(table: pd.DataFrame) -> dict[str, str]:
     return {name: verdict.word for name, verdict in verdicts_by_name(table).items()}
 
 
-def test_the_fraction_is_between_habit_and_the_reference(made: tuple[pd.DataFrame, ...]) -> None:
+def test_fractions_composed_and_how_much_a_generator_follows_prompts(made: tuple[pd.DataFrame, ...]) -> None:
     """By plain means of all entries and judges; evidence by sums over each pair."""
     found = {(score.generator, score.split): score for score in scores()}
     table = made[0].set_index(["measure", "generator", "split"])
@@ -47,6 +47,12 @@ def test_the_fraction_is_between_habit_and_the_reference(made: tuple[pd.DataFram
         evidence = pd.Series(whole.mean(axis=1)).groupby(pairs).sum() / whole.mean(axis=1).sum()
         by_name = made[2].query("split == @split and generator == 'blind'").set_index("pair")["evidence"]
         pd.testing.assert_series_equal(by_name, evidence, check_names=False, atol=1e-6)
+    for generator in ("composer", "memorizer", "blind"):
+        score, reference = (table.at[("r_precision", name, "test_seen"), "value"] for name in (generator, "faithful"))
+        row = table.loc[("r_precision_normalized", generator, "test_seen")]
+        assert row["value"] == pytest.approx((score - 0.02) / (reference - 0.02), abs=1e-5)
+        assert row["low"] <= row["fixed_low"] <= row["value"] <= row["fixed_high"] <= row["high"]
+    assert table.at[("r_precision_normalized", "faithful", "test_seen"), "value"] == 1
 
 
 def values(score: Scored) -> np.ndarray:
@@ -54,7 +60,7 @@ def values(score: Scored) -> np.ndarray:
     return np.stack([table["adjective_first"] for table in score.by_judge], axis=1)
 
 
-def test_words(made: tuple[pd.DataFrame, ...]) -> None:
+def test_words_and_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
     said = words(made[0])
     assert said["faithful"] == "reference" and said["memorizer"] == "habit"
     assert said["photographs"] == "composes" != said["blind"]
@@ -65,6 +71,12 @@ def test_words(made: tuple[pd.DataFrame, ...]) -> None:
     assert f"{100 * row['value']:.0f} % [{these[0]}, {these[1]}] of 20 held-out pairs (swapped;" in line
     assert f"other pairs: [{others[0]}, {others[1]}]" in line
     assert "of the reference's R-precision on seen captions" in line
+    (warning,) = few_pairs(tables_of(scores(images=12, pairs=4))[0])
+    assert warning.startswith("few pairs: unseen tests 4 and swapped tests 4 held-out pairs, fewer than 10")
+    assert "5 pairs ±" in warning
+    for pairs in (0, 1, FEW_PAIRS - 1, FEW_PAIRS):
+        named = [f"unseen tests {pairs} and swapped tests" in line for line in few_pairs(made[0].assign(pairs=pairs))]
+        assert named == [True] * (0 < pairs < FEW_PAIRS)
 
 
 @pytest.mark.parametrize("whole_pairs", [False, True])
@@ -126,41 +138,15 @@ def test_there_is_no_word_for_a_generator_that_may_not_follow_prompts(
     assert ("composes" in line) == (begin == "composer: ")
 
 
-def test_no_word_by_an_unfit_judge_or_by_one(made: tuple[pd.DataFrame, ...]) -> None:
+def test_no_word_by_an_unfit_judge_or_by_one_and_the_family_of_primary_comparisons(
+    made: tuple[pd.DataFrame, ...],
+) -> None:
     unfit = verdicts_by_name(made[0], healthy=False)["composer"].line
     assert unfit.startswith("composer: no word: the judge does not read held-out")
     assert verdicts_by_name(made[0], healthy=True) == verdicts_by_name(made[0])
     alone = tables_of(scores(judges=1))[0]
     assert verdicts_by_name(alone)["composer"].line.startswith("composer: no word: one judge; ")
     assert "not known for other pairs and judges: one judge" in verdicts_by_name(alone)["composer"].line
-
-
-@pytest.mark.parametrize("reference", [None, "unknown"])
-def test_without_anchors_there_is_no_fraction(reference: str | None) -> None:
-    anchors = dict.fromkeys(HELD_OUT, (reference, "memorizer"))
-    table = tables_of(scores(images=20), "faithful", Anchors(anchors, list(SKILLS)))[0]
-    assert not verdicts(table, anchors, None) and "fraction_composed" not in set(table["measure"])
-    assert none_line(anchors).startswith("no fraction composed: no generator is reference")
-
-
-def test_where_reference_and_habit_are_alike_nothing_is_measurable() -> None:
-    alike = {**SKILLS, "memorizer": SKILLS["faithful"]}
-    table = tables_of(scores(alike, images=30))[0]
-    rows = table[table["measure"] == "fraction_composed"]
-    assert rows["value"].isna().all() and rows["note"].str.contains("may be 0").all()
-    assert "not measurable on unseen (reference minus habit is " in verdicts_by_name(table)["composer"].line
-
-
-def test_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
-    (warning,) = few_pairs(tables_of(scores(images=12, pairs=4))[0])
-    assert warning.startswith("few pairs: unseen tests 4 and swapped tests 4 held-out pairs, fewer than 10")
-    assert "5 pairs ±" in warning
-    for pairs in (0, 1, FEW_PAIRS - 1, FEW_PAIRS):
-        named = [f"unseen tests {pairs} and swapped tests" in line for line in few_pairs(made[0].assign(pairs=pairs))]
-        assert named == [True] * (0 < pairs < FEW_PAIRS)
-
-
-def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> None:
     rows = made[1]
     primary = (rows["kind"] == "generators") & (rows["split"] != "test_seen")
     assert set(rows.loc[primary, "family"]) == {"primary"} and set(rows.loc[~primary, "family"]) == {"exploratory"}
@@ -170,17 +156,20 @@ def test_the_family_of_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> No
         assert family["p_holm"].to_numpy(float) == pytest.approx(holm(family["p"].to_numpy(float)), abs=2e-5)
 
 
-def test_how_much_a_generator_follows_prompts(made: tuple[pd.DataFrame, ...]) -> None:
-    table = made[0].set_index(["measure", "generator", "split"])
-    for generator in ("composer", "memorizer", "blind"):
-        score, reference = (table.at[("r_precision", name, "test_seen"), "value"] for name in (generator, "faithful"))
-        row = table.loc[("r_precision_normalized", generator, "test_seen")]
-        assert row["value"] == pytest.approx((score - 0.02) / (reference - 0.02), abs=1e-5)
-        assert row["low"] <= row["fixed_low"] <= row["value"] <= row["fixed_high"] <= row["high"]
-    assert table.at[("r_precision_normalized", "faithful", "test_seen"), "value"] == 1
+def test_without_anchors_there_is_no_fraction_and_between_equal_ones_nothing_is_measurable() -> None:
+    for reference in (None, "unknown"):
+        anchors = dict.fromkeys(HELD_OUT, (reference, "memorizer"))
+        table = tables_of(scores(images=20), "faithful", Anchors(anchors, list(SKILLS)))[0]
+        assert not verdicts(table, anchors, None) and "fraction_composed" not in set(table["measure"])
+        assert none_line(anchors).startswith("no fraction composed: no generator is reference")
+    alike = {**SKILLS, "memorizer": SKILLS["faithful"]}
+    table = tables_of(scores(alike, images=30))[0]
+    rows = table[table["measure"] == "fraction_composed"]
+    assert rows["value"].isna().all() and rows["note"].str.contains("may be 0").all()
+    assert "not measurable on unseen (reference minus habit is " in verdicts_by_name(table)["composer"].line
 
 
-def test_pair_rows() -> None:
+def test_pair_rows_and_without_images_or_with_one_pair_no_interval() -> None:
     found = scores()
     rows = pd.DataFrame(by_pair.pair_rows(found, {}))
     assert list(rows.columns) == by_pair.PAIR_COLUMNS
@@ -193,10 +182,7 @@ def test_pair_rows() -> None:
             score = getattr(row, measure)
             assert score == pytest.approx(kept[column].mean())
             assert getattr(row, f"{measure}_low") <= score <= getattr(row, f"{measure}_high")
-
-
-def test_missing_images_and_single_pairs_give_no_interval() -> None:
-    """A generator whose images are all missing on seen, and a split of one pair."""
+    # A generator whose images are all missing on seen, and a split of one pair.
     found = scores({"faithful": SKILLS["faithful"], "memorizer": SKILLS["memorizer"]}, images=10, pairs=1)
     empty = [i for i, s in enumerate(found) if (s.generator, s.split) == ("memorizer", "test_seen")]
     for i in empty:
@@ -209,7 +195,7 @@ def test_missing_images_and_single_pairs_give_no_interval() -> None:
     assert list(by_pair.pair_rows(found, {}))
 
 
-def test_who_leaves_out_prompts_gains_nothing() -> None:
+def test_who_leaves_out_prompts_gains_nothing_and_is_named_first() -> None:
     """A third of the images are missing: they count as wrong, beside a comparison on the images that both have."""
     scored = [of for of in scores() if of.generator in ("faithful", "memorizer")]
     lacking = []
@@ -231,9 +217,6 @@ def test_who_leaves_out_prompts_gains_nothing() -> None:
     assert of_faithful["both_made"] == 0 < of_faithful["generators"]
     assert of_unseen.loc["faithful"]["n"].to_dict() == {"generators": 400, "both_made": 266}
     assert "both_made" not in set(tables_of(scored)[1]["kind"]), "only where images are missing"
-
-
-def test_generators_that_lack_images_are_named_first() -> None:
     split = {"split": "test_unseen", "distractors": "original", "judged": 400, "unreadable": [], "missing": ["a"] * 4}
     few, many = ({"generator": name, "scores": [{**split, **of}]} for name, of in (
         ("few", {}), ("many", {"unreadable": ["b"]})

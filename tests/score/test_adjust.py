@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.score.adjust import MULTIPLES, best_multiple, choose_adjustment, reference_images
-from compclip.score.choices import Adjustment, adjective_choices
+from compclip.score.choices import Adjustment, adjective_accuracy, adjective_choices, gathered
 from tests.score.world import COLORS
 
 D = 32
@@ -66,7 +66,7 @@ def test_an_adjusted_similarity_is_less_by_a_multiple_of_what_the_text_gets_from
         np.testing.assert_array_equal(plain.first, choices.first)
 
 
-def test_the_prior_of_frequent_adjectives_is_removed() -> None:
+def test_the_prior_of_frequent_adjectives_is_removed_and_a_seen_pair_does_not_choose_its_own_multiple() -> None:
     prompts, images, variants = world()
     adjustment = choose_adjustment(prompts, images, variants, texts, pictures)
     assert adjustment.multiple > 0 and adjustment.of_seen.keys() == {"black_wing", "blue_wing", "green_wing"}
@@ -78,27 +78,19 @@ def test_the_prior_of_frequent_adjectives_is_removed() -> None:
     again = choose_adjustment(prompts, images, variants[variants["split"] == "test_seen"], texts, pictures)
     assert (again.multiple, again.of_seen) == (adjustment.multiple, adjustment.of_seen)
     assert choose_adjustment(prompts, images, variants[variants["split"] == "test_unseen"], texts, pictures) is None
-
-
-def test_a_seen_pair_does_not_choose_its_own_multiple() -> None:
-    prompts, images, variants = world()
-    whole = choose_adjustment(prompts, images, variants, texts, pictures)
-    for pair, multiple in whole.of_seen.items():
+    for pair, multiple in adjustment.of_seen.items():
         others = variants[variants["pair"] != pair]
         assert choose_adjustment(prompts, images, others, texts, pictures).multiple == multiple
-    assert len({whole.multiple, *whole.of_seen.values()}) > 1
+    assert len({adjustment.multiple, *adjustment.of_seen.values()}) > 1
 
 
-def test_the_multiple_has_the_greatest_mean_accuracy_over_adjectives() -> None:
+def test_the_multiple_has_the_greatest_mean_accuracy_and_reference_images_are_real() -> None:
     n = np.array([900, 9])
     means = np.array([[0.9, 0.9, 0.8, 0.7, 0.6], [0.0, 0.0, 0.2, 0.1, 0.1]])
     both = pd.DataFrame(means * n[:, None], columns=[*MULTIPLES]).assign(n=n)
     assert best_multiple(both, np.array(["black", "pink"])) == 0.5, "a rare adjective counts as much"
     assert best_multiple(both, np.array(["black", "black"])) == 0.0, "of equal ones the least"
     assert best_multiple(both[:0], np.array([])) == 0.0
-
-
-def test_reference_images_are_drawn_from_real_ones() -> None:
     ids = [f"{n:04}" for n in range(1200)]
     splits = np.resize(["test_seen", "test_unseen", "test_swapped"], 1200)
     prompts = pd.DataFrame({"image_id": ids, "caption_id": 0, "draw": 0, "split": splits})
@@ -109,3 +101,18 @@ def test_reference_images_are_drawn_from_real_ones() -> None:
     assert not swapped & set(drawn) and drawn != reference_images(prompts, images, 1)
     few = [f"{n:04}.png" for n in range(30) if n % 3 < 2 and n % 7]
     assert reference_images(prompts[:30], images, 0) == few
+
+
+def test_adjective_accuracy_by_hand_and_cosines_of_the_whole_product() -> None:
+    own = np.array([0.5, 0.5, 0.5, 0.5, 0.5])
+    #          first | one of two ties | tied with two | one better, one tied | no variant
+    entry = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    of_variants = np.array([0.1, 0.4, 0.5, 0.4, 0.5, 0.5, 0.6, 0.5])
+    found = adjective_accuracy(own, of_variants, entry)
+    assert found.adjectives.tolist() == [3, 3, 3, 3, 1]
+    np.testing.assert_array_equal(found.first, [1, 1 / 2, 1 / 3, 0, np.nan])
+    np.testing.assert_array_equal(found.two_way, [1, 3 / 4, 1 / 2, 1 / 4, np.nan])
+    random = np.random.default_rng(0)
+    pictures, captions = random.standard_normal((7, 5)), random.standard_normal((9, 5))
+    image, text = random.integers(0, 7, 3000), random.integers(0, 9, 3000)
+    np.testing.assert_allclose(gathered(pictures, captions)(image, text), (pictures @ captions.T)[image, text])

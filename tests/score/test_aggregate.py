@@ -69,7 +69,7 @@ def test_published_chunks_are_the_released_formula(hits: list[bool], seed: int) 
         assert sampled(hits, 10, seed, "published") == pytest.approx(sampled(hits, 10, seed))
 
 
-def test_plain_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_by_hand_and_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # 12 entries of 3 images, 2 captions, 2 draws; 3 hits, all of the first image.
     entries = [(f"i{i}", c, f"{i}_{c}_{d}.png", 0 if i == 0 and (c, d) != (1, 1) else 7) for i in range(3)
                for c in range(2) for d in range(2)]  # fmt: skip
@@ -83,6 +83,13 @@ def test_plain_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     few = call(capsys, put(tmp_path / "p.pkl", [("a", 0, "x", 0)] * 3 + [("b", 0, "x", 1)] * 6))
     assert few["plain"]["published"] == {"mean": None, "deviation": None}, "fewer than ten"
     assert few["plain"]["mean"] == pytest.approx(1 / 3, abs=1e-6) and few["equal_tuples"] == 7
+    data = annotations(captions=2)
+    flags = "--annotations", put(tmp_path / "data.pkl", data), *COLOR
+    found = call(capsys, put(tmp_path / "p.pkl", asked(data)[3:]), *flags)
+    images = list(data)
+    assert found["missing"] == {"count": 3, "names": [f"{images[0]} 0", f"{images[0]} 1", f"{images[1]} 0"]}
+    seen = call(capsys, tmp_path / "p.pkl", *flags[:2], "--split", "test_seen")
+    assert "balanced" not in seen and seen["missing"]["count"] == 75 + 1  # plain captions, and one swapped
 
 
 @pytest.mark.parametrize(
@@ -108,16 +115,6 @@ def test_balanced(tmp_path: Path, capsys: Any, dataset: str, composition: str, c
     assert found["plain"]["mean"] == pytest.approx(40 / 76, abs=1e-6) and found["missing"]["count"] == 0
     one = call(capsys, predictions, *flags, "--dominant", "1")["balanced"]
     assert one["cut"] == {"purple_bill": {"of": 40, "kept": 31}}
-
-
-def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = annotations(captions=2)
-    flags = "--annotations", put(tmp_path / "data.pkl", data), *COLOR
-    found = call(capsys, put(tmp_path / "p.pkl", asked(data)[3:]), *flags)
-    images = list(data)
-    assert found["missing"] == {"count": 3, "names": [f"{images[0]} 0", f"{images[0]} 1", f"{images[1]} 0"]}
-    seen = call(capsys, tmp_path / "p.pkl", *flags[:2], "--split", "test_seen")
-    assert "balanced" not in seen and seen["missing"]["count"] == 75 + 1  # plain captions, and one swapped
 
 
 @pytest.mark.parametrize(

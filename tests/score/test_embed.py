@@ -37,7 +37,9 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
     assert texts.dtype == np.float32 and texts.shape == (3, 16)
 
 
-def test_an_image_that_changes_meanwhile_is_not_cached(tmp_path: Path, files: list[Path]) -> None:
+def test_an_image_that_changes_is_not_cached_and_cached_embeddings_of_another_width_are_refused(
+    tmp_path: Path, files: list[Path]
+) -> None:
     class Slow(FakeJudge):
         def encode_images(self, items, batch):
             files[1].write_text("red bill")
@@ -47,9 +49,16 @@ def test_an_image_that_changes_meanwhile_is_not_cached(tmp_path: Path, files: li
         with pytest.raises(UserError, match=r"1\.png: changed while it was read"):
             Embedder(Slow(), cache, 4, "made").images([(path, None) for path in files])
         assert cache.db.execute("SELECT COUNT(*) FROM entries").fetchone() == (0,)
+    with Cache(tmp_path / "c.sqlite") as cache:
+        embedder = Embedder(FakeJudge(), cache, 4, "made")
+        embedder.texts(["red wing", "blue bill"])
+        key, value = cache.db.execute("SELECT key, value FROM entries").fetchone()
+        cache.put([(key, value[:32])])
+        with pytest.raises(InvalidEmbedding, match=r"c\.sqlite: embeddings of .* and 16 numbers by one judge; delete"):
+            embedder.texts(["red wing", "blue bill"])
 
 
-def test_warm_cache_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_warm_cache_gives_the_same_bytes_also_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     captions = [f"{color} wing {n}" for color in ("red", "blue") for n in range(50)]
     with Cache(tmp_path / "c.sqlite") as cache:
         cold = Embedder(FakeJudge(), cache, 4, "made").texts(captions)
@@ -59,9 +68,6 @@ def test_warm_cache_gives_the_same_bytes(tmp_path: Path) -> None:
         Embedder(other_judge, cache, 8, "made otherwise").texts(captions)
     assert warm.tobytes() == cold.tobytes()
     assert warm_judge.texts_seen == [] and other_judge.texts_seen == captions
-
-
-def test_a_killed_run_keeps_what_it_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embed, "BATCHES_HELD", 1)
 
     class Dies(FakeJudge):
@@ -71,10 +77,10 @@ def test_a_killed_run_keeps_what_it_encoded(tmp_path: Path, monkeypatch: pytest.
             return super().encode_texts(texts, batch)
 
     captions = [f"wing {n}" for n in range(20)]
-    with Cache(tmp_path / "c.sqlite") as cache, pytest.raises(KeyboardInterrupt):
+    with Cache(tmp_path / "killed.sqlite") as cache, pytest.raises(KeyboardInterrupt):
         Embedder(Dies(), cache, 4, "made").texts(captions)
     judge = FakeJudge()
-    with Cache(tmp_path / "c.sqlite") as cache:
+    with Cache(tmp_path / "killed.sqlite") as cache:
         Embedder(judge, cache, 4, "made").texts(captions)
     assert judge.texts_seen == captions[8:]
 
@@ -108,34 +114,18 @@ def test_embeddings_without_a_score_are_refused(
                 embedder.texts(["red wing", "blue bill"])
 
 
-def test_boxes_belong_to_the_real_images() -> None:
+def test_boxes_are_of_real_images_equal_embeddings_one_column_and_the_mean_has_unit_length() -> None:
     images = pd.DataFrame(
         {"image_id": ["a", "b"], "path": ["d/a.png", "d/b.png"]} | {f"bbox_{c}": [1.0, np.nan] for c in "xywh"}
     )
     items = items_of(["d/a.png", "d/b.png", "made/a.png"], images, Path("r"))
     assert items == [(Path("r/d/a.png"), (1.0, 1.0, 1.0, 1.0)), (Path("r/d/b.png"), None), (Path("r/made/a.png"), None)]
-
-
-def test_equal_embeddings_are_one_column() -> None:
     vectors = np.random.default_rng(0).standard_normal((300, 64)).astype(np.float32)
     vectors = np.concatenate([vectors, vectors[::-1]])
     distinct, index = merge_equal(vectors)
     assert len(distinct) == 300 and np.array_equal(distinct[index], vectors)
     values = similarities(vectors[:5], distinct)(np.arange(5))[:, index]
     assert (values[:, :300] == values[:, 300:][:, ::-1]).all()
-
-
-def test_mean_embedding_has_unit_length() -> None:
-    vectors = np.eye(3, dtype=np.float32)
-    assert mean_embedding(vectors, np.ones(len(vectors), bool)) == pytest.approx(np.full(3, 3**-0.5))
+    unit = np.eye(3, dtype=np.float32)
+    assert mean_embedding(unit, np.ones(3, bool)) == pytest.approx(np.full(3, 3**-0.5))
     assert np.isfinite(mean_embedding(np.array([[1.0, 0], [-1.0, 0]], np.float32), np.ones(2, bool))).all()
-
-
-def test_cached_embeddings_of_another_width_are_refused(tmp_path: Path) -> None:
-    with Cache(tmp_path / "c.sqlite") as cache:
-        embedder = Embedder(FakeJudge(), cache, 4, "made")
-        embedder.texts(["red wing", "blue bill"])
-        key, value = cache.db.execute("SELECT key, value FROM entries").fetchone()
-        cache.put([(key, value[:32])])
-        with pytest.raises(InvalidEmbedding, match=r"c\.sqlite: embeddings of .* and 16 numbers by one judge; delete"):
-            embedder.texts(["red wing", "blue bill"])

@@ -43,14 +43,11 @@ def test_pools_by_split(tables: dict[str, pd.DataFrame]) -> None:
     assert published.merge(captions, on=["image_id", "caption_id", "text"]).shape[0] == len(published) == 10
 
 
-def test_an_image_without_class_is_its_own() -> None:
+def test_an_image_without_class_is_its_own_and_a_pool_not_empty(tables: dict[str, pd.DataFrame]) -> None:
     captions = pd.DataFrame({"image_id": ["a", "a", "b", "c", "image a"], "class_id": [None, None, "x", "x", "a"]})
     classes = class_names(captions)
     assert classes["b"] == classes["c"] != classes["a"]
     assert len(set(classes)) == 3
-
-
-def test_an_empty_pool(tables: dict[str, pd.DataFrame]) -> None:
     captions = tables["captions"]
     entries = captions.assign(draw=0, pair=None, path="x").iloc[:1]
     with pytest.raises(UserError, match="no captions"):

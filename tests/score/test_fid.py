@@ -29,17 +29,6 @@ class Means(torch.nn.Module):
         return torch.cat([values[..., :128].mean((2, 3)), values.mean((2, 3))], dim=1)
 
 
-@pytest.fixture
-def tables(first_run: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The arguments of ``score_fid``."""
-    monkeypatch.setattr(library, "FEATURES", Means.num_features)
-    data = first_run.root / "results" / "sketch"
-    files = {name: f"color/{name}" for name in ("splits", "prompts")}
-    files |= {"images": "images", "manifest": "color/generated/memorizer/manifest"}
-    read = {name: pd.read_parquet(data / f"{file}.parquet") for name, file in files.items()}
-    return {**read, "results": data.parent, "network": Means(), "serves": ["test_seen", "test_swapped"]}
-
-
 def textbook(results: Path, real: pd.Series, made: pd.Series) -> float:
     """Means, covariances and a matrix root as in Heusel et al. 2017, equation 6."""
 
@@ -53,7 +42,15 @@ def textbook(results: Path, real: pd.Series, made: pd.Series) -> float:
     return float(((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(sigma + psi - 2 * root.real))
 
 
-def test_distances_are_the_textbooks(tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distances_are_the_textbooks_of_features_that_are_numbers(
+    first_run: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "FEATURES", Means.num_features)
+    data = first_run.root / "results" / "sketch"
+    files = {name: f"color/{name}" for name in ("splits", "prompts")}
+    files |= {"images": "images", "manifest": "color/generated/memorizer/manifest"}
+    tables: dict[str, Any] = {name: pd.read_parquet(data / f"{file}.parquet") for name, file in files.items()}
+    tables |= {"results": data.parent, "network": Means(), "serves": ["test_seen", "test_swapped"]}
     found, results = score_fid(**tables), tables["results"]
     images, splits, prompts, manifest = (tables[name] for name in ("images", "splits", "prompts", "manifest"))
     real = images.merge(splits[splits["split"] == "test_seen"], on="image_id")["path"]
@@ -68,10 +65,7 @@ def test_distances_are_the_textbooks(tables: dict[str, Any], monkeypatch: pytest
     monkeypatch.setattr(library, "MOST", 5)
     first, again, other = (score_fid(**tables, seed=seed)["test_seen"] for seed in (0, 0, 1))
     assert first == again != other and first["about"].startswith("5 generated") and "too few for 6" in first["about"]
-
-
-def test_features_that_are_no_numbers(tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their distance would be 0, the best."""
+    # The distance of features that are not numbers would be 0, the best.
     monkeypatch.setattr(Means, "forward", lambda self, pixels: torch.full((len(pixels), 6), torch.nan))
     with pytest.raises(UserError, match="features of an image are NaN or infinite; check the weights"):
         score_fid(**tables)

@@ -11,8 +11,11 @@ import pytest
 from compclip.core.heldout import matched_pairs
 from compclip.io import write_json
 from compclip.score.adjust import choose_adjustment
+from compclip.score.entries import Numbered
 from compclip.score.health import Health
 from compclip.score.measure_health import measure_health, synonyms, with_synonyms
+from compclip.score.score_images import Nearest
+from compclip.stats.r_precision import Entries, blocks, make_pool
 from tests.score.world import COLORS, FakeJudge
 from workflow_scripts.layout import Layout
 from workflow_scripts.score.section import read_health
@@ -98,15 +101,12 @@ def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not() -> None:
     assert Health({"0": measured(Blind())}, 0.15).healthy is False, "not above chance on held-out pairs"
 
 
-def test_matched_pairs_are_between_the_held_out_ones() -> None:
+def test_matched_pairs_are_between_the_held_out_ones_and_a_synonym_is_the_most_frequent_form() -> None:
     percentiles = {"red_wing": 30, "blue_wing": 29.9, "gray_wing": 30, "tan_wing": 50, "red_bill": 60, "tan_bill": 61}
     rows = [(*name.split("_"), percentile) for name, percentile in percentiles.items()]
     ranking = pd.DataFrame(rows, columns=["adjective", "noun", "percentile"])
     assert matched_pairs(ranking, ["red_wing", "red_bill"]) == {"gray_wing", "tan_wing"}
     assert matched_pairs(ranking, ["pink_wing"]) == set(), "not ranked"
-
-
-def test_a_synonym_is_the_most_frequent_other_form() -> None:
     texts = ["a gray wing"] * 99 + ["an ashen wing"] * 2 + ["a grey wing"] * 98 + ["a gey wing", "a red bill"]
     captions = pd.DataFrame({"image_id": "a", "caption_id": range(len(texts)), "text": texts})
     words = captions["text"].str.split()
@@ -152,16 +152,15 @@ def test_judges_are_unfit_if_they_may_lose_more_or_choose_by_chance(
     assert health.healthy is healthy and words in health.line
 
 
-def test_health_without_matched_pairs_is_unknown_unless_held_out_pairs_are_chosen_by_chance() -> None:
+def test_health_without_matched_pairs_and_pairs_that_the_judges_do_not_read() -> None:
+    """Without matched pairs it is unknown unless held-out pairs are chosen by chance."""
     for held_out, healthy in ((0.26, None), (0.25, False)):
-        content = of_judge(held_out=held_out)
-        content["images"]["real"]["difference"] = None
-        health = Health({"0": content}, 0.15)
+        unmatched = of_judge(held_out=held_out)
+        unmatched["images"]["real"]["difference"] = None
+        health = Health({"0": unmatched}, 0.15)
         assert health.healthy is healthy and "are not compared" in health.line
         assert ("they may choose" in health.line) == (healthy is False)
 
-
-def test_pairs_that_the_judges_do_not_read_are_named() -> None:
     def content(gray: float) -> dict:
         read = {"accuracy": 0.7, "fixed_low": 0.5, "chance": 0.1}
         pairs = {"tan_wing": read, "gray_head": read | {"accuracy": gray, "fixed_low": gray - 0.1}}
@@ -174,3 +173,29 @@ def test_pairs_that_the_judges_do_not_read_are_named() -> None:
     assert health.unreadable_line.endswith("real images: gray head (48 %), red bill (70 %).")
     assert Health({"0": content(0.62)}, 0.15).unreadable.keys() == {"red_bill"}
     assert Health({"0": of_judge()}, 0.15).unreadable_line == ""
+
+
+def test_hubness_by_hand() -> None:
+    # Texts and images of three classes in turn; image 0 has caption 0, and so on.
+    pool, classes = make_pool(np.arange(150), np.arange(150) % 3, np.arange(150)), np.array([0, 1, 2, 0])
+    numbered = Numbered(Entries(np.arange(4), classes, []), pool, [])
+
+    def hubness(values: np.ndarray, rows: slice = slice(None)) -> float | None:
+        nearest = Nearest(150, numbered)
+        for chosen, block in blocks(lambda rows: values[rows], classes):
+            before = block.copy()
+            nearest.add(chosen, block)
+            assert (block == before).all(), "other measures read the same block"
+        return nearest.hubness(np.arange(4)[rows])
+
+    values = np.zeros((4, 150))
+    values[:, 149] = 1.0  # a hub, of class 2
+    values[[0, 1, 2, 3], [0, 1, 2, 3]] = 0.5
+    values[3, 3], values[0, 7] = 2.0, 1.5
+    # Image 0 ranks caption 7 first, image 1 the hub, image 2 is of the hub's class, image 3 is right: one of two wrong
+    # first ranks is the hub's, but of 150 captions two are the most frequent 1 %.
+    assert hubness(values) == 1.0
+    values[2, 10] = values[1, 11] = 3.0
+    assert hubness(values) == pytest.approx(2 / 3)
+    assert hubness(values, slice(2)) == 1.0
+    assert hubness(np.eye(4, 150)) is None

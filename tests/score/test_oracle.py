@@ -12,7 +12,7 @@ from compclip.stats.r_precision import expected_top1
 from tests.project import Project
 
 
-def test_shares_by_hand() -> None:
+def test_shares_swapped_facts_and_scenes_by_hand() -> None:
     scenes = pd.DataFrame({"wing:color": ["red", "blue"], "bill:shape": ["long", None]})
     captions = [
         frozenset({("wing", "color", "red"), ("bill", "shape", "long")}),
@@ -27,9 +27,6 @@ def test_shares_by_hand() -> None:
         frozenset((f"p{i}", "color", "red" if i < true else "blue") for i in range(3 * true)) for true in (1, 2, 3)
     ]
     assert len(set(fraction_true(scenes, captions)(np.array([0]))[0])) == 1
-
-
-def test_swapped_facts() -> None:
     rows = [
         ("a", 0, "wing", "color", "red", 2, 5), ("a", 0, "bill", "shape", "long", 15, 19),
         ("a", 1, "wing", "color", "red", 2, 5), ("b", 0, "tail", "color", "red", 2, 5),
@@ -41,6 +38,15 @@ def test_swapped_facts() -> None:
     changed = frozenset({("wing", "color", "blue"), ("bill", "shape", "long")})
     assert oracle.swapped == {("a", 0): changed} and oracle.of_variants == [changed]
     assert oracle.original["a", 0] == frozenset({("wing", "color", "red"), ("bill", "shape", "long")})
+    entries = pd.DataFrame({"image_id": ["a"], "caption_id": [0], "draw": [0], "path": ["made/a.png"]})
+    scenes = pd.DataFrame({"image_id": ["a"], "wing:color": ["red"]})
+    images = pd.DataFrame({"image_id": ["a"], "path": ["a.png"]})
+    part = EntrySet("test_seen", "test_seen", "original", entries, entries)
+    drawn = scenes.assign(image_id="b", caption_id=0, draw=0, split="test_seen")
+    with pytest.raises(UserError, match=r"made/a\.png: unknown scene; generate it again"):
+        scenes_of_entries(part, images, scenes, drawn)
+    shown = scenes_of_entries(part, images, scenes, drawn.assign(image_id="a"))
+    assert shown["wing:color"].tolist() == ["red"]
 
 
 def test_scores_of_the_run(first_run: Project) -> None:
@@ -60,15 +66,3 @@ def test_scores_of_the_run(first_run: Project) -> None:
     swapped = next(score for score in of["memorizer"] if score["set"] == "test_swapped")
     assert swapped["true_captions"] < 1 and swapped["exact"] < swapped["ceiling"]
     assert [score["true_captions"] for score in of["photographs"]] == [1] * len(of["photographs"])
-
-
-def test_an_image_of_no_known_scene() -> None:
-    entries = pd.DataFrame({"image_id": ["a"], "caption_id": [0], "draw": [0], "path": ["made/a.png"]})
-    scenes = pd.DataFrame({"image_id": ["a"], "wing:color": ["red"]})
-    images = pd.DataFrame({"image_id": ["a"], "path": ["a.png"]})
-    part = EntrySet("test_seen", "test_seen", "original", entries, entries)
-    drawn = scenes.assign(image_id="b", caption_id=0, draw=0, split="test_seen")
-    with pytest.raises(UserError, match=r"made/a\.png: unknown scene; generate it again"):
-        scenes_of_entries(part, images, scenes, drawn)
-    shown = scenes_of_entries(part, images, scenes, drawn.assign(image_id="a"))
-    assert shown["wing:color"].tolist() == ["red"]

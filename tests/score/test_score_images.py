@@ -86,27 +86,11 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
     assert (summary["seed"], summary["train_on"], summary["candidates"]) == (0, "train", 5)
 
 
-def test_what_is_missing_is_counted_and_named(tmp_path: Path, judge: FakeJudge) -> None:
+def test_a_reader_wins_over_the_mean_image_and_plain_tables_and_similarities_have_its_scores(
+    tmp_path: Path, judge: FakeJudge
+) -> None:
     results = build(tmp_path)
-    _, summary = run(results, "partial")
-    seen = summary["scores"][0]
-    assert seen["set"] == "test_seen" and seen["judged"] == 24 and len(seen["missing"]) == len(seen["unreadable"]) == 1
-    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
-    file = results / "d/color/generated/good/manifest.parquet"
-    manifest = pd.read_parquet(file)
-    write_table(manifest.iloc[3:], file, MANIFEST)
-    _, summary = run(results, "good", output="short")
-    assert sum(len(s["missing"]) for s in summary["scores"]) == 3
-    write_table(manifest.assign(path=None, status="missing").astype({"path": "str"}), file, MANIFEST)
-    folder, summary = run(results, "good", output="none")
-    assert {s["exact"] for s in summary["scores"]} == {0} and len(summary["scores"][0]["missing"]) == 24
-    wrong = read_table(folder / "test_seen.parquet", SCORES)
-    assert len(wrong) == 24 and wrong["similarity"].isna().all() and not wrong["hit"].any()
-
-
-def test_a_reader_of_captions_wins_over_the_mean_image(tmp_path: Path, judge: FakeJudge) -> None:
-    results = build(tmp_path)
-    _, summary = run(results, "good")
+    folder, summary = run(results, "good")
     prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
     swapped = pd.read_parquet(results / "d" / "color" / "swapped.parquet").set_index(["image_id", "caption_id"])
     for score in summary["scores"]:
@@ -129,49 +113,6 @@ def test_a_reader_of_captions_wins_over_the_mean_image(tmp_path: Path, judge: Fa
         "images": 12, "captions": 24, "distinct": scores["test_seen", "pairs"]["pool"]["distinct"],
         "eligible_least": 16, "entries_with_fewer_than_candidates": 0,
     }  # fmt: skip
-
-
-def test_generators_together_are_scored_as_each_alone(tmp_path: Path, judge: FakeJudge) -> None:
-    """The captions are encoded once; what is done when a later generator fails has been written."""
-    results = build(tmp_path)
-    alone = {name: run(results, name, output=name)[0] for name in ("good", "partial")}
-    judge.texts_seen.clear()
-    main(make_job(results, *alone, scores=tmp_path / "both", cache=tmp_path / "cold"))
-    assert len(judge.texts_seen) == len(set(judge.texts_seen)) > 20
-    for name, folder in alone.items():
-        assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
-            file.name: file.read_bytes() for file in (tmp_path / "both" / name).iterdir()
-        }
-    (results / "d/color/generated/partial/manifest.parquet").unlink()
-    with pytest.raises(FileNotFoundError):
-        main(make_job(results, *alone, scores=tmp_path / "broken"))
-    assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
-
-
-def test_judges_are_scored_one_after_the_other(tmp_path: Path, judge: FakeJudge) -> None:
-    """Each has its folder of scores and its health; captions and images of health are those of scores."""
-    results = build(tmp_path)
-    alone, summary = run(results, "good")
-    job = make_job(results, "good", scores=tmp_path / "first", cache=tmp_path / "cold")
-    job.params.judges, job.params.as_asked = ["4", "7"], "good"
-    job.input.judges *= 2
-    job.output.scores.append(tmp_path / "second")
-    job.output.health.append(tmp_path / "second.json")
-    judge.texts_seen.clear()
-    main(job)
-    assert len(judge.texts_seen) == len(set(judge.texts_seen))
-    for folder in (tmp_path / "first", tmp_path / "second"):
-        assert read_json(folder / "summary.json") == summary
-        assert (folder / "test_seen.parquet").read_bytes() == (alone / "test_seen.parquet").read_bytes()
-    one, two = map(read_json, job.output.health)
-    assert one == two and one["judge_hash"] == judge.hash
-    # The reader chooses the adjective of each drawn caption that has variants.
-    assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"]["seen"] == {"n": 0}
-
-
-def test_plain_tables_and_similarities_have_the_same_scores(tmp_path: Path, judge: FakeJudge) -> None:
-    results = build(tmp_path)
-    folder, _ = run(results, "good")
     place = results / "d" / "color"
     captions, prompts = read(results / "d/captions.parquet"), read(place / "prompts.parquet")
     prompts = prompts.assign(path=f"{place}/generated/good/images/" + prompts["file_name"])
@@ -187,14 +128,47 @@ def test_plain_tables_and_similarities_have_the_same_scores(tmp_path: Path, judg
     texts, shown = (np.stack([*map(FakeJudge.embed, table["text"])]) for table in (pool, asked))
     # Element by element, because a matrix product may round equal captions differently.
     similarity = (shown[:, None] * texts).sum(axis=2)
-    scores = r_precision(similarity, np.arange(len(pool)), pool["image_id"], pool["class_id"], candidates=5)
+    plain = r_precision(similarity, np.arange(len(pool)), pool["image_id"], pool["class_id"], candidates=5)
     table = read(folder / "test_unseen.parquet")
-    np.testing.assert_allclose(scores.expected, table["expected_top1"], atol=1e-6)
-    assert scores.hit.tolist() == table["hit"].tolist()
+    np.testing.assert_allclose(plain.expected, table["expected_top1"], atol=1e-6)
+    assert plain.hit.tolist() == table["hit"].tolist()
 
 
-def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) -> None:
-    """As many as the smallest split allows; more are refused before anything is encoded."""
+def test_generators_and_judges_together_are_scored_as_each_alone(tmp_path: Path, judge: FakeJudge) -> None:
+    """The captions are encoded once; what is done when a later generator fails has been written."""
+    results = build(tmp_path)
+    alone = {name: run(results, name, output=name)[0] for name in ("good", "partial")}
+    judge.texts_seen.clear()
+    main(make_job(results, *alone, scores=tmp_path / "both", cache=tmp_path / "cold"))
+    assert len(judge.texts_seen) == len(set(judge.texts_seen)) > 20
+    for name, folder in alone.items():
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
+            file.name: file.read_bytes() for file in (tmp_path / "both" / name).iterdir()
+        }
+    (results / "d/color/generated/partial/manifest.parquet").unlink()
+    with pytest.raises(FileNotFoundError):
+        main(make_job(results, *alone, scores=tmp_path / "broken"))
+    assert [folder.name for folder in (tmp_path / "broken").iterdir()] == ["good"]
+    # Each judge has its folder of scores and its health; captions and images of health are those of scores.
+    job = make_job(results, "good", scores=tmp_path / "first", cache=tmp_path / "cool")
+    job.params.judges, job.params.as_asked = ["4", "7"], "good"
+    job.input.judges *= 2
+    job.output.scores.append(tmp_path / "second")
+    job.output.health.append(tmp_path / "second.json")
+    judge.texts_seen.clear()
+    main(job)
+    assert len(judge.texts_seen) == len(set(judge.texts_seen))
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        assert read_json(folder / "summary.json") == read_json(alone["good"] / "summary.json")
+        assert (folder / "test_seen.parquet").read_bytes() == (alone["good"] / "test_seen.parquet").read_bytes()
+    one, two = map(read_json, job.output.health)
+    assert one == two and one["judge_hash"] == judge.hash
+    # The reader chooses the adjective of each drawn caption that has variants.
+    assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"]["seen"] == {"n": 0}
+
+
+def test_candidates_are_bounded_by_the_pool_and_what_is_missing_is_counted(tmp_path: Path, judge: FakeJudge) -> None:
+    """As many candidates as the smallest split allows; more are refused before anything is encoded."""
     results = build(tmp_path)
     _, summary = run(results, "good", candidates=None)
     least = min(score["pool"]["eligible_least"] for score in summary["scores"])
@@ -206,6 +180,20 @@ def test_candidates_are_bounded_by_the_pool(tmp_path: Path, judge: FakeJudge) ->
     assert not judge.texts_seen and run(results, "good", candidates=least + 1)
     with pytest.raises(UserError, match="no image of another class"):
         run(build(tmp_path / "alone", classes=1), "good")
+    _, summary = run(results, "partial")
+    seen = summary["scores"][0]
+    assert seen["set"] == "test_seen" and seen["judged"] == 24 and len(seen["missing"]) == len(seen["unreadable"]) == 1
+    assert sum(len(s["missing"]) + len(s["unreadable"]) for s in summary["scores"]) == 2
+    file = results / "d/color/generated/good/manifest.parquet"
+    manifest = pd.read_parquet(file)
+    write_table(manifest.iloc[3:], file, MANIFEST)
+    _, summary = run(results, "good", output="short")
+    assert sum(len(s["missing"]) for s in summary["scores"]) == 3
+    write_table(manifest.assign(path=None, status="missing").astype({"path": "str"}), file, MANIFEST)
+    folder, summary = run(results, "good", output="none")
+    assert {s["exact"] for s in summary["scores"]} == {0} and len(summary["scores"][0]["missing"]) == 24
+    wrong = read_table(folder / "test_seen.parquet", SCORES)
+    assert len(wrong) == 24 and wrong["similarity"].isna().all() and not wrong["hit"].any()
 
 
 def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: FakeJudge) -> None:

@@ -13,7 +13,7 @@ from tests.specs.evaluated import refused
 from workflow_scripts.specs import describe_images
 
 
-def test_tables_of_the_small_run(first_run: Project) -> None:
+def test_tables_of_the_small_run_and_of_another_seed(first_run: Project, tmp_path: Path) -> None:
     dataset = first_run.root / "results" / "sketch"
     examples, steps, captions, splits = (
         read_table(dataset / "specs" / "0" / f"{name}.parquet", schema) for name, schema in DESCRIPTION_SCHEMAS.items()
@@ -33,17 +33,10 @@ def test_tables_of_the_small_run(first_run: Project) -> None:
     color = scenes.loc[image.removesuffix(".png"), "throat:color"]
     (sentence,) = [s for s in text.split(". ") if "throat" in s]
     assert ("grey" if "grey" in sentence else color) in sentence
-
-
-def test_each_seed_has_other_descriptions(first_run: Project, tmp_path: Path) -> None:
-    dataset = first_run.root / "results" / "sketch"
     inputs = {name: dataset / f"{name}.parquet" for name in ("scenes", "images")}
     outputs = {name: tmp_path / f"{name}.parquet" for name in DESCRIPTION_SCHEMAS}
     describe_images.main(job(inputs, outputs, wildcards={"seed": "1"}, test=40))
     for name, file in outputs.items():
         assert file.read_bytes() != (dataset / "specs" / "0" / file.name).read_bytes(), name
-
-
-def test_too_few_images_to_train_on() -> None:
     message = refused(lambda: divide_described([str(number) for number in range(10)], 9, 0))
     assert "specs.test: 9 of 10 images leave fewer than two to train on" in message

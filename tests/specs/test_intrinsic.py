@@ -71,7 +71,7 @@ def write_table(folder: Path) -> Path:
     return path
 
 
-def test_missing_images_are_named(tmp_path: Path) -> None:
+def test_missing_images_are_named_and_captions_with_an_empty_text_skipped(tmp_path: Path) -> None:
     path = write_table(tmp_path)
     (tmp_path / "b.png").unlink()
     found = run(tmp_path, path)
@@ -88,9 +88,6 @@ def test_missing_images_are_named(tmp_path: Path) -> None:
     # The error comes before any judge is read.
     steps = read_steps(path, tmp_path)[0]
     assert refused(lambda: intrinsic(steps[steps["step"] < 2], [])).endswith(f"none of 4 {short}")
-
-
-def test_a_caption_with_an_empty_text_is_skipped(tmp_path: Path) -> None:
     rows = "a.png,0,0,red,\na.png,0,1, ,\na.png,1,0,red,\na.png,1,1,red wing, \n"
     (tmp_path / "t.csv").write_text("image,caption_id,step,text,negative\n" + rows)
     steps, left_out = read_steps(tmp_path / "t.csv", tmp_path)

@@ -64,15 +64,12 @@ class Constant(Margin):
         return super().hinge(better, worse)
 
 
-def test_gradients() -> None:
-    """Autograd equals finite differences while the margin is constant."""
+def test_gradients_equal_finite_differences_and_none_flows_through_the_margin() -> None:
+    """Finite differences are taken while the margin is constant."""
     rows = [part.requires_grad_() for part in batch(1)]
     scale = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda *inputs: specs_loss(*inputs, Constant()).total, (*rows, scale))
-
-
-def test_no_gradient_flows_through_the_margin() -> None:
-    """The hinge of negatives uses what the details achieved, without a gradient to the details."""
+    # The hinge of negatives uses what the details achieved, without a gradient to the details.
     images, full, base, detail, negative = batch(2)
     detail = (0.2 * detail + images).requires_grad_()
     margin = Margin()

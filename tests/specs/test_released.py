@@ -47,7 +47,7 @@ def saved(state: dict[str, torch.Tensor], path: Path) -> Path:
     return path
 
 
-def test_positions_as_long_clip_adds_them(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+def test_positions_as_long_clip_adds_them_or_of_one_table(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
     """The first table is used for the first 20 positions, the second one for the others."""
     cfg, tensors = read_released(saved(state, tmp_path / "longclip.pt"))
     assert cfg == CFG and {tensor.dtype for tensor in tensors.values()} == {torch.float32}
@@ -66,10 +66,7 @@ def test_positions_as_long_clip_adds_them(state: dict[str, torch.Tensor], tmp_pa
         x = model.ln_final(model.transformer(x, attn_mask=torch.full((248, 248), -torch.inf).triu(1)))
         expected = x[torch.arange(3), ids.argmax(dim=1)] @ state["text_projection"]
         torch.testing.assert_close(model.encode_text(ids), expected)
-
-
-def test_one_table_of_positions_is_enough(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
-    """OpenAI's files have 77 positions and three numbers."""
+    # OpenAI's files have one table of 77 positions and three numbers.
     del state["positional_embedding_res"]
     state |= {name: torch.tensor(1) for name in released.NOT_WEIGHTS}
     state["positional_embedding"] = state["positional_embedding"][:77]
@@ -78,18 +75,15 @@ def test_one_table_of_positions_is_enough(state: dict[str, torch.Tensor], tmp_pa
     assert torch.equal(tensors["positional_embedding"], state["positional_embedding"])
 
 
-def test_a_judges_folder(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
-    name = saved(state, tmp_path / "spec.pt")
-    released.main(Released(checkpoint=name, output=tmp_path / "judge"))
+def test_a_judges_folder_overwrites_nothing(state: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    checkpoint = saved(state, tmp_path / "spec.pt")
+    released.main(Released(checkpoint=checkpoint, output=tmp_path / "judge"))
     judge = load_judge(tmp_path / "judge", 1, "cpu")
     assert judge.name == "spec" and judge.tokenizer.context_length == 248
     assert judge.preprocess.cfg["mean"] == [0.48145466, 0.4578275, 0.40821073]
     assert judge.preprocess.size == (32, 32) and judge.preprocess.cfg["interpolation"] == "bicubic"
     assert type(judge.model.transformer.resblocks[0].mlp[1]).__name__ == "QuickGELU"
     assert torch.equal(judge.model.positional_embedding[20:], state["positional_embedding_res"][20:])
-
-
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").touch()
     for name in ("empty", "new"):

@@ -71,7 +71,9 @@ def run(folder: Path, pairs: Path, cache: Path, output: Path | None = None) -> p
     return pd.read_csv(output or pairs.with_suffix(".specs.csv"), dtype={"rating": str})
 
 
-def test_faults_are_named_and_the_other_pairs_scored(folder: Path, embedder: Embedder) -> None:
+def test_faults_are_named_the_other_pairs_scored_and_other_failures_raised(
+    folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pairs = [
         ("0.png", TEXTS[0]), ("broken.jpg", TEXTS[0]), ("1.png", ""), ("absent.png", TEXTS[0]), ("2.png", TEXTS[1]),
         ("cut.jpg", TEXTS[2]), ("1.png", " \n "), ("", TEXTS[1]), ("0.png", LONG), ("cut.png", TEXTS[0]),
@@ -97,14 +99,12 @@ def test_faults_are_named_and_the_other_pairs_scored(folder: Path, embedder: Emb
     assert np.array_equal(again["specs"], scored["specs"][good])
     assert score_pairs(embedder, [folder / "0.png"], [" "])["status"].tolist() == ["empty text"]
 
-
-def test_other_failures_are_raised(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr(embedder.judge, "encode_images", fail)
     with pytest.raises(RuntimeError, match="out of memory"):
-        score_pairs(embedder, [folder / "0.png"], ["a bird"])
+        score_pairs(embedder, [folder / "3.png"], ["a bird"])
 
 
 def test_the_table(judge: Judge, folder: Path, tmp_path: Path) -> None:

@@ -127,14 +127,11 @@ def test_a_judges_folder(tmp_path: Path) -> None:
     assert abs(one - other).max() > 1e-3
 
 
-def test_bad_models(tmp_path: Path) -> None:
+def test_bad_models_and_what_the_result_is_named_after(tmp_path: Path) -> None:
+    """The judge, not its files, and the length, which must be another one."""
     unknown = functools.partial(run, tmp_path / "k", model="ViT-Z", pretrained="openai")
     assert refused(unknown).startswith("specs.base.model: unknown 'ViT-Z'")
     assert refused(lambda: run(tmp_path / "k", tmp_path)).startswith(f"{tmp_path}: not a judge's folder")
-
-
-def test_what_the_result_is_named_after(tmp_path: Path) -> None:
-    """The judge, not its files, and the length, which must be another one."""
     short = plain(tmp_path / "plain", model=f"local-dir:{clip_folder(tmp_path / 'tiny', TINY)}")
     files = {"model": str(short / "model.json"), "pretrained": str(short / "weights.safetensors")}
     assert read_json(run(tmp_path / "long", **files) / "model.json")["name"] == "tiny-248"

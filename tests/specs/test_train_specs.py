@@ -89,7 +89,7 @@ def run(quarters: list[LongExample], tmp_path: Path) -> Run:
 # What a step draws.
 
 
-def test_chunks_with_equal_content_have_equal_numbers() -> None:
+def test_chunks_are_numbered_by_content_and_equally_likely_unless_a_detail_would_be_truncated() -> None:
     """Only words that no image shows are ignored; numbers, `no`, places and word order count."""
     assert chunk_numbers([example("A bird, a red wing, feet"), example("a bird, a  Red wing.")]).tolist() == [
         [0, 1, 2], [0, 1, -1]
@@ -99,6 +99,23 @@ def test_chunks_with_equal_content_have_equal_numbers() -> None:
     texts = ["two dogs", "three dogs", "no dogs", "a dog above a table", "a dog under a table",
              "a red bird with a blue bill", "a blue bird with a red bill"]  # fmt: skip
     assert len(set(chunk_numbers([example(text) for text in texts])[:, 0])) == len(texts)
+    samples = [example(", ".join(f"{name}{k}" for k in range(5)), name) for name in "xyz"]
+    counts: Counter[int] = Counter()
+    others: Counter[str] = Counter()
+    for seed in range(2000):
+        ((base, _, negative), *_), _ = draw_triples(samples, [5] * 3, slice(None), rng(seed))
+        counts[base.count(",")] += 1
+        others[negative.split(", ")[-1][0]] += 1
+    assert set(counts) == {0, 1, 2, 3} and all(abs(count - 500) < 80 for count in counts.values())
+    assert set(others) == {"y", "z"} and abs(others["y"] - 1000) < 120
+    tokenizer = get_tokenizer({"text_cfg": {"context_length": 20}}, None)
+    long = example(", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")))
+    parts = [long.text[:end] for end in long.ends]
+    assert find_cut(tokenizer, parts, tokenize(tokenizer, parts)).tolist() == [False, False, True, True]
+    assert count_fitting(tokenizer, long) == 2
+    other = example("the tail is red, feet, a, b", "b")
+    drawn = {draw_triples([long, other], [2], slice(0, 1), rng(seed))[0][0] for seed in range(50)}
+    assert {detail for _, detail, _ in drawn} == {parts[1]}
 
 
 captions = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=5), min_size=2, max_size=8)
@@ -136,37 +153,27 @@ def test_triples(chunks: list[list[str]], seed: int, data: st.DataObject) -> Non
     assert shares[0] + shares[1] == triples, "a process draws as the whole does"
 
 
-def test_every_i_is_equally_likely() -> None:
-    samples = [example(", ".join(f"{name}{k}" for k in range(5)), name) for name in "xyz"]
-    counts: Counter[int] = Counter()
-    others: Counter[str] = Counter()
-    for seed in range(2000):
-        ((base, _, negative), *_), _ = draw_triples(samples, [5] * 3, slice(None), rng(seed))
-        counts[base.count(",")] += 1
-        others[negative.split(", ")[-1][0]] += 1
-    assert set(counts) == {0, 1, 2, 3} and all(abs(count - 500) < 80 for count in counts.values())
-    assert set(others) == {"y", "z"} and abs(others["y"] - 1000) < 120
-
-
-def test_a_detail_that_would_be_truncated_is_not_drawn() -> None:
-    tokenizer = get_tokenizer({"text_cfg": {"context_length": 20}}, None)
-    long = example(", ".join(f"the wing is {color} and long" for color in ("red", "green", "blue", "white")))
-    parts = [long.text[:end] for end in long.ends]
-    assert find_cut(tokenizer, parts, tokenize(tokenizer, parts)).tolist() == [False, False, True, True]
-    assert count_fitting(tokenizer, long) == 2
-    other = example("the tail is red, feet, a, b", "b")
-    drawn = {draw_triples([long, other], [2], slice(0, 1), rng(seed))[0][0] for seed in range(50)}
-    assert {detail for _, detail, _ in drawn} == {parts[1]}
-
-
 # The training.
 
 
-def test_the_rate(run: Run) -> None:
+def test_the_rate_counts_of_truncated_and_equal_captions_and_settings_that_do_not_fit(
+    run: Run, quarters: list[LongExample]
+) -> None:
     """Warm-up is a number of steps, or a fraction of them if below 1."""
     climbing = [row["lr"] for row in run("number", warmup=3)[1]]
     np.testing.assert_allclose(climbing, [1e-3 / 3, 2e-3 / 3, 1e-3, 1e-3], rtol=1e-6)
     np.testing.assert_allclose([row["lr"] for row in run("share", warmup=0.5)[1]], [5e-4, 1e-3, 1e-3, 5e-4], rtol=1e-6)
+    long = example(", ".join(["a red bird with a long tail"] * 10), "long", quarters[0].image)
+    rows = run("long", samples=[*quarters[:11], long], epochs=1)[1]
+    assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
+    same = [example("a bird, a wing", one.name, one.image) for one in quarters]
+    assert [row["without_negative"] for row in run("same", samples=same, epochs=1)[1]] == [12, 12]
+    for changes, message in (
+        ({"batch": 16}, "30 captions, but one step takes 32; lower batch or accumulation"),
+        ({"lr": 1e30, "epochs": 5}, r"specs\.training\.lr: the loss is NaN or infinite in step \d+; lower it"),
+    ):
+        with pytest.raises(UserError, match=message):
+            run("judge", **changes)
 
 
 def test_a_killed_training_ends_with_the_same_bytes(
@@ -217,26 +224,6 @@ def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.Monkey
     assert rows["specs"][0]["contrastive"] == pytest.approx(rows["contrastive"][0]["contrastive"], rel=1e-5)
     for row in rows["contrastive"]:
         assert row["loss"] == row["contrastive"] and row["detail"] == row["negative"] == row["margin"] == 0
-
-
-def test_captions_that_are_truncated_or_equal_are_counted(run: Run, quarters: list[LongExample]) -> None:
-    long = example(", ".join(["a red bird with a long tail"] * 10), "long", quarters[0].image)
-    rows = run("long", samples=[*quarters[:11], long], epochs=1)[1]
-    assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
-    same = [example("a bird, a wing", one.name, one.image) for one in quarters]
-    assert [row["without_negative"] for row in run("same", samples=same, epochs=1)[1]] == [12, 12]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"batch": 16}, "30 captions, but one step takes 32; lower batch or accumulation"),
-        ({"lr": 1e30, "epochs": 5}, r"specs\.training\.lr: the loss is NaN or infinite in step \d+; lower it"),
-    ],
-)
-def test_settings_that_do_not_fit(run: Run, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        run("judge", **changes)
 
 
 def test_the_trained_judges(first_run: Project) -> None:

@@ -39,7 +39,7 @@ def test_ties_are_in_random_order(similarities: list[int], data: st.DataObject) 
     assert chance == pytest.approx([np.mean([own in classes for classes in first])] * 2)
 
 
-def test_a_folder_of_classes(tmp_path: Path) -> None:
+def test_a_folder_of_classes_and_other_folders(tmp_path: Path) -> None:
     """Compared with open_clip's model, classifier and similarities in the plain way."""
     for number, (name, color) in enumerate(COLORS.items()):
         for image in range(number + 1):
@@ -56,6 +56,11 @@ def test_a_folder_of_classes(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("a\nb\n")
     short = {"data": tmp_path / "val", "classes": tmp_path / "names.txt"}
     assert "2 names for 3 classes" in refused(lambda: zero_shot_result(tmp_path, **short))
+    (tmp_path / "other").mkdir()
+    for name in ("gone", "other"):
+        assert "correct the path" in refused(lambda name=name: zero_shot.read_classified(tmp_path / name))
+    (tmp_path / "other" / "empty").mkdir()
+    assert "no images in its folders" in refused(lambda: zero_shot.read_classified(tmp_path / "other"))
 
 
 def test_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,10 +85,3 @@ def test_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result["top-1"]["n"] == 5 and result["templates"] == "imagenet"
     (folder / "test").write_bytes(b"other")
     assert "not found or corrupted" in refused(lambda: zero_shot.read_classified(folder)), "nothing is unpickled"
-
-
-def test_other_folders(tmp_path: Path) -> None:
-    for name in ("gone", "."):
-        assert "correct the path" in refused(lambda name=name: zero_shot.read_classified(tmp_path / name))
-    (tmp_path / "empty").mkdir()
-    assert "no images in its folders" in refused(lambda: zero_shot.read_classified(tmp_path))

@@ -92,14 +92,11 @@ def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFra
     return audit(captions, pairs, splits, swapped, heldout, LEXICONS[0], Lexicon("parts", MORE_NOUNS))
 
 
-@pytest.mark.parametrize("split", ["train", "test_seen"])
-def test_finds_a_planted_pair(split: str) -> None:
-    rows = [("train", "blue wings"), (split, "it has a blue and RED wing"), ("test_unseen", "red wings")]
-    result = audited(rows, ["red_wing"])
-    assert [(v["image_id"], v["pair"], v["split"]) for v in result["violations"]] == [("i1", "red_wing", split)]
-
-
-def test_counts_suspicions_by_pair() -> None:
+def test_finds_planted_pairs_and_counts_suspicions() -> None:
+    for split in ("train", "test_seen"):
+        rows = [("train", "blue wings"), (split, "it has a blue and RED wing"), ("test_unseen", "red wings")]
+        violations = audited(rows, ["red_wing"])["violations"]
+        assert [(v["image_id"], v["pair"], v["split"]) for v in violations] == [("i1", "red_wing", split)]
     of_train = ["red bill with wings", "wings of a red", "red bird that has big and old wings"]
     rows = [*(("train", text) for text in of_train), ("test_unseen", "wings of a red")]
     result = audited(rows, ["red_wing"])
@@ -210,7 +207,7 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
     assert json.loads((tmp_path / "audit.json").read_text())["counts"]["violations"] == 1
 
 
-def test_counts_images_on_which_the_readers_disagree() -> None:
+def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFixture) -> None:
     texts = ["red wings", "red wings", "wings of a red", "wings so red", "blue wings", "red bill"]
     captions = captions_table([(f"i{n}", 0, text) for n, text in enumerate(texts)])
     pairs = said("i0 red wing", "i2 red wing shared", "i3 red wing disputed", "i0 red wing disputed", "i5 red bill")
@@ -231,45 +228,38 @@ def test_counts_images_on_which_the_readers_disagree() -> None:
     assert result["total"] == counts | errors | {"images": 4, "drawn": 4, "fraction": 0.5}
     (warning,) = result["warnings"]
     assert "disagree on 50.0% of the 4 images" in warning and "most on red_wing (66.7% of 3); above 2%" in warning
-
-
-@pytest.mark.parametrize(("images", "warned"), [(49, True), (50, False)])
-def test_warns_above_two_percent(images: int, warned: bool, caplog: pytest.LogCaptureFixture) -> None:
+    # It warns above two percent.
     assert MOST_DISAGREED == 0.02
-    captions = captions_table([(f"i{n}", 0, "red wings") for n in range(images)])
-    pairs = said(*(f"i{n} red wing" for n in range(1, images)))
-    splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
-    audit(captions, pairs, splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS, where="d/color")
-    assert ("warning: d/color: parse and word order disagree" in caplog.text) == warned
+    for images, warnings in ((50, 0), (49, 1)):
+        captions = captions_table([(f"i{n}", 0, "red wings") for n in range(images)])
+        pairs = said(*(f"i{n} red wing" for n in range(1, images)))
+        splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
+        caplog.clear()
+        audit(captions, pairs, splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS, where="d/color")
+        assert caplog.text.count("warning: d/color: parse and word order disagree") == warnings
 
 
-@pytest.fixture(scope="module")
-def drawn() -> tuple[pd.DataFrame, ...]:
+def test_readers_of_drawn_captions_against_what_was_drawn() -> None:
     """Captions of 150 drawn birds, the facts that they state, and their pairs."""
-    birds, captions, facts = make_world(0, 80), list[tuple](), list[tuple]()
+    birds, rows, stated_facts = make_world(0, 80), list[tuple](), list[tuple]()
     for n in range(150):
         dice = Dice(rng(0, "sketch", "image", n))
         scene = draw_scene(birds, n % 80, dice)
         for number in range(10):
             caption = caption_scene(scene, dice)
-            captions.append((f"{n:03d}", number, caption.text))
-            facts += [(f"{n:03d}", fact.part, fact.value) for fact in caption.facts]
-    table = captions_table(captions)
-    pairs = extract_pairs(table, ["color", "shape"], "birds")
-    return table, pd.DataFrame(facts, columns=["image_id", "part", "value"]), pairs
-
-
-@pytest.mark.parametrize("composition", ["color", "shape"])
-def test_readers_of_drawn_captions_against_what_was_drawn(drawn: tuple, composition: str) -> None:
-    captions, facts, pairs = drawn
-    heldout = pair_names(rank_pairs(pairs, composition, "birds")).tolist()[::6]
+            rows.append((f"{n:03d}", number, caption.text))
+            stated_facts += [(f"{n:03d}", fact.part, fact.value) for fact in caption.facts]
+    captions, facts = captions_table(rows), pd.DataFrame(stated_facts, columns=["image_id", "part", "value"])
+    pairs = extract_pairs(captions, ["color", "shape"], "birds")
     splits = pd.DataFrame({"image_id": captions["image_id"].unique(), "split": "test_unseen"})
-    result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, composition, "birds", facts=facts)
-    total = result["disagreement"]["total"]
-    true = facts.loc[(facts["value"] + "_" + facts["part"]).isin(heldout), "image_id"]
-    assert total["drawn"] == true.nunique() > 60
-    errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
-    assert [total[error] for error in errors] == [0, 0, 0, 0]
+    for composition in ("color", "shape"):
+        heldout = pair_names(rank_pairs(pairs, composition, "birds")).tolist()[::6]
+        result = audit(captions, pairs, splits, empty_table(SWAPPED), heldout, composition, "birds", facts=facts)
+        total = result["disagreement"]["total"]
+        true = facts.loc[(facts["value"] + "_" + facts["part"]).isin(heldout), "image_id"]
+        assert total["drawn"] == true.nunique() > 60
+        errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
+        assert [total[error] for error in errors] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("text", "pairs"), [

@@ -62,14 +62,11 @@ def test_what_the_splits_promise(seed: int, other: int) -> None:
     pd.testing.assert_frame_equal(splits, again)
 
 
-def test_other_seeds_draw_other_images() -> None:
+def test_other_seeds_draw_other_images_but_an_image_that_alone_holds_a_pair_stays_in_train() -> None:
     data = world(1)
     heldout = pair_names(data.ranking).tolist()[8:9]
     given = data.captions["image_id"], pairs_of_images(data.pairs, data.ranking, heldout), heldout, "auto"
     assert len({tuple(drawn_splits(*given, seed, "d", "c")[0]["split"]) for seed in range(5)}) == 5
-
-
-def test_an_image_that_alone_holds_a_pair_stays_in_train() -> None:
     occurrences = pd.DataFrame(
         [("a", "p"), ("b", "q"), ("c", "q"), ("d", "r"), ("e", "q")], columns=["image_id", "pair"]
     ).assign(disputed=False)
@@ -174,7 +171,8 @@ def sides(**images: str) -> pd.DataFrame:
     return pd.DataFrame({"image_id": list(images), "side": list(images.values())})
 
 
-def test_what_train_has_disputed_is_not_held_out_and_not_seen() -> None:
+def test_divided_splits_by_hand() -> None:
+    """What train has disputed is neither held out nor seen; test_seen is filled from train."""
     pairs = said(
         "a red wing", "a blue bill disputed", "b blue bill", "c red wing", "d red bill", "e black wing",
         "f gray wing disputed", "c gray bill disputed",
@@ -189,9 +187,6 @@ def test_what_train_has_disputed_is_not_held_out_and_not_seen() -> None:
     assert dict(splits.to_numpy()) == {"a": "train", "d": "test_unseen", "f": "test_unseen", "g": "test_seen"}
     assert summary["left_out"] == ["b", "c"] and summary["unused"] == ["e"]
     assert summary["warnings"][0].startswith("2 images of test are not used")
-
-
-def test_seen_is_filled_from_train() -> None:
     pairs = said(
         "a red wing", "b red wing", "c red wing", "c gray bill", "d red bill", "e blue wing", "f blue wing disputed",
         "f red wing", "t red wing",
@@ -208,9 +203,6 @@ def test_seen_is_filled_from_train() -> None:
     _, summary = make_splits(captions, pairs, ranking, heldout, *LEXICONS, test_seen=9, division=division)
     assert summary["sizes"] == {"train": 2, "test_seen": 4, "test_unseen": 1}
     assert summary["warnings"] == ["test_seen has 4 images, not 9: the rest hold pairs that train needs"]
-
-
-def test_nothing_to_hold_out_or_to_see() -> None:
     pairs = said("a red wing", "a blue bill", "b red wing", "c blue bill", "d red bill")
     ranking = rank(pairs)
     with pytest.raises(UserError, match="^d/color: train has every ranked pair of test, .*divergence.compound"):

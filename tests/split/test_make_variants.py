@@ -137,7 +137,7 @@ def ranking_of(*pairs: str) -> pd.DataFrame:
     return pd.DataFrame({"adjective": adjectives, "noun": nouns})
 
 
-def test_alternatives_are_of_the_group() -> None:
+def test_alternatives_are_of_the_group_and_stated_by_no_other_caption() -> None:
     captions, pairs = told({"a": ["a long bill"], "b": ["a fat bill"]}, "a 0 long bill", "b 0 fat bill")
     ranking = ranking_of("fat_bill", "large_bill", "long_bill", "short_bill", "small_bill")
     prompts = captions.assign(split="test_seen", pair=["long_bill", "fat_bill"])
@@ -146,9 +146,6 @@ def test_alternatives_are_of_the_group() -> None:
     assert counts["test_seen"] == {
         "prompts": 2, "with_variants": 1, "alternatives": 1, "dropped": {"may both be true": 7}, "ceiling": 1.0,
     }  # fmt: skip
-
-
-def test_what_another_caption_states_is_no_alternative() -> None:
     texts = {"a": ["a red bill", "a blue bill", "a gray bill", "a black wing"], "b": ["a red bill", "a gray wing"]}
     said = ["a 0 red bill", "a 1 blue bill", "a 2 gray bill", "a 3 black wing", "b 0 red bill", "b 1 gray wing"]
     captions, pairs = told(texts, *said)

@@ -101,24 +101,30 @@ def test_a_swap_of_something_else_is_a_violation(tmp_path: Path) -> None:
     assert (made["noun"], made["new_adj"]) == (change["noun"], change["new_adj"])
 
 
-def test_words_are_folded() -> None:
+def test_words_and_captions_are_folded_and_a_split_of_other_images_is_refused(tmp_path: Path) -> None:
     assert fold("Grey", "beaks", COLORS, {"beaks": "bill"}) == "gray_bill"
     assert fold("grey", "eye_ring", COLORS, NOUNS) == "gray_eyering"
     assert fold("mauve", "beak", COLORS, NOUNS) is None and fold("red", "knee", COLORS, NOUNS) is None
     assert fold("red", "knee", COLORS, None) == "red_knee"
-    pairs, wrong = take_pairs(["grey_beak", "gray_bill", "red_knee"], COLORS, NOUNS, "x.pkl")
-    assert pairs == ["gray_bill"] and wrong[0]["names"] == ["red_knee"]
+    folded, wrong = take_pairs(["grey_beak", "gray_bill", "red_knee"], COLORS, NOUNS, "x.pkl")
+    assert folded == ["gray_bill"] and wrong[0]["names"] == ["red_knee"]
     with pytest.raises(UserError, match=r"x.pkl: the lexicons list none of its 1 held-out pairs \(first: round_x"):
         take_pairs(["round_x"], COLORS, NOUNS, "x.pkl")
-
-
-def test_a_split_of_other_images() -> None:
     other = PublishedSplit({"train": ["x"], "test_seen": ["y"], "test_unseen": ["z"]}, ["red_bill"], [])
     with pytest.raises(UserError, match=r"s.pkl: none of its 1 images in train \(first: x\) is among the 2 "):
         take_splits(other, ["a", "b"], "s.pkl")
     other.images["test_seen"].clear()
     with pytest.raises(UserError, match="s.pkl: list test_seen is empty"):
         take_splits(other, ["x", "z"], "s.pkl")
+    # A line break or a space at the end of a caption in data.pkl does not make it another text.
+    change = {"noun": "bill", "original_adj": "red", "new_adj": "grey"}
+    data = {"a": {0: {"text": " a red\nbill", "swapped_text": "a grey\nbill ", "changes_made": change}}}
+    (tmp_path / "d.pkl").write_bytes(pickle.dumps(data))
+    splits = pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
+    pairs = pairs_table([("a", 0, "red", "bill", 2, 5, 6, 10, "adjacent")])
+    captions = captions_table([("a", 0, "a red bill")])
+    swapped, wrong = take_swaps(read_data(tmp_path / "d.pkl")[0], captions, splits, pairs, COLORS, NOUNS)
+    assert not wrong and swapped[["swapped_text", "pair"]].values.tolist() == [["a grey bill", "gray_bill"]]
 
 
 @pytest.mark.parametrize(
@@ -151,15 +157,3 @@ def test_changes_by_comparison(text: str, swapped_text: str, bearers: dict, expe
         for c in found
     ]  # fmt: skip
     assert spans == expected
-
-
-def test_captions_are_compared_as_they_are_kept(tmp_path: Path) -> None:
-    """A line break or a space at the end in data.pkl is no other text."""
-    change = {"noun": "bill", "original_adj": "red", "new_adj": "grey"}
-    data = {"a": {0: {"text": " a red\nbill", "swapped_text": "a grey\nbill ", "changes_made": change}}}
-    (tmp_path / "d.pkl").write_bytes(pickle.dumps(data))
-    splits = pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
-    pairs = pairs_table([("a", 0, "red", "bill", 2, 5, 6, 10, "adjacent")])
-    captions = captions_table([("a", 0, "a red bill")])
-    swapped, wrong = take_swaps(read_data(tmp_path / "d.pkl")[0], captions, splits, pairs, COLORS, NOUNS)
-    assert not wrong and swapped[["swapped_text", "pair"]].values.tolist() == [["a grey bill", "gray_bill"]]

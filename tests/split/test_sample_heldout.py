@@ -30,9 +30,13 @@ LEXICONS = tuple(
 COUNTS = pd.Series([3, 2], index=["a1_n2", "a2_n1"])
 
 
-def test_half_rounds_up() -> None:
+def test_half_rounds_up_and_every_pair_of_the_window_can_be_drawn() -> None:
     assert [n_heldout(n, 0.1) for n in (4, 5, 14, 15, 298, 287)] == [0, 1, 1, 2, 30, 29]
     assert n_heldout(50, 0.29) == 15  # 14.5, which floats make 14.499999999999998
+    keys = (0, "d", "color"), (1, "d", "color"), (0, "e", "color"), (0, "d", "shape")
+    assert len({tuple(draw_heldout(ranking(298), Draw(), *key)) for key in keys}) == 4, "each key decides"
+    drawn = {pair for seed in range(300) for pair in draw_heldout(ranking(20), Draw(), seed, "d", "c")}
+    assert drawn == {f"a{i}_n{i}" for i in range(6, 16)}
 
 
 @given(st.integers(5, 300), st.integers(0, 10**6))
@@ -44,13 +48,6 @@ def test_drawn_between_the_quartiles_without_replacement(n: int, seed: int) -> N
     assert all(25 <= place[pair] <= 75 for pair in drawn)
     assert drawn == sorted(drawn)
     assert drawn == draw_heldout(table.sample(frac=1, random_state=1), Draw(), seed, "d", "color")
-
-
-def test_every_pair_of_the_window_can_be_drawn() -> None:
-    keys = (0, "d", "color"), (1, "d", "color"), (0, "e", "color"), (0, "d", "shape")
-    assert len({tuple(draw_heldout(ranking(298), Draw(), *key)) for key in keys}) == 4, "each key decides"
-    drawn = {pair for seed in range(300) for pair in draw_heldout(ranking(20), Draw(), seed, "d", "c")}
-    assert drawn == {f"a{i}_n{i}" for i in range(6, 16)}
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     pd.testing.assert_frame_equal(swapped, again)
 
 
-def test_article_and_capitals() -> None:
+def test_articles_capitals_and_contradictions() -> None:
     text = "Red wings, a RED bill and an orange belly"
     held = {"wing": ["orange"], "bill": ["orange"], "belly": ["blue"]}
     said = mention(text, "Red", "wings"), mention(text, "RED", "bill"), mention(text, "orange", "belly")
@@ -85,6 +85,7 @@ def test_article_and_capitals() -> None:
     assert (changes[1]["new_start"], changes[1]["new_end"]) == (17, 23)
     assert [cased("blue", w) for w in ("RED", "Red", "red", "R")] == ["BLUE", "Blue", "blue", "Blue"]
     assert [article(w) for w in ("orange", "elongated", "blue", "uniform")] == ["an", "an", "a", "a"]
+    assert contradicts("long", "short") and not contradicts("long", "thin")
 
 
 @pytest.mark.parametrize(
@@ -211,11 +212,7 @@ def test_what_other_words_forbid(text: str, said: list[str], held: list[str], sw
     assert [apply(text, [candidate])[0] for candidate in found] == ([swapped] if swapped else [])
 
 
-def test_adjectives_that_contradict() -> None:
-    assert contradicts("long", "short") and not contradicts("long", "thin")
-
-
-def test_nouns_of_captions_are_known_without_a_lexicon() -> None:
+def test_nouns_are_known_without_a_lexicon_and_a_caption_without_one_stays() -> None:
     captions = captions_table([("i", 0, "A mottled Flank and red red")])
     rows = [
         ("i", 0, "mottled", "flank", 2, 9, 10, 15, "adjacent"),
@@ -223,6 +220,11 @@ def test_nouns_of_captions_are_known_without_a_lexicon() -> None:
         ("j", 0, "red", "cat", 0, 3, 4, 7, "adjacent"),  # of no caption given
     ]
     assert nouns_of(captions, pairs_table(rows)) == {"flank"}
+    captions = captions_table([("i", 0, "a bird")])
+    splits = pd.DataFrame({"image_id": ["i"], "split": ["test_seen"]})
+    swapped, summary = swap_adjectives(captions, pairs_table([]), splits, ["red_wing"], *LEXICONS)
+    check_table(swapped, SWAPPED, "swapped")
+    assert summary == {"captions": 1, "swapped": 0, "pairs": {"red_wing": 0}, "left_alone": {}, "seed": 0}
 
 
 def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
@@ -230,17 +232,14 @@ def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
     return [[row[place] for place in places] for row, places in zip(rows, chosen, strict=True)]
 
 
-def test_dominant_pairs_are_avoided_where_there_is_another() -> None:
+def test_dominant_pairs_are_avoided_so_that_no_caption_gains_by_a_rarer_pair() -> None:
     # 60 captions offer a and b, 20 only a: a perfect choice gives each 40.
     chosen = chosen_pairs([["a_x", "b_y"]] * 60 + [["a_x"]] * 20)
     assert Counter(pairs[0] for pairs in chosen) == {"a_x": 40, "b_y": 40}
     # Further nouns are changed only up to the most frequent pair.
     assert Counter(pair for pairs in chosen for pair in pairs) == {"a_x": 40, "b_y": 40}
     assert set(chosen_pairs([["a_x"]] * 5 + [["b_y", "c_z"]])[5]) == {"b_y", "c_z"}
-
-
-def test_no_caption_gains_by_moving_to_a_rarer_pair() -> None:
-    """In about every sixth of these, the first choice of some caption must be changed again."""
+    # In about every sixth of these, the first choice of some caption must be changed again.
     generator = np.random.default_rng(0)
     for seed in range(100):
         rows = [generator.choice(6, generator.integers(1, 5), replace=False) for _ in range(12)]
@@ -252,11 +251,3 @@ def test_no_caption_gains_by_moving_to_a_rarer_pair() -> None:
             assert len(set(pairs)) == len(pairs)
         total = Counter(pair for pairs in chosen for pair in pairs)
         assert max(total.values()) == max(first.values())
-
-
-def test_nothing_to_swap() -> None:
-    captions = captions_table([("i", 0, "a bird")])
-    splits = pd.DataFrame({"image_id": ["i"], "split": ["test_seen"]})
-    swapped, summary = swap_adjectives(captions, pairs_table([]), splits, ["red_wing"], *LEXICONS)
-    check_table(swapped, SWAPPED, "swapped")
-    assert summary == {"captions": 1, "swapped": 0, "pairs": {"red_wing": 0}, "left_alone": {}, "seed": 0}

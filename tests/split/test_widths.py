@@ -45,15 +45,17 @@ def test_equals_a_simulation(pairs: int, images: int, each: int) -> None:
     assert half_width(pairs * images * each, pairs * images, pairs) == pytest.approx(simulated, rel=0.12)
 
 
-def test_without_pairs_and_where_no_interval_exists() -> None:
+def test_without_pairs_below_ten_pairs_and_where_no_interval_exists() -> None:
     assert half_width(400, 400) == pytest.approx(1.96 * math.sqrt(0.25 / 400), rel=1e-3)
     assert half_width(400, 400, 1) is None and half_width(1, 1) is None and half_width(0, 0) is None
     assert half_width(400, 400, 1.1) == 1.0
     assert effective_pairs(pd.Series([5, 5, 5])) == pytest.approx(3)
     assert effective_pairs(pd.Series([98, 1, 1])) == pytest.approx(1.04, abs=0.01)
+    halves = [half_width(10**9, 10**9, pairs) for pairs in (FEW_PAIRS - 1, FEW_PAIRS)]
+    assert halves[0] > WIDE > halves[1]
 
 
-def test_the_document_compares_with_measured_widths() -> None:
+def test_the_documents_have_the_measured_widths_and_the_advised_settings() -> None:
     """Expected widths are half to twice the measured ones, and the constants are the measured ones."""
     text = (ROOT / "docs" / "widths.md").read_text()
     rows = re.findall(r"^\| (?:color|shape), test_\w+ \|(.*)\|$", text, re.MULTILINE)
@@ -64,11 +66,13 @@ def test_the_document_compares_with_measured_widths() -> None:
         assert 0.5 < expected / (stats.t.ppf(0.975, pairs - 1) * over_pairs) < 2
     assert math.sqrt(np.mean([row[6] ** 2 for row in table])) == pytest.approx(PAIR_SD, abs=0.005)
     assert min(row[7] for row in table) < IMAGE_CORRELATION < max(row[7] for row in table)
+    config = (ROOT / "docs" / "config.md").read_text()
+    for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(WIDTH_REMEDIES.values())):
+        section, _, name = key.rpartition(".")
+        assert f"`{section}`" in config and f"| `{name}` |" in config, key
 
 
 EVEN = {f"a{i}_n": 10 for i in range(12)}
-
-
 FIVE = dict(list(EVEN.items())[:5])
 
 
@@ -92,15 +96,3 @@ def test_one_line_names_wide_intervals_and_what_helps(table: pd.DataFrame, about
     (warning,) = estimate_widths(pd.concat([table, *others]), about)["warnings"]
     assert warning.startswith(f"wide intervals: {split} {wide}") and f"); {remedy}" in warning
     assert estimate_widths(pd.concat([prompts(EVEN, split=split), *others]), about)["warnings"] == []
-
-
-def test_every_setting_that_is_advised_exists() -> None:
-    config = (ROOT / "docs" / "config.md").read_text()
-    for key in re.findall(r"[a-z]+\.[a-z_.]+[a-z]", " ".join(WIDTH_REMEDIES.values())):
-        section, _, name = key.rpartition(".")
-        assert f"`{section}`" in config and f"| `{name}` |" in config, key
-
-
-def test_an_interval_is_wide_below_ten_pairs() -> None:
-    halves = [half_width(10**9, 10**9, pairs) for pairs in (FEW_PAIRS - 1, FEW_PAIRS)]
-    assert halves[0] > WIDE > halves[1]

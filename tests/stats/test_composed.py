@@ -60,16 +60,25 @@ def test_habit_is_0_and_the_reference_1(seed: int) -> None:
     assert reference.other_high == pytest.approx(1) and reference.other_low == pytest.approx(1 - habit.other_high)
 
 
-def test_mixtures_by_prompt_and_by_pair_come_out() -> None:
+def test_mixtures_by_prompt_and_by_pair_come_out_and_simultaneous_intervals_cover_together() -> None:
     h, r, pair, image = scores(images=1200, pairs=12)
     values = [fraction_composed(mixed(h, r, p), h, r, pair, clusters=image).value for p in np.linspace(0, 1, 11)]
     assert values == pytest.approx(np.linspace(0, 1, 11), abs=0.05) and (np.diff(values) > 0).all()
     for k in range(13):
         found = fraction_composed(np.where(pair < k, r, h), h, r, pair, clusters=image)
         assert found.value == pytest.approx(k / 12, abs=0.05)
+    covered = 0
+    for seed in range(80):
+        h, r, pair, image = scores(seed)
+        rng = np.random.default_rng(seed)
+        generators = [np.where(rng.random(h.shape[1]) < 0.5, r, h) for _ in range(4)]
+        found = fractions_composed(generators, h, r, pair, clusters=image)
+        covered += all(of.low <= 0.5 <= of.high for of in found)
+    assert covered / 80 >= 0.87  # standard error 2.4 points
 
 
-def test_fiellers_set_is_where_the_difference_is_not_far_from_0() -> None:
+def test_fiellers_set_what_is_not_measurable_and_one_pair_that_decides() -> None:
+    """Fieller's set is where the difference is not far from 0."""
     h, r, pair, image = scores()
     g = mixed(h, r, 0.5)
     found = fraction_composed(g, h, r, pair, clusters=image)
@@ -78,10 +87,6 @@ def test_fiellers_set_is_where_the_difference_is_not_far_from_0() -> None:
         z = (g - h - theta * (r - h)).mean(axis=0)
         error = crossed.variance_within(crossed.cells(image, pair, z, np.ones(len(z))))
         assert abs(z.mean()) == pytest.approx(error.half_width())
-
-
-def test_what_is_not_measurable_says_why() -> None:
-    h, r, pair, image = scores()
     none = fraction_composed(h, h, h, pair, clusters=image)
     assert none.value is None and none.why == "reference minus habit is 0.000 [0.000, 0.000], which may be 0"
     assert fraction_composed(h, r, h, pair).value is None  # habit is better
@@ -92,10 +97,6 @@ def test_what_is_not_measurable_says_why() -> None:
     assert fraction_composed(r, h, r, pair, clusters=np.zeros(len(pair))).value is None
     with pytest.raises(ValueError, match="finite"):
         fraction_composed(np.where(h, np.nan, h), h, r, pair)
-
-
-def test_one_pair_that_decides_is_named() -> None:
-    h, r, pair, image = scores()
     assert fraction_composed(mixed(h, r, 0.5), h, r, pair).decides is None
     read = np.where(pair == 2, r, h)  # the judges can read one pair
     assert fraction_composed(h, h, read, pair).decides == "2"
@@ -127,17 +128,6 @@ def test_simultaneous_levels() -> None:
         alone = fraction_composed(g, h, r, pair, clusters=image)
         assert found.value == alone.value and found.low < alone.low and alone.high < found.high
     assert fractions_composed([h], h, r, pair)[0].other_high == fraction_composed(h, h, r, pair).other_high
-
-
-def test_simultaneous_intervals_cover_together() -> None:
-    covered = 0
-    for seed in range(80):
-        h, r, pair, image = scores(seed)
-        rng = np.random.default_rng(seed)
-        generators = [np.where(rng.random(h.shape[1]) < 0.5, r, h) for _ in range(4)]
-        found = fractions_composed(generators, h, r, pair, clusters=image)
-        covered += all(of.low <= 0.5 <= of.high for of in found)
-    assert covered / 80 >= 0.87  # standard error 2.4 points
 
 
 @pytest.mark.parametrize("world", [MIX, BY_PAIR, Mixture(score=0.0), Mixture(score=1.0, images=40)])

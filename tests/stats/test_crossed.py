@@ -8,7 +8,7 @@ from compclip.report.verdicts import HALF_WIDTHS
 from compclip.stats import crossed
 
 
-def test_the_components_are_those_of_resampling_with_the_residual_once() -> None:
+def test_the_components_are_those_of_resampling_and_an_unpaired_difference_adds_both_sides() -> None:
     """Images and pairs are resampled in a loop, which counts the residual three times."""
     rng = np.random.default_rng(1)
     image, pair = np.repeat(np.arange(40), 6), rng.permutation(np.tile(np.arange(20), 12))
@@ -21,6 +21,14 @@ def test_the_components_are_those_of_resampling_with_the_residual_once() -> None
         loop.append(np.average(values, weights=images[image] * pairs[pair]))
     assert cells.mean == pytest.approx(values.mean())
     assert np.var(loop) == pytest.approx(parts.pairs + parts.images + 3 * parts.residual, rel=0.1)
+    rng = np.random.default_rng(6)
+    image, pair = np.arange(300), np.arange(300) % 10
+    sides = [crossed.cells(image, pair, (rng.random(300) < p).astype(float), np.ones(300)) for p in (0.8, 0.4)]
+    a, b = map(crossed.estimate, sides)
+    found = crossed.estimate_difference(a.value - b.value, sides)
+    assert found.value - found.low == pytest.approx(np.hypot(a.value - a.low, b.high - b.value), rel=0.1)
+    assert found.high - found.value == pytest.approx(np.hypot(a.high - a.value, b.value - b.low), rel=0.1)
+    assert (found.p < 0.05) == (found.low > 0)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +55,25 @@ def test_the_document_has_the_targets_and_the_widths_that_the_page_names() -> No
         assert by_name[f"{pairs} pairs, 50 %"][4] / 2 == pytest.approx(half, abs=0.5)
 
 
-def test_one_more_pair_has_the_bound_of_clopper_and_pearson() -> None:
+def test_few_pairs_and_pairs_as_the_trials_if_all_hits_are_equal() -> None:
     """By hand: with no success among K pairs a fraction f is seen with probability (1 - f)^K."""
     for k in (3, 5, 16):
         low, high = crossed.over_pairs(np.zeros(k), np.ones(k), (0.0, 1.0))
         assert low == 0 and high == pytest.approx(1 - 0.05 ** (1 / k), abs=0.01)
         low, high = crossed.over_pairs(np.ones(k), np.ones(k), (-1.0, 1.0))
         assert high == pytest.approx(1) and low == pytest.approx(1 - 2 * (1 - 0.05 ** (1 / k)), abs=0.02)
+    # Two pairs give wide but finite intervals.
+    for few in (1, 50):
+        pair = np.repeat([0, 1], [few, 100 - few])
+        estimate = crossed.estimate(crossed.cells(np.arange(100), pair, np.where(pair, 0.2, 0.8), np.ones(100)))
+        assert 0 <= estimate.low < 0.1 and 0.7 < estimate.high <= 1
+    # Five pairs at 0: [0, 52 %]; without pairs, images are the trials.
+    image, pair = np.arange(300), np.repeat(np.arange(5), 60)
+    none, every = (crossed.estimate(crossed.cells(image, pair, np.full(300, hit), np.ones(300))) for hit in (0.0, 1.0))
+    assert (none.low, none.high) == pytest.approx((0, 1 - 0.025 ** (1 / 5)))
+    assert (every.low, every.high) == pytest.approx((0.025 ** (1 / 5), 1))
+    alone = crossed.estimate(crossed.cells(image, np.full(300, None), np.zeros(300), np.ones(300)))
+    assert alone.high == pytest.approx(1 - 0.025 ** (1 / 300))
 
 
 def test_pairs_that_were_sampled_are_resampled() -> None:
@@ -74,17 +94,7 @@ def test_pairs_that_were_sampled_are_resampled() -> None:
     assert 0.4 < low < 0.5 < high < 0.55
 
 
-def test_pairs_are_the_trials_if_all_hits_are_equal() -> None:
-    """Five pairs at 0: [0, 52 %]; without pairs, images are the trials."""
-    image, pair = np.arange(300), np.repeat(np.arange(5), 60)
-    none, every = (crossed.estimate(crossed.cells(image, pair, np.full(300, hit), np.ones(300))) for hit in (0.0, 1.0))
-    assert (none.low, none.high) == pytest.approx((0, 1 - 0.025 ** (1 / 5)))
-    assert (every.low, every.high) == pytest.approx((0.025 ** (1 / 5), 1))
-    alone = crossed.estimate(crossed.cells(image, np.full(300, None), np.zeros(300), np.ones(300)))
-    assert alone.high == pytest.approx(1 - 0.025 ** (1 / 300))
-
-
-def test_images_are_resampled_within_pairs() -> None:
+def test_images_are_resampled_within_pairs_and_alone_where_no_entry_has_a_pair() -> None:
     """By hand: two pairs of three and two images, whose residuals are from the means of their pairs."""
     cells = crossed.cells(np.arange(5), ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5))
     of_images = 3 / 2 * (0.5**2 + 0.5**2) + 2 * (0.3**2 + 0.3**2)
@@ -95,20 +105,6 @@ def test_images_are_resampled_within_pairs() -> None:
     together = crossed.cells([0, 1, 2, 0, 1], ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5))
     a, b = np.sqrt(1.5) * np.array([-0.5, 0.5, 0]), np.sqrt(2) * np.array([0.3, -0.3, 0])
     assert crossed.variance_within(together).value == pytest.approx((((a + b) ** 2).sum() + of_pairs) / 25)
-
-
-def test_an_unpaired_difference_adds_what_each_side_has_toward_the_other() -> None:
-    rng = np.random.default_rng(6)
-    image, pair = np.arange(300), np.arange(300) % 10
-    sides = [crossed.cells(image, pair, (rng.random(300) < p).astype(float), np.ones(300)) for p in (0.8, 0.4)]
-    a, b = map(crossed.estimate, sides)
-    found = crossed.estimate_difference(a.value - b.value, sides)
-    assert found.value - found.low == pytest.approx(np.hypot(a.value - a.low, b.high - b.value), rel=0.1)
-    assert found.high - found.value == pytest.approx(np.hypot(a.high - a.value, b.value - b.low), rel=0.1)
-    assert (found.p < 0.05) == (found.low > 0)
-
-
-def test_only_images_count_where_no_entry_has_a_pair() -> None:
     rng = np.random.default_rng(3)
     image, values = np.repeat(np.arange(200), 2), rng.random(400)
     cells = crossed.cells(image, np.full(400, None), values, np.ones(400))
@@ -117,28 +113,18 @@ def test_only_images_count_where_no_entry_has_a_pair() -> None:
     assert crossed.across(cells).value == pytest.approx(means.var(ddof=1) / 200)
 
 
-def test_judges_add_their_variance() -> None:
+def test_judges_add_their_variance_to_differences_within_their_limits() -> None:
     one = crossed.Variance(0.02**2, 11)
     several = one + crossed.of_judges(np.array([0.05, 0.1, 0.15]))
     assert several.value == pytest.approx(0.02**2 + 0.05**2 / 3) and 2 < several.degrees < 11
     assert one + crossed.of_judges(None) == one
     narrow, wide = crossed.difference(0.1, one), crossed.difference(0.1, several)
     assert narrow.low > wide.low > -0.1 and narrow.p < wide.p < 0.2
-
-
-@pytest.mark.parametrize("few", [1, 50])
-def test_two_pairs_give_wide_but_finite_intervals(few: int) -> None:
-    image, pair = np.arange(100), np.repeat([0, 1], [few, 100 - few])
-    estimate = crossed.estimate(crossed.cells(image, pair, np.where(pair, 0.2, 0.8), np.ones(100)))
-    assert 0 <= estimate.low < 0.1 and 0.7 < estimate.high <= 1
-
-
-def test_differences_of_0_without_variance_and_at_their_limit() -> None:
-    none, wide = crossed.Variance(0.0, 9), crossed.Variance(0.2**2, 20)
+    none, large = crossed.Variance(0.0, 9), crossed.Variance(0.2**2, 20)
     assert crossed.difference(0.0, none) == crossed.Difference(0.0, 0.0, 0.0, 1.0)
     assert crossed.difference(0.25, none) == crossed.Difference(0.25, 0.25, 0.25, 0.0)
-    even = crossed.difference(0.0, wide)
+    even = crossed.difference(0.0, large)
     assert even.low == -even.high and even.p == 1
     for value in (0.9, -0.9):
-        found = crossed.difference(value, wide)
+        found = crossed.difference(value, large)
         assert max(abs(found.low), abs(found.high)) == 1 and min(abs(found.low), abs(found.high)) < 1

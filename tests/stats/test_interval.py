@@ -35,14 +35,11 @@ def test_images_are_resampled_whole_against_a_loop() -> None:
     assert ours.high - ours.low > 1.5 * (by_entry.high - by_entry.low)
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing_and_one_image_has_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     names, values, weights = clustered()
     whole = interval.mean(names, values, weights, 300, rng())
     monkeypatch.setattr(interval, "INDICES", 333)
     assert interval.mean(names, values, weights, 300, rng()) == whole
-
-
-def test_one_image_has_no_interval() -> None:
     found = interval.mean(np.array(["a", "a"]), np.array([0.0, 1.0]), np.ones(2), 100, rng())
     assert found == interval.Estimate(0.5, None, None)
 

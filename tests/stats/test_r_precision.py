@@ -105,7 +105,7 @@ def test_sampled_converges_to_exact(ties: str) -> None:
     assert 0.1 < result.expected.mean() < 0.9
 
 
-def test_distractors_follow_their_distribution() -> None:
+def test_distractors_follow_their_distribution_and_stay_in_the_pool() -> None:
     pool = make_pool(np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 0]))
     n = 60_000
     uniform = np.random.default_rng(0).random((n, 2, 1))
@@ -115,9 +115,6 @@ def test_distractors_follow_their_distribution() -> None:
     # A class that is not in the pool may draw from all of it.
     drawn = draw_distractors(uniform, pool, np.full(n, 7))[:, 0]
     assert np.bincount(drawn, minlength=5) / n == pytest.approx([1 / 6 + 1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 9], abs=0.01)
-
-
-def test_largest_uniform_number_stays_in_the_pool() -> None:
     for sizes in ([1, 2, 3], [7] * 49, [10] * 1000):
         of = np.repeat(np.arange(len(sizes)), sizes)
         pool = make_pool(of, of, np.arange(len(of)))

@@ -1,12 +1,16 @@
-"""Lexicons are data that users edit: every slip is named."""
+"""Lexicons and lists of words are data that users edit: every slip is named, every edit reruns what reads them."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from compclip.core import code
 from compclip.core.errors import UserError
 from compclip.text import LEXICONS
+from compclip.text.grammar import WORDS
 from compclip.text.lexicon import lexicons_of, load_lexicon, merge
+from tests.conftest import ROOT
 
 # Appendix 1.4, figure 11, and the nouns whose adjectives are swapped in figures 4 and 5.
 BIRDS = """bill wing belly head breast crown feather body eye tail throat spot neck foot eyering
@@ -21,14 +25,11 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_forms(tmp_path: Path) -> None:
+def test_forms_and_groups(tmp_path: Path) -> None:
     lexicon = load_lexicon(write(tmp_path / "color.yaml", "gray: [grey, Grau]\n".replace("Grau", "grayish gray")))
     assert lexicon.name == "color" and lexicon.words == ("gray",)
     assert lexicon.forms == {"gray": "gray", "grey": "gray", "grayish gray": "gray"}
     assert load_lexicon(write(tmp_path / "b.yaml", "red:\nblue: []\n")).words == ("blue", "red")
-
-
-def test_groups(tmp_path: Path) -> None:
     sizes = "long: [tall]\nshort:\nlarge:\nflat:\n"
     grouped = load_lexicon(write(tmp_path / "shape.yaml", f"groups: [[long, short], [large, short]]\n{sizes}"))
     assert grouped.words == ("flat", "large", "long", "short") and "tall" in grouped.forms
@@ -64,21 +65,15 @@ def test_mistakes(tmp_path: Path, text: str, message: str) -> None:
     assert "a.yaml" in str(error.value) and "\n" not in str(error.value)
 
 
-def test_one_word_in_two_lexicons(tmp_path: Path) -> None:
+def test_own_shared_and_unknown_lexicons(tmp_path: Path) -> None:
     color = load_lexicon(write(tmp_path / "color.yaml", "light: []\n"))
     shape = load_lexicon(write(tmp_path / "shape.yaml", "thin: [light]\n"))
     with pytest.raises(UserError, match="lexicons color and shape: duplicate entry 'light'"):
         merge([color, shape])
     assert merge([color]).words == ("light",)
-
-
-def test_an_unknown_lexicon(tmp_path: Path) -> None:
-    write(tmp_path / "color.yaml", "red: []\n")
+    (tmp_path / "shape.yaml").unlink()
     with pytest.raises(UserError, match="no such lexicon; choose one of: color"):
         load_lexicon(tmp_path / "colour.yaml")
-
-
-def test_own_and_shared_lexicons(tmp_path: Path) -> None:
     lexicons = {"color": "red: []", "shape": "small: [tiny]", "size": "big: [tiny]", "age": "old:"}
     for name, text in lexicons.items():
         (tmp_path / f"{name}.yaml").write_text(text)
@@ -87,19 +82,39 @@ def test_own_and_shared_lexicons(tmp_path: Path) -> None:
     assert lexicons_of("size", tmp_path) == ["color", "size"]
 
 
-@pytest.mark.parametrize(("nouns", "words"), [("birds", BIRDS), ("flowers", FLOWERS)])
-def test_lexicons_of_the_project_have_the_papers_words_and_no_form_twice(nouns: str, words: list[str]) -> None:
-    color, shape, parts = (
-        load_lexicon(LEXICONS / f"{name}.yaml") for name in ("adjectives/color", "adjectives/shape", f"nouns/{nouns}")
-    )
-    assert len(merge([color, shape, parts]).forms) == sum(len(lexicon.forms) for lexicon in (color, shape, parts))
-    assert set(COLORS) <= set(color.words) and set(words) <= set(parts.words)
-
-
-def test_near_synonyms_of_shape_do_not_exclude_each_other() -> None:
-    shape = load_lexicon(LEXICONS / "adjectives" / "shape.yaml")
+def test_lexicons_of_the_project_have_the_papers_words_and_near_synonyms_do_not_exclude_each_other() -> None:
+    color, shape = (load_lexicon(LEXICONS / "adjectives" / f"{name}.yaml") for name in ("color", "shape"))
+    for nouns, words in (("birds", BIRDS), ("flowers", FLOWERS)):
+        parts = load_lexicon(LEXICONS / "nouns" / f"{nouns}.yaml")
+        assert len(merge([color, shape, parts]).forms) == sum(len(lexicon.forms) for lexicon in (color, shape, parts))
+        assert set(COLORS) <= set(color.words) and set(words) <= set(parts.words)
     synonyms = ["pointed sharp", "large fat", "round oval", "short small", "long large", "thick wide", "curved wavy"]
     for a, b in map(str.split, synonyms):
         assert b not in shape.excluded_by(a) and a not in shape.excluded_by(b)
     for a, b in map(str.split, ["long short", "large small", "thick thin", "curved straight", "round pointed"]):
         assert b in shape.excluded_by(a)
+
+
+def test_every_list_is_used_and_holds_words_and_those_of_the_lists_it_names() -> None:
+    sources = (path.read_text() for path in (ROOT / "compclip").rglob("*.py") if path.name != "grammar.py")
+    used = {name for source in sources for name in re.findall(r"\bWORDS\.(\w+)", source)}
+    in_lists = set(re.findall(r"\*(\w+)", (ROOT / "lexicons" / "grammar.yaml").read_text()))
+    assert used <= set(vars(WORDS)) <= used | in_lists
+    assert {"is", "been", "'s", "seem"} < WORDS.copulas and WORDS.be < WORDS.verbs < WORDS.copulas
+    assert WORDS.carriers_of == {"covert": {"wing", "tail"}, "crest": {"head"}}
+    assert WORDS.clashes["paler"] == {"black", "white"}
+
+
+def test_an_edited_list_changes_the_identity_of_what_reads_captions(tmp_path: Path, monkeypatch) -> None:
+    def identities() -> list[str]:
+        code._parse.cache_clear(), code.code_hash.cache_clear()
+        names = ("pairs.engine", "split.make_splits", "split.swap_adjectives", "split.audit", "pairs.rank_pairs")
+        return [code.code_hash(f"compclip.{name}") for name in names]
+
+    before = identities()
+    edited = tmp_path / "grammar.yaml"
+    edited.write_bytes((ROOT / "lexicons" / "grammar.yaml").read_bytes() + b"# edited\n")
+    monkeypatch.setitem(code.DATA, "compclip.text.grammar", str(edited))
+    changed = [one != other for one, other in zip(before, identities(), strict=True)]
+    monkeypatch.undo()
+    assert identities() == before and changed == [True, True, True, True, False]

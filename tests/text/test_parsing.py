@@ -55,16 +55,13 @@ def test_each_distinct_text_once(
         assert parser.seen == list("abcdefg")
 
 
-def test_a_killed_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_resumes_after_it_or_a_worker_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 2)
     parser = Shout()
     with pytest.raises(KeyboardInterrupt):
         shouted(parser, tmp_path, ["a", "b", "c", "d", "stop"])
     shouted(parser, tmp_path, ["a", "b", "c", "d", "e"])
     assert parser.seen == ["a", "b", "c", "d", "e"]
-
-
-def test_a_worker_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CHUNK", 1)
     with pytest.raises(UserError, match="^--processes 2: a worker was killed, .*; run again to resume"):
         shouted(Shout(), tmp_path, ["a", "die", "b"], 2)

@@ -38,7 +38,7 @@ def test_parses_are_those_of_spacy(texts: list[str], monkeypatch: pytest.MonkeyP
     assert parses(pickle.loads(pickle.dumps(nlp)), texts[:20], 20) == expected[:20]
 
 
-def test_each_distinct_window_is_computed_once() -> None:
+def test_each_distinct_window_is_computed_once_and_other_architectures_are_left_alone() -> None:
     nlp = load_language(PARSED_BY)
     list(nlp.pipe(["a red bird with a red bill", "a red bird with a red bill", "the bird"]))
     layers = nlp.get_pipe("tok2vec").model._func.layers
@@ -47,9 +47,6 @@ def test_each_distinct_window_is_computed_once() -> None:
     vectors = [layer.vectors.copy() for layer in layers]
     list(nlp.pipe(["a red bird with a red bill"]))
     assert all(np.array_equal(layer.vectors, v) for layer, v in zip(layers, vectors, strict=True))
-
-
-def test_other_architectures_are_left_alone() -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec", config={"model": {"@architectures": "spacy.HashEmbedCNN.v2", **CNN}})
     nlp.initialize()

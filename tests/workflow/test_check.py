@@ -23,6 +23,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"pairs": {"nouns": "brids"}}, ["pairs.nouns", "brids.yaml", "choose one of: birds"]),
     ({"pairs": {"model": "en_none"}}, ["pairs.model", "'en_none' is not installed", "spacy download"]),
     ({"judge": {"model": "RN51"}}, ["judge.model", "unknown model 'RN51'", "choose"]),
+    ({"judge": {"model": "RN5O"}}, ["unknown model 'RN5O'; did you mean RN50? choose"]),
     ({"judge": {"model": "sketch", "pretrained": "no/w.pt"}}, ["judge.pretrained: no/w.pt: no such file", "no does"]),
     ({"generate": {"generators": [{"name": "mine", "kind": "folder", "path": "docs"}]}}, ["docs", "contains no jpg"]),
     ({"dataset": {"source": "table", "table": {"file": "README.dm"}}}, ["dataset.table.file", "mean README.md?"]),
@@ -49,13 +50,18 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
     assert not (tmp_path / "results").exists()
 
 
-def test_a_judge_of_each_composition_is_checked_once(tmp_path: Path) -> None:
+def test_a_judge_of_each_composition_is_checked_once_and_a_folder_of_other_files_refused(tmp_path: Path) -> None:
     for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
         config = {
             "results": str(tmp_path / "results"),
             "judge": {"model": "sketch", "pretrained": name, "share": False},
         }
         assert len(check_config(load_config(config)).errors) == count
+    (tmp_path / "thesis.tex").touch()
+    errors = check_config(load_config({"results": str(tmp_path)})).errors
+    assert any("contains thesis.tex, but nothing that a run has made; choose an empty" in error for error in errors)
+    (tmp_path / "logs").mkdir()
+    assert not any("thesis" in error for error in check_config(load_config({"results": str(tmp_path)})).errors)
 
 
 def test_all_faults_are_listed_and_torch_is_not_imported(tmp_path: Path) -> None:
@@ -89,15 +95,12 @@ def test_the_default_run_has_no_fault(capsys: pytest.CaptureFixture[str]) -> Non
     assert (findings.errors, findings.downloads) == ([], [])
 
 
-def test_each_run_is_checked(tmp_path: Path) -> None:
+def test_each_run_is_checked_also_by_plain_snakemake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     runs = {name: {"pairs": {"nouns": "brids"}, "results": str(tmp_path / name)} for name in "ab"}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"runs": runs} | SMALL_JUDGE))
     with pytest.raises(UserError) as error:
         report_findings(tmp_path / "mine.yaml")
     assert [f"mine.yaml: runs.{name}: pairs.nouns" in str(error.value) for name in "ab"] == [True, True]
-
-
-def test_plain_snakemake_checks_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(UNDER_RUN, raising=False)
     workflow = SimpleNamespace(
         local_exec=True,
@@ -115,33 +118,3 @@ def test_every_typo_is_listed() -> None:
     assert [line.split(": ")[:2] for line in lines] == [
         ["my.yaml", "split.test_seen"], ["my.yaml", "judge.epochs"], ["my.yaml", "sed"],
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"juge": {}}, "juge: unknown key; did you mean judge? allowed: "),
-        ({"generate": {"generators": ["faithfull"]}}, "unknown 'faithfull'; did you mean faithful? allowed: "),
-        ({"dataset": {"source": "tabel"}}, "unknown 'tabel'; did you mean table? allowed: "),
-        ({"judge": {"lr": float("inf")}}, "judge.lr: "),
-        ({"judge": {"epochs": 10**12}}, "judge.epochs: Input should be less than or equal to 100000"),
-        ({"seed": ["long"] * 1000}, "…"),
-    ],
-)
-def test_a_misspelled_or_strange_value_gets_one_short_line(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError) as error:
-        load_config(values, "my.yaml")
-    assert message in str(error.value) and len(str(error.value)) < 500
-
-
-def test_a_misspelled_model_is_corrected(tmp_path: Path) -> None:
-    errors = check_config(load_config({"results": str(tmp_path / "r"), "judge": {"model": "RN5O"}})).errors
-    assert any("unknown model 'RN5O'; did you mean RN50? choose" in error for error in errors)
-
-
-def test_a_folder_of_other_files_is_no_place_for_results(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
-    errors = check_config(load_config({"results": str(tmp_path)})).errors
-    assert any("contains thesis.tex, but nothing that a run has made; choose an empty" in error for error in errors)
-    (tmp_path / "logs").mkdir()
-    assert not any("thesis" in error for error in check_config(load_config({"results": str(tmp_path)})).errors)

@@ -14,7 +14,7 @@ from tests.project import Project
 PLACE = "results/sketch/compun"
 
 
-def test_the_small_run_has_its_page(first_run: Project) -> None:
+def test_the_small_run_has_its_page_and_tasks_for_people(first_run: Project) -> None:
     place = first_run.root / PLACE
     analysis = pd.read_csv(place / "analysis.csv")
     right = analysis[analysis["measure"] == "right"]
@@ -33,9 +33,6 @@ def test_the_small_run_has_its_page(first_run: Project) -> None:
     # Twelve compounds with their images.
     assert len(re.findall(r'src="sketch/[^"]+\.png"', page)) == 36
     assert (first_run.root / "results" / "compun.md").read_text().count("\n| ") == 2 * 4
-
-
-def test_the_small_run_has_tasks_for_people(first_run: Project) -> None:
     place = first_run.root / "results" / "sketch" / "color" / "human"
     kinds = set(read_tasks(place / "tasks.parquet")["kind"])
     assert kinds == {"perceptual", "match", "caption"} == {path.stem for path in place.glob("label_studio/*.json")}

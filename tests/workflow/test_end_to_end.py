@@ -27,9 +27,6 @@ def test_table_has_every_score(project: Project) -> None:
     served = trained.groupby(["composition", "generator"]).split.agg(set)
     assert served["color", "photographs"] == {"test_seen", "test_unseen"}
     assert served["color", "faithful"] == {"test_seen", "test_unseen", "test_swapped"}
-    # The sampled score is an unbiased estimate of the exact one: ten standard errors of n Bernoulli draws.
-    sampled = scores[scores.measure == "r_precision_sampled"].value.to_numpy()
-    assert (abs(sampled - table.value) <= 10 * 0.5 / table.n**0.5).all()
     # What DVC compares are the scores that are compared here.
     whole = (trained.prompts == "pairs") | (trained.split == "test_swapped")
     compared = trained[whole & (trained.distractors == "original")]
@@ -37,9 +34,6 @@ def test_table_has_every_score(project: Project) -> None:
     found = {(c, g, f"test_{s}"): v for c, of in metrics.items() for g, by in of.items() for s, v in by.items()}
     expected = 100 * compared.set_index(["composition", "generator", "split"]).value
     assert found == pytest.approx(expected.to_dict(), abs=0.006)
-    # Held-out pairs, which train has not, put test_unseen farther away than test_seen.
-    apart = scores[scores.measure == "compound_divergence"].pivot(index="composition", columns="split", values="value")
-    assert (apart["test_seen"] < apart["test_unseen"]).all()
 
 
 def make(project: Project, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -47,15 +41,12 @@ def make(project: Project, *arguments: str, check: bool = True) -> subprocess.Co
     return project.call("python", "-m", "workflow_scripts.workflow.run", "--cores", "1", *arguments, check=check)
 
 
-def test_a_second_run_says_in_one_line_that_nothing_is_to_do(project: Project) -> None:
+def test_nothing_to_do_and_a_bad_config_are_one_line(project: Project) -> None:
     before = project.artifacts("results")
     done = make(project, "--config", "small.yaml")
     assert done.stderr.splitlines()[-1].startswith("Nothing to be done (all requested files are present")
     assert "page:  results/report.html" in done.stdout
     assert project.artifacts("results") == before
-
-
-def test_bad_config_is_one_line(project: Project) -> None:
     (project.root / "bad.yaml").write_text("judge: {epoch: 3}\n")
     run = make(project, "--config", "bad.yaml", check=False)
     assert run.returncode == 1

@@ -99,17 +99,14 @@ def test_pins_are_those_of_pip(env: Path) -> None:
     assert conda == {name: RUNS[name] for name in conda}
 
 
-def test_each_package_is_in_one_group_with_the_version_of_the_lock() -> None:
+def test_each_package_has_one_group_and_its_version_and_each_rule_an_environment() -> None:
     names = [name for listed in GROUPS.values() for name in listed]
     assert len(names) == len(set(names))
     locked = pins(LOCK.read_text().splitlines())
     versions = {name: version for listed in GROUPS.values() for name, version in listed.items()}
     assert versions == {name: RUNS[name] if name in APART else locked[name] for name in versions}
     assert LOCK.read_text().count("==") <= LOCK.read_text().count("--hash=sha256:")
-
-
-def test_every_rule_names_its_environment_and_every_environment_is_used() -> None:
-    """Rules that use another one have its environment."""
+    # Rules that use another rule have its environment.
     texts = [file.read_text() for file in (ROOT / "rules").glob("*.smk")]
     for part in (part for text in texts for part in re.split(r"^ *rule (?=\w+:)", text, flags=re.MULTILINE)[1:]):
         assert re.search(r'conda:\s+"\.\./envs/\w+\.yaml"', part), part.split(":")[0]

@@ -67,7 +67,9 @@ def use(_: Job) -> None:
     log.info("used")
 
 
-def test_an_error_is_one_line_that_names_the_log(tmp_path: Path, start: Run, capsys) -> None:
+def test_an_error_is_one_line_that_names_the_log_also_of_another_library(
+    tmp_path: Path, start: Run, monkeypatch, capsys
+) -> None:
     def fail(_: Job) -> None:
         raise FileNotFoundError(errno.ENOENT, "No such file", "a.csv")
 
@@ -77,9 +79,14 @@ def test_an_error_is_one_line_that_names_the_log(tmp_path: Path, start: Run, cap
     file = tmp_path / "logs" / "a.log"
     assert capsys.readouterr() == ("", f"error: a.csv: No such file (traceback: {file})\n")
     assert "Traceback" in file.read_text() and "FileNotFoundError" in file.read_text()
+    monkeypatch.setattr("compclip.__file__", "/elsewhere/compclip/__init__.py")
+    assert start(use) == 1
+    assert "/elsewhere: not the compclip of this checkout; uninstall it" in capsys.readouterr().err
 
 
-def test_a_script_refuses_a_flipped_input(tmp_path: Path, start: Run, capsys) -> None:
+def test_a_script_refuses_a_flipped_input_and_a_record_says_what_its_artifact_was_made_of(
+    tmp_path: Path, start: Run, capsys
+) -> None:
     made = {"table": tmp_path / "t.parquet", "summary": tmp_path / "s.json", "folder": tmp_path / "images"}
     assert start(make, **made) == 0
     rng = random.Random(0)
@@ -95,18 +102,6 @@ def test_a_script_refuses_a_flipped_input(tmp_path: Path, start: Run, capsys) ->
             assert start(use, after=[path]) == 0 and capsys.readouterr().err == "used\n"
             file.write_bytes(before)
         assert start(use, [path]) == 0 and capsys.readouterr().err == "used\n"
-
-
-def test_only_the_first_of_several_processes_checks(tmp_path: Path, start: Run, monkeypatch, capsys) -> None:
-    (tmp_path / "file").write_text("a")
-    digests.record(tmp_path / "file", "stage.step")
-    (tmp_path / "file").write_text("changed")
-    assert start(use, [tmp_path / "file"]) == 1
-    monkeypatch.setenv("RANK", "1")
-    assert start(use, [tmp_path / "file"]) == 0
-
-
-def test_a_record_says_what_its_artifact_was_made_of(tmp_path: Path, start: Run) -> None:
     names = ("table", "summary", "folder")
     start(make, **{name: tmp_path / "a" / name for name in names}, code="c1")
     recorded = digests.read_record(tmp_path / "a/folder")
@@ -114,9 +109,9 @@ def test_a_record_says_what_its_artifact_was_made_of(tmp_path: Path, start: Run)
     (tmp_path / "none").touch()
     reads = [tmp_path / "a/folder", tmp_path / "a/table", tmp_path / "none"]
     start(make, reads, **{name: tmp_path / "b" / name for name in names})
-    made = digests.read_record(tmp_path / "b/table")
-    assert made and made.code is None and sorted(made.inputs) == ["../a/folder", "../a/table"]
-    assert made.inputs["../a/folder"] == recorded.digest
+    record = digests.read_record(tmp_path / "b/table")
+    assert record and record.code is None and sorted(record.inputs) == ["../a/folder", "../a/table"]
+    assert record.inputs["../a/folder"] == recorded.digest
 
 
 HOLDER = """
@@ -129,8 +124,10 @@ with _alone(Path(sys.argv[1])):
 """
 
 
-def test_a_step_waits_for_the_process_that_still_runs_it(tmp_path: Path, start: Run, capsys) -> None:
-    """Until that ends, even if it is killed."""
+def test_a_step_waits_for_the_process_that_still_runs_it_and_only_the_first_of_several_checks(
+    tmp_path: Path, start: Run, monkeypatch, capsys
+) -> None:
+    """It waits until that ends, even if it is killed."""
     command = [sys.executable, "-c", HOLDER, str(tmp_path / "logs" / "a.log")]
     with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == "held\n"
@@ -139,9 +136,9 @@ def test_a_step_waits_for_the_process_that_still_runs_it(tmp_path: Path, start: 
     waiting = rf"process {holder.pid} on \S+ is still running this step, .*; waiting until it ends"
     assert re.fullmatch(rf"{waiting}\nkilled: -9\n", capsys.readouterr().err)
     assert [path.name for path in (tmp_path / "logs").iterdir()] == ["a.log"]
-
-
-def test_a_script_refuses_another_library(start: Run, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("compclip.__file__", "/elsewhere/compclip/__init__.py")
-    assert start(use) == 1
-    assert "/elsewhere: not the compclip of this checkout; uninstall it" in capsys.readouterr().err
+    (tmp_path / "file").write_text("a")
+    digests.record(tmp_path / "file", "stage.step")
+    (tmp_path / "file").write_text("changed")
+    assert start(use, [tmp_path / "file"]) == 1
+    monkeypatch.setenv("RANK", "1")
+    assert start(use, [tmp_path / "file"]) == 0

@@ -1,13 +1,17 @@
-"""Longer runs of the whole chain: divisions by divergence, DVC."""
+"""Longer runs of the whole chain: a warm cache, a division by divergence, a user's long captions, a full disk."""
 
 import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
-from tests.project import Project
+from tests.project import SMALL, Project
 from tests.workflow.test_end_to_end import differing
 
 pytestmark = pytest.mark.slow
@@ -56,3 +60,77 @@ def test_preset_protocol_balances_and_ties(tmp_path: Path) -> None:
         assert (scores["weight"] < 1).any() == (split == "test_swapped")
         assert (scores["p_tied"] > 0).any() or split == "test_swapped"
     assert len(scores.loc[scores["weight"] < 1, "pair"].unique()) == preset["score"]["balance"]["dominant"]
+
+
+OWN = """
+results: own
+cache: .cache_own
+dataset: {source: table, table: {file: captions.csv}}
+specs:
+  data:
+    examples: results/sketch/specs/0/examples.parquet
+    images: results/sketch/images
+    increments: results/sketch/specs/0/steps.parquet
+  base:
+    model: results/sketch/specs/0/base/model.json
+    pretrained: results/sketch/specs/0/base/weights.safetensors
+    epochs: 0
+  training: {epochs: 1, batch: 20, accumulation: 1, precision: fp32}
+"""
+
+
+def test_the_users_captions(first_run: Project, tmp_path: Path) -> None:
+    """With a trained judge, a training table and a test table nothing is drawn or described."""
+    project = first_run.fork(tmp_path)
+    (project.root / "own.yaml").write_text(OWN)
+    (project.root / "captions.csv").write_text("image_id,text\na,a red bird\n")
+    project.snakemake("own.yaml", "--", "own/specs.html")
+    tables = [pd.read_csv(project.root / name / "specs.csv") for name in ("own", "results")]
+    own, before = (table[table["judge"] == "stretched"]["value"].tolist() for table in tables)
+    assert own == before
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """A small disk at ``tmp_path/disk``, mounted anew with the options that it is called with."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() or not shutil.which("mount"):
+        pytest.skip("mounting a small disk needs root")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+
+    def remount(options: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
+
+    yield remount
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_disk_that_is_full_of_results(first_run: Project, tmp_path: Path, disk: Callable[[str], None]) -> None:
+    project = Project(tmp_path / "project").copy()
+    (project.root / "full.yaml").write_text(SMALL.format(results=tmp_path / "disk", cache=".cache"))
+    run = ["python", "-m", "workflow_scripts.workflow.run", "--config", "full.yaml", "--cores", "2", "--"]
+    run.append(f"{tmp_path}/disk/sketch/captions.parquet")
+    refused = project.call(*run, check=False)
+    assert refused.returncode == 1
+    *lines, last = refused.stderr.splitlines()
+    assert last == (
+        f"error: dataset: {tmp_path}/disk/sketch/images: not written (no space left on device);"
+        f" free some disk space and run again (log: {tmp_path}/disk/logs/dataset/load_dataset.log)"
+    )
+    assert not any("no space" in line for line in lines)
+    assert not any((project.root / ".snakemake" / "locks").glob("*"))
+    disk("size=20m")
+    project.call(*run)
+    made, expected = tmp_path / "disk" / "sketch", first_run.root / "results" / "sketch"
+    assert (made / "captions.parquet").read_bytes() == (expected / "captions.parquet").read_bytes()
+    assert len(list((made / "images").iterdir())) == len(list((expected / "images").iterdir()))
+
+    # Read-only, a run is refused before it begins.
+    disk("ro")
+    refused = project.call(*run, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines()[-1] == (
+        f"error: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"
+    )

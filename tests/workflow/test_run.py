@@ -31,16 +31,15 @@ def test_a_run_ends_as_snakemake_does(code: str, ends: type[BaseException] | Non
         run_snakemake([sys.executable, "-c", f"import os; {code}"])
 
 
-def test_ctrl_c_waits_for_snakemake(tmp_path: Path) -> None:
+def test_ctrl_c_waits_for_snakemake_whose_locks_logs_and_timestamps_are_where_they_are_looked_for(
+    tmp_path: Path,
+) -> None:
     code = "import pathlib, sys, time; time.sleep(1.5); pathlib.Path(sys.argv[1]).touch()"
     threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         run_snakemake([sys.executable, "-c", code, str(tmp_path / "ended")])
     assert (tmp_path / "ended").exists()
-
-
-def test_snakemake_keeps_locks_logs_and_timestamps_where_they_are_looked_for(tmp_path: Path) -> None:
-    """None of these places is documented."""
+    # None of the places of locks, logs and timestamps is documented.
     shell = "ls .snakemake/locks > locks; mkdir {output}"
     (tmp_path / "Snakefile").write_text(f'rule:\n  output: directory("made")\n  shell: "{shell}"\n')
     subprocess.run(["snakemake", "--cores", "1"], cwd=tmp_path, check=True, capture_output=True)
@@ -122,7 +121,7 @@ def test_verify_names_what_is_not_as_recorded(
     assert caplog.messages[-1].endswith(" artifacts are as their steps recorded them")
 
 
-def test_verify_reads_the_users_files_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_reads_the_users_files_again_and_needs_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, cache, config = tmp_path / "captions.csv", tmp_path / "cache", tmp_path / "own.yaml"
     file.write_text("image_id,text\na,a red bird\n")
     config.write_text(f"dataset: {{source: table, table: {{file: {file}}}}}\ncache: {cache}\nresults: {tmp_path}/r\n")
@@ -134,9 +133,6 @@ def test_verify_reads_the_users_files_again(tmp_path: Path, monkeypatch: pytest.
         index.put([(mark, b"0" * 64) for (mark,) in index.db.execute("SELECT key FROM entries").fetchall()])
     with pytest.raises(UserError, match="captions.csv: 1 of 1 files have other bytes than when they were first read;"):
         verify.read_inputs_again(config)
-
-
-def test_verify_needs_a_run(tmp_path: Path) -> None:
     (tmp_path / "none.yaml").write_text(f"results: {tmp_path}/none\n")
     with pytest.raises(UserError, match="none.yaml: not run yet; `make run CONFIG="):
         verify.main(verify.Verify(config=tmp_path / "none.yaml"))

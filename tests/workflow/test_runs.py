@@ -1,4 +1,4 @@
-"""Several runs in one: the same as each alone, one table of all."""
+"""Several runs in one: the same as each alone, one table of all; what each seed changes."""
 
 import re
 import shutil
@@ -16,11 +16,10 @@ from compclip.io import read_frame
 from tests.graph import Job, jobs
 from tests.project import Project
 from workflow_scripts.runs.join_tables import join_rows
+from workflow_scripts.stand_in import load_workflow, stand_in
 from workflow_scripts.workflow.config import load_config, run_values
 
 PUBLISHED = ROOT / "presets" / "published.yaml"
-# Rules that read what all generators made.
-OF_ALL_GENERATORS = {"score_images", "make_table", "make_page", "list_entries"}
 
 
 def written(values: dict[str, Any], path: Path) -> Path:
@@ -28,12 +27,25 @@ def written(values: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def test_the_oracle_scores_every_generator_whose_scenes_are_known(tmp_path: Path) -> None:
+def test_the_oracle_scores_known_scenes_and_each_composition_takes_its_own_judge(tmp_path: Path) -> None:
     generators = ["photographs", "shuffled", "faithful", "memorizer", "unbound", "blind"]
     generators.append({"name": "mine", "kind": "folder", "path": "images"})
     found = jobs(written({"compositions": ["color"], "generate": {"generators": generators}}, tmp_path / "c.yaml"))
     scored = {Path(file).name for job in found if job.rule == "score_oracle" for file in job.outputs}
     assert scored == {"photographs", "shuffled", "faithful", "memorizer", "unbound", "blind"}
+    # The authors published a judge for each composition: {composition} in judge.pretrained.
+    weights = {name: tmp_path / f"C_CUB_{name}.pt" for name in ("color", "shape")}
+    for file in weights.values():
+        file.touch()
+    judge = {"model": "sketch", "pretrained": str(tmp_path / "C_CUB_{composition}.pt"), "epochs": 0, "share": False}
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump({"results": str(tmp_path / "results"), "judge": judge}))
+    training = [job for job in jobs(config) if job.rule == "train_judge"]
+    assert len(training) == 2
+    for job in training:
+        (own,) = (file for name, file in weights.items() if f"/{name}/" in job.outputs[0])
+        assert {str(file) for file in weights.values()} & set(job.inputs) == {str(own)}
+        assert f"'pretrained': '{own}'" in job.params and "{composition}" not in job.params
 
 
 def without_prefix(found: list[Job], run: str) -> list[tuple]:
@@ -51,13 +63,18 @@ def test_a_run_among_others_is_the_run_alone() -> None:
     assert [job.rule for job in together if job.stage == "runs"] == ["join_tables"]
 
 
-def test_what_stands_beside_runs_is_said_of_each() -> None:
+def test_what_stands_beside_runs_is_said_of_each_and_joined_data_are_the_rows_by_run() -> None:
     runs = {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}}
     assert run_values({"results": "r", "seed": 3, "judge": {"epochs": 2}, "runs": runs}) == {
         "a": {"results": "r/a", "seed": 3, "judge": {"epochs": 2, "lr": 0.1}},
         "b": {"results": "r/b", "seed": 4, "judge": {"epochs": 2}},
     }
     assert run_values({"seed": 3}) == {}
+    one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
+    joined = join_rows({"a": one, "b": one.assign(n="")})
+    assert joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]] and joined.columns[0] == "run"
+    with pytest.raises(UserError, match="different columns"):
+        join_rows({"a": one, "b": one[["dataset"]]})
 
 
 @pytest.mark.parametrize(
@@ -80,14 +97,6 @@ def test_a_faulty_run_is_named(runs: dict, message: str) -> None:
     with pytest.raises(UserError) as error:
         load_config({"results": "r", "runs": runs}, "mine.yaml")
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
-
-
-def test_joined_data_are_the_rows_by_run() -> None:
-    one = pd.DataFrame([["birds", "3"]], columns=["dataset", "n"])
-    joined = join_rows({"a": one, "b": one.assign(n="")})
-    assert joined.to_numpy().tolist() == [["a", "birds", "3"], ["b", "birds", ""]] and joined.columns[0] == "run"
-    with pytest.raises(UserError, match="different columns"):
-        join_rows({"a": one, "b": one[["dataset"]]})
 
 
 @pytest.mark.slow
@@ -113,22 +122,6 @@ def test_the_tables_of_all_runs_are_joined_and_printed(first_run: Project, tmp_p
     assert all(f"page:  all/{name}/report.html" in done.stdout for name in ("one", "two"))
 
 
-def test_each_composition_takes_its_own_judge(tmp_path: Path) -> None:
-    """The authors published a judge for each: {composition} in judge.pretrained."""
-    weights = {name: tmp_path / f"C_CUB_{name}.pt" for name in ("color", "shape")}
-    for file in weights.values():
-        file.touch()
-    judge = {"model": "sketch", "pretrained": str(tmp_path / "C_CUB_{composition}.pt"), "epochs": 0, "share": False}
-    config = tmp_path / "config.yaml"
-    config.write_text(yaml.safe_dump({"results": str(tmp_path / "results"), "judge": judge}))
-    training = [job for job in jobs(config) if job.rule == "train_judge"]
-    assert len(training) == 2
-    for job in training:
-        (own,) = (file for name, file in weights.items() if f"/{name}/" in job.outputs[0])
-        assert {str(file) for file in weights.values()} & set(job.inputs) == {str(own)}
-        assert f"'pretrained': '{own}'" in job.params and "{composition}" not in job.params
-
-
 CONFIG = """
 results: {folder}
 cache: {cache}
@@ -139,18 +132,20 @@ judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1, share: fa
 """
 
 
-def test_the_jobs_of_a_composition_are_the_same_beside_another(tmp_path: Path) -> None:
+def test_the_jobs_of_a_composition_are_the_same_beside_another_and_shards_are_jobs(tmp_path: Path) -> None:
     alike = []
     for names in ("color", "color, shape"):
         config = tmp_path / f"{names}.yaml"
         config.write_text(CONFIG.format(folder=tmp_path / "r", cache=tmp_path / "c", names=names))
-        made = [job for job in jobs(config) if job.stage in ("dataset", "pairs", "split", "judge", "generate", "score")]
-        alike.append({(job.rule, job.inputs, job.params) for job in made if "shape" not in job.wildcards.values()})
+        planned = [
+            job for job in jobs(config) if job.stage in ("dataset", "pairs", "split", "judge", "generate", "score")
+        ]
+        alike.append({(job.rule, job.inputs, job.params) for job in planned if "shape" not in job.wildcards.values()})
     assert alike[0] == alike[1] and len(alike[0]) > 10
-
-
-def test_shards_of_captions_are_jobs(tmp_path: Path) -> None:
-    """One shard is no further job."""
+    # A composition with a lexicon of its own has pairs of its own.
+    rules = [file.read_text() for file in (ROOT / "rules").glob("**/*.smk")]
+    assert not [text for text in rules if "<dataset>/pairs.parquet" in text]
+    # One shard of captions is no further job.
     made = []
     for shards in (1, 3):
         config = tmp_path / "config.yaml"
@@ -163,7 +158,41 @@ def test_shards_of_captions_are_jobs(tmp_path: Path) -> None:
     assert [path for path in joined.inputs if path in folders] == folders
 
 
-def test_rules_read_the_pairs_of_their_composition() -> None:
-    """A composition with a lexicon of its own has pairs of its own."""
-    texts = [file.read_text() for file in (ROOT / "rules").glob("**/*.smk")]
-    assert not [text for text in texts if "<dataset>/pairs.parquet" in text]
+# Rules, and the wildcards of a job.
+COLOR = {"composition": "color"}
+RULES: dict[str, dict[str, str]] = {
+    "load_dataset": {}, "sample_heldout": COLOR, "make_splits": COLOR, "swap_adjectives": COLOR, "make_prompts": COLOR,
+    "train_judge": COLOR | {"judge": "4"}, "generate_images": COLOR | {"generator": "photographs"},
+    "score_images": COLOR, "make_table": {},
+}  # fmt: skip
+
+
+def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> None:
+    """All other steps follow by what they read, or not at all."""
+
+    def settings(**values: Any) -> dict[str, dict[str, Any]]:
+        """Return the params of each rule that Snakemake compares, for a config."""
+        config = tmp_path / "config.yaml"
+        config.write_text(yaml.safe_dump({"judge": {"seeds": [4]}} | values))
+        workflow = load_workflow(config)
+        return {rule: vars(stand_in(rule, workflow, **given).params) for rule, given in RULES.items()}
+
+    before = settings()
+
+    def changed(**values: Any) -> set[str]:
+        return {rule for rule, params in settings(**values).items() if params != before[rule]}
+
+    assert changed(seeds={"world": 1}) == {"load_dataset"}
+    split = {"sample_heldout", "make_splits", "swap_adjectives", "make_prompts"}
+    assert changed(seeds={"split": 1}) == split
+    assert changed(seeds={"halves": 1}) == {"make_prompts", "train_judge", "score_images"}
+    # Only what reads all judges changes with one more.
+    assert changed(judge={"seeds": [4, 7]}) == {"score_images", "make_table"}
+    # A judge of a given seed depends on `seed` only by the halves.
+    assert changed(seed=1) == {*RULES} - {"make_table"}
+    assert "train_judge" not in changed(seed=1, seeds={"halves": 0})
+    config = load_config({"seed": 3, "seeds": {"split": 5}})
+    assert config.seeds.model_dump() == {"world": 3, "split": 5, "halves": 3} and config.judges == ["3", "4"]
+    for alone in ({"share": False}, {"epochs": 0}):
+        assert load_config({"seed": 3, "judge": alone}).judges == ["3"]
+    assert load_config({"judge": {"seeds": [2, 0]}}).judges == ["2", "0"]

@@ -76,10 +76,14 @@ def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.Monk
     assert screen.capsys.readouterr().err == "\r\x1b[J0 of 6 jobs in 0:00:00; score: 7 of 9 imag" * 2
 
 
-def test_each_rule_has_a_stage() -> None:
+def test_each_rule_has_a_stage_and_an_error_of_its_python_one_short_line() -> None:
     texts = [file.read_text() for file in (module.ROOT / "rules").glob("*.smk")]
     rules = {rule for text in texts for rule in re.findall(r"^ *rule (\w+):", text, re.MULTILINE)}
     assert rules <= module.STAGES.keys() and module.STAGES["extract_pairs"] == "pairs"
+    where = 'InputFunctionException in rule train_judge in file "/a/judge.smk", line 5:'
+    told = f"{where} Error: UserError: c.sqlite: full; delete it Wildcards: judge=0 Traceback: File ..."
+    match = module.IN_RULES.search(told)
+    assert match and match[1] == "c.sqlite: full; delete it"
 
 
 OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
@@ -119,10 +123,3 @@ def test_an_error_of_snakemake_is_one_line_and_an_interruption_is_none(screen: S
         screen.emit("Terminating processes on user request, this might take some time.")
     errors = [] if interrupted else ["error: WorkflowError: runs.a: no such folder"]
     assert screen.shown() == ["0 of 6 jobs in 0:00:00", *errors]
-
-
-def test_an_error_of_the_python_in_rules_is_one_short_line() -> None:
-    where = 'InputFunctionException in rule train_judge in file "/a/judge.smk", line 5:'
-    told = f"{where} Error: UserError: c.sqlite: full; delete it Wildcards: judge=0 Traceback: File ..."
-    match = module.IN_RULES.search(told)
-    assert match and match[1] == "c.sqlite: full; delete it"
