@@ -15,7 +15,7 @@ TrainOn = Annotated[
 
 
 class DrawConfig(Section):
-    """How the held-out pairs are drawn; what is null is chosen by the captions (``choose_draw``)."""
+    """How the held-out pairs are drawn; ``choose_draw`` sets what is null."""
 
     fraction: float | None = Field(None, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
     least: int = Field(0, ge=0, description="held-out pairs at least, where the fraction is fewer")
@@ -65,19 +65,19 @@ class Heldout(DrawConfig):
         return pairs
 
     def listed(self, composition: str) -> list[str]:
-        """Return the pairs that are listed for a composition; none if they are drawn."""
+        """Return the pairs listed for a composition, [] if they are drawn."""
         listed = self.pairs.get(composition) if isinstance(self.pairs, dict) else self.pairs
         return listed or []
 
 
 class Published(Section):
-    """A split that others have published, used instead of a drawn one; {composition} in a path is replaced."""
+    """A published split, used instead of a drawn one; {composition} in a path is replaced."""
 
     split: str = Field(min_length=1, description="split.pkl: the held-out pairs, and the images of each split")
     data: str | None = Field(None, min_length=1, description="data.pkl: its swapped captions; null: they are made here")
 
     def file(self, kind: Literal["split", "data"], composition: str) -> str | None:
-        """Return the split.pkl or data.pkl of a composition; None if swapped captions are made here."""
+        """Return the path of split.pkl or data.pkl for a composition; None if swapped captions are made here."""
         path = self.split if kind == "split" else self.data
         return path and path.replace(COMPOSITION_FIELD, composition)
 
@@ -130,7 +130,7 @@ class SplitConfig(Section):
 
     @property
     def is_chosen(self) -> bool:
-        """Whether held-out pairs are drawn, and the captions choose how."""
+        """Whether held-out pairs are drawn with settings that ``choose_draw`` chooses."""
         is_drawn = self.method == "pairs" and not self.published and not self.heldout.pairs
         return is_drawn and None in (self.heldout.fraction, self.heldout.window, self.heldout.prefer)
 
