@@ -9,7 +9,7 @@ from compclip.split.config import TrainOn
 
 
 class Training(ModelConfig):
-    """A CLIP fine-tuned on these captions. The defaults suit photographs and an OpenAI ResNet."""
+    """A CLIP fine-tuned on the captions. The defaults suit photographs and an OpenAI ResNet."""
 
     trainable: list[str] = Field(
         ["visual.layer4.*", "visual.attnpool.*", "text_projection", "logit_scale"],

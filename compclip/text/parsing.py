@@ -1,4 +1,4 @@
-"""Parse many texts with worker processes: each distinct text once, cached."""
+"""Parse each distinct text once, by worker processes, with a cache."""
 
 import multiprocessing
 import os
@@ -18,13 +18,13 @@ from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.progress import Progress
 
-LOOKUP_BATCH = 4096  # texts that are looked up in the cache at once
+LOOKUP_BATCH = 4096  # texts per look-up in the cache
 CHUNK = 256  # texts per task of a worker
-STORED = 2.0  # seconds between two times of storing values: keys are random, so each time writes many pages
+STORED = 2.0  # seconds between two writes of values: keys are random, so each write changes many pages
 
 
 class Parser(Protocol):
-    """``keys`` returns the keys of texts in the cache, which cover all that the values of ``parse`` depend on."""
+    """``keys`` returns the cache keys of texts, which cover everything that the values of ``parse`` depend on."""
 
     def keys(self, texts: Iterable[str]) -> list[bytes]: ...
     def parse(self, texts: Sequence[str]) -> list[bytes]: ...
@@ -36,7 +36,7 @@ _parser: Parser | None = None
 def _start(parser: Parser) -> None:
     global _parser
     _parser = parser
-    # Otherwise a worker whose parent was killed waits for work forever.
+    # Otherwise a worker whose parent was killed would wait forever.
     Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -57,7 +57,7 @@ def parse_all(
 ) -> Iterator[list[tuple[bytes, bytes]]]:
     """Parse texts, given with their keys; yield keys and values, a chunk at a time, in any order.
 
-    At most two chunks per process are in memory, so that ``items`` may be endless.
+    At most two chunks per process are in memory, so ``items`` may be infinite.
     """
     source = iter(items)
     if processes == 1:
@@ -91,7 +91,7 @@ def fill_cache(
     processes: int,
     seen: Callable[[int], object] = lambda n: None,
 ) -> int:
-    """Parse the distinct texts of ``batches`` that are neither blank nor cached; return how many there were.
+    """Parse the distinct texts of ``batches`` that are neither blank nor cached; return their number.
 
     ``seen`` is called with the size of each batch that was submitted.
     """
@@ -101,7 +101,7 @@ def fill_cache(
         for texts in batches:
             keyed = {k: text for k, text in zip(parser.keys(texts), texts, strict=True) if text.strip()}
             cached = cache.get(list(keyed))
-            # All at once: a text that is parsed while this batch is submitted must not be submitted again.
+            # in one step: a text that is parsed while this batch is submitted must not be submitted again
             new_keys = [k for k in keyed if k not in cached and k not in pending]
             pending.update(new_keys)
             for k in new_keys:
@@ -129,7 +129,7 @@ def fill_cache(
 
 
 def values(parser: Parser, cache: Cache, texts: Sequence[str]) -> list[bytes | None]:
-    """Return the value of each text, None for a blank one, after ``fill_cache``."""
+    """Return the cached value of each text, None for a blank one; call ``fill_cache`` first."""
     keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
     known = cache.get([k for k in dict.fromkeys(keys) if k is not None])
     return [None if k is None else known[k] for k in keys]
