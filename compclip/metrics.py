@@ -78,8 +78,7 @@ class ReleaseMetric:
         """Add images; an image with an earlier id replaces the earlier one.
 
         Args:
-            images: n paths, n tensors or arrays of bytes (3, height, width), or a tensor of bytes (n, 3, height,
-                width).
+            images: n paths, n tensors or arrays of bytes (3, height, width), or a tensor (n, 3, height, width).
             ids: (n,) the file_name of each image's prompt.
         """
         require(len(images) == len(ids), "update", f"{len(images)} images with {len(ids)} ids", "give one each")

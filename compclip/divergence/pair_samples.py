@@ -40,7 +40,7 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return the occurrences of ``pairs`` in the swapped captions, with the changed adjectives.
 
-    Also returns the number of changes without an occurrence: a published swap may change words that are no pair here.
+    Also returns the number of changes without an occurrence: a published swap may change other words.
     """
     place = [*CAPTION_KEY, "adjective_start"]
     rows = [

@@ -1,4 +1,4 @@
-"""The measures of ``scores.parquet``: their names, units, and what each means."""
+"""The measures of ``scores.parquet``: names, units and definitions."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from compclip.plot.labels import number, percent
 
 @dataclass(frozen=True)
 class Measure:
-    """What a value says."""
+    """A measure of ``scores.parquet``."""
 
     name: str  # in all files
     definition: str
     unit: str = "%"  # %: a fraction in the file, shown in percent; empty: a number without a unit
-    digits: int = 1  # that are shown
-    entries: str = ""  # the column of ``tables.SCORES`` that it is the mean of
-    blind: str = ""  # the measure of text alone, by which it is normalized
+    digits: int = 1  # number of digits in tables
+    entries: str = ""  # the column of ``tables.SCORES`` whose mean it is
+    blind: str = ""  # the measure of text alone that normalizes it
     title: str = ""  # for readers
 
     def text(self, value: float) -> str:

@@ -26,9 +26,8 @@ def stretch_positions(
 ) -> torch.Tensor:
     """Stretch positional embeddings (n, d) to (length, d), of the same dtype.
 
-    The first ``keep`` are not changed. Each of the others becomes k = (length - keep) / (n - keep) positions, where k
-    must be an integer, by linear interpolation towards the next one; the last one is extrapolated by the preceding
-    difference.
+    The first ``keep`` are not changed. Each of the others becomes k = (length - keep) / (n - keep) positions, k an
+    integer, by linear interpolation towards the next one; the last one is extrapolated by the preceding difference.
     """
     n = len(positions)
     factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)

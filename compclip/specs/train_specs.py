@@ -29,8 +29,7 @@ from compclip.specs.data import LongExample
 from compclip.specs.loss import LOSS_WEIGHTS, Losses, Margin, specs_loss
 from compclip.specs.stretch import position_name
 
-# Words that an image can neither show nor contradict. Other stop words, such as `no`, `two`, `above`, distinguish
-# images.
+# Words that an image cannot show or contradict. Other stop words, such as `no`, `two`, `above`, distinguish images.
 UNSEEN_WORDS = frozenset(
     "a an the this that these those it its he his she her they their there here who which one you we i is are was were"
     " be been being has have had having can see sees seen also and".split()
