@@ -75,9 +75,9 @@ class Preprocessing(Section):
     )
     std: tuple[Positive, Positive, Positive] | None = Field(None, description="their standard deviation")
     resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
-        None, description="shortest: crop what is left and right, or above and below; longest: pad; squash: stretch"
+        None, description="shortest: crop the longer side; longest: pad the shorter side; squash: stretch"
     )
-    interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if not known")
+    interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if unknown")
 
 
 class ModelConfig(Section):
@@ -95,7 +95,7 @@ class ModelConfig(Section):
         " of OpenAI's weights the model's name ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
-        None, description="how images are prepared, for a weights file that does not say it"
+        None, description="how images are prepared, for weights files that do not specify it"
     )
     tower: Tower | None = Field(None, description="image tower from other weights")
 

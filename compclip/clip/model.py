@@ -97,7 +97,7 @@ def construct(model_cfg: dict[str, Any]) -> Any:
             raise
         except Exception as error:  # an invalid config can raise almost any exception
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            raise UserError(f"judge.model: cannot build a model of its config: {reason}") from error
+            raise UserError(f"judge.model: cannot build a model from its config: {reason}") from error
 
 
 @dataclass

@@ -22,7 +22,7 @@ PROMPT_LOOKS: Looks = {
 }  # fmt: skip
 PAPER_COLOR = "#777777"
 # The nouns that a compound's picture shows.
-KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of them"}
+KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "neither noun"}
 
 
 def _base(prompt: str | None) -> str:
@@ -46,7 +46,7 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], PROMPT_LOOKS)
     draw_line(axes, 100 * CHANCE)
     axes.set(xlim=(0, 102), xlabel="%")
-    hollow = "hollow: as the paper prints it, without intervals"
+    hollow = "hollow: the paper's values, without intervals"
     return finish(
         figure, f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here; {hollow}"
     )
@@ -82,7 +82,7 @@ def draw_kinds(analysis: pd.DataFrame) -> Figure:
     """Draw the fraction of wrong answers by the nouns that a compound's picture shows."""
     wrong = pd.concat([rows_of(analysis, f"{WRONG}{kind}").assign(name=KIND_NAMES[kind]) for kind in NOUNS_SEEN])
     if wrong.empty:
-        return empty("The list does not say what the compounds' pictures show of their nouns.")
+        return empty("The list of compounds has no kinds.")
     rows = list(wrong.itertuples())
     groups = [row_name(row.model, row.prompt) for row in rows]
     table = _in_rows(wrong, groups, [f"{row.name}, n = {int(row.n):,}" for row in rows])

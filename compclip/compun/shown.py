@@ -103,7 +103,7 @@ def text_table(analysis: pd.DataFrame) -> str:
     ]
     table = View("accuracy", "model, prompt", ["right, %", "compounds"], lines)
     return (
-        f"{table.markdown}\n\nRight: of three images the compound’s own is the nearest to the prompt; a tie is not "
-        "right. By chance a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s where "
+        f"{table.markdown}\n\nRight: of three images, the compound’s own is the most similar to the prompt; a tie is "
+        "not right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s if "
         "all or none are right.\n"
     )

@@ -24,7 +24,7 @@ def hub(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # the libraries raise many kinds
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
-        raise UserError(f"{what}: not downloaded yet, and the Hub could not give it ({reason}); {REMEDY}") from error
+        raise UserError(f"{what}: not downloaded yet, and not available from the Hub ({reason}); {REMEDY}") from error
 
 
 def hub_folder(model: str, patterns: list[str] | None = None, revision: str | None = None) -> Path:
@@ -45,7 +45,7 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> P
         if (file := hub_folder(model, [name], revision) / name).is_file():
             return file
     wanted = " or ".join(names)
-    raise UserError(f"{model}: {wanted}: not downloaded yet, and the Hub has none or does not answer; {REMEDY}")
+    raise UserError(f"{model}: {wanted}: not downloaded yet, and not available from the Hub; {REMEDY}")
 
 
 def check_hub_file(model: str, names: Sequence[str]) -> None:

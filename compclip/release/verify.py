@@ -40,8 +40,8 @@ NEAR_TIES = 0.001
 FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")  # columns that name a figure in a line
 LISTED = 10  # number of near ties that are listed
 UNPROVEN_VALUES = (
-    "Without images, this does not prove that the values are those of any images: similarities, ranks, hits and the"
-    " controls (blind_control, hubness) may be invented so that they agree with each other."
+    "Without images, this does not prove that the values come from images: similarities, ranks, hits and the controls"
+    " (blind_control, hubness) may be invented consistently."
 )
 UNPROVEN_ORIGIN = (
     "Not proven: that the model drew the images, from these prompts alone and without a choice among several, and what"

@@ -131,7 +131,7 @@ def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
     training = trainings[0]
     watched = [column for column in training if column.startswith("retrieval")]
     if "loss" not in training:
-        return empty("The judge was not trained: it is used as it came (epochs: 0).")
+        return empty("The judge was used without training (epochs: 0).")
     figure = Figure(figsize=(WIDTH, 1.5 + 1.5 * bool(watched)))
     panels = figure.subplots(1 + bool(watched), 1, sharex=True, squeeze=False)[:, 0]
     for one in trainings:

@@ -24,8 +24,8 @@ class Measure:
 _RANKED_FIRST = "How often the judge ranks the caption first among the candidates, exact."
 _ADJECTIVE = "How often the judge ranks the prompt above its copies with other ranked adjectives, false of the image."
 _CEILING = (
-    "The expected adjective accuracy of one who picks at random among the prompt and the copies that captions of the"
-    " image state, if these were kept: the mean of 1 / (1 + stated copies)."
+    "The expected adjective accuracy of a random choice among the prompt and the copies that captions of the image"
+    " state, if these were kept: the mean of 1 / (1 + stated copies)."
 )
 _ADJUSTED = (
     "Adjective accuracy by similarity minus a multiple of the text's mean similarity with real images, chosen on seen"

@@ -26,15 +26,15 @@ from compclip.score.health import Health
 DIFFERENCES = "comparisons.csv"
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
-    "train": "has seen train alone",
+    "train": "has seen only train",
     "half": "has seen train and the half of the test images that is not judged",
-    "all": "has seen all images, the judged ones too",
+    "all": "has seen all images, including the judged ones",
 }
 # Notes after a score's definition; ``{chance}`` and ``{blind}`` are replaced by percentages.
 NOTES = {
     "r_precision": "Chance is {chance} %; with every image replaced by the mean image (the blind control) the judge"
     " reaches {blind} %.",
-    "adjective_accuracy": "It tests the pair itself, where R-precision also counts all else that an image shows."
+    "adjective_accuracy": "It tests the pair itself; R-precision also depends on everything else in an image."
     " Chance is {chance} %.",
 }
 # How to reduce the error from each source.
@@ -119,8 +119,8 @@ def ceiling_note(scores: pd.DataFrame, name: str) -> str:
     if not (ceilings < 1).any():
         return ""
     return (
-        " Copies that another caption of the image states are left out; with them, one who picks at random among the"
-        f" stated adjectives would reach {span(ceilings, percent)} % (human ceiling)."
+        " Copies that another caption of the image states are excluded; with them, a random choice among the stated"
+        f" adjectives would reach {span(ceilings, percent)} % (human ceiling)."
     )
 
 
@@ -196,7 +196,7 @@ def error_note(trained: pd.DataFrame) -> str:
     largest = max(variances, key=variances.__getitem__)
     percentage = 100 * variances[largest] / total
     line = f"Over these scores, {percentage:.0f} % of the variance of R-precision is from {REMEDIES[largest]}."
-    return line if trained["judges"].max() > 1 else f"{line} One judge cannot show what judges add; list judge.seeds."
+    return line if trained["judges"].max() > 1 else f"{line} One judge has no error from judges; list judge.seeds."
 
 
 def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
@@ -238,7 +238,7 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
     about, judges = summaries[0], int(trained["judges"].max())
     seen = JUDGE_HAS_SEEN[about["train_on"]]
     if about.get("judge_epochs") == 0:
-        seen = "was taken as it was given (judge.epochs: 0)"
+        seen = "was used without training (judge.epochs: 0)"
     judge = f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}."
     if judges > 1:
         judge = f"Scores are means over {judges} judges, {about['judge']} with different seeds, each of which {seen}."

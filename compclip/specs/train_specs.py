@@ -1,4 +1,4 @@
-"""Train a stretched CLIP by the loss of SPECS or, for comparison, by its contrastive term alone."""
+"""Train a stretched CLIP by the loss of SPECS or, for comparison, only by its contrastive term."""
 
 import math
 import re

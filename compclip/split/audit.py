@@ -103,7 +103,7 @@ def _offset_faults(
         }
         for label, surface in surfaces.items():
             if [(item.kind, item.word) for item in reader.read(surface)] != [("adjective", change[label])]:
-                faults.append(f"{label} {change[label]} does not stand at its offsets")
+                faults.append(f"{label} {change[label]} is not at its offsets")
         copied, copied_new = old_end, new_end
     if text[copied:] != swapped_text[copied_new:]:
         faults.append("more than the adjective changed at the end")
@@ -135,7 +135,7 @@ def audit_swapped(
         elif source["split"] != "test_seen":
             faults.append(f"its image is in {source['split']}")
         if row["pair"] not in {f"{c['new_adj']}_{c['noun']}" for c in changes}:
-            faults.append(f"its pair {row['pair']} is none of its changed pairs")
+            faults.append(f"its pair {row['pair']} is not one of its changed pairs")
         violations += [{"guarantee": "swapped", "fault": fault, **row} for fault in faults]
     return violations
 

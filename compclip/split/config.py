@@ -17,12 +17,12 @@ TrainOn = Annotated[
 class DrawConfig(Section):
     """How the held-out pairs are drawn; ``choose_draw`` sets what is null."""
 
-    fraction: float | None = Field(None, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
-    least: int = Field(0, ge=0, description="held-out pairs at least, where the fraction is fewer")
+    fraction: float | None = Field(None, gt=0, lt=1, description="fraction of the ranked pairs; half rounds up")
+    least: int = Field(0, ge=0, description="least number of held-out pairs, if the fraction gives fewer")
     window: tuple[float, float] | None = Field(None, description="percentiles of the ranking to draw between")
     prefer: Literal["any", "swappable"] | None = Field(
         None,
-        description="swappable: first pairs whose nouns occur often with other adjectives, which a swap can replace,"
+        description="swappable: prefer pairs whose nouns occur often with other adjectives, which a swap can replace,"
         " but not so often that they would dominate; any as published",
     )
 
@@ -125,7 +125,7 @@ class SplitConfig(Section):
     prompts: PromptRule
     draws: int = Field(1, ge=1, description="images to be made for each prompt")
     per_image: int | None = Field(
-        None, ge=1, description="most prompts per image and split, of seen also of those matched; null: all"
+        None, ge=1, description="most prompts per image and split, in seen also of matched pairs; null: all"
     )
 
     @property

@@ -66,8 +66,8 @@ def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]
     if max(total["fraction"], row["fraction"]) <= MOST_DISAGREED:
         return []
     return [
-        f"parse and word order disagree on {total['fraction']:.1%} of the {total['images']} images that either says"
-        f" hold a held-out pair (the parse alone says so of {total['only_parse']}, word order alone of"
+        f"parse and word order disagree on {total['fraction']:.1%} of the {total['images']} images with a held-out"
+        f" pair by either reading (by the parse alone: {total['only_parse']}, by word order alone:"
         f" {total['only_word_order']}), most on {worst} ({row['fraction']:.1%} of {row['images']}); above"
         f" {MOST_DISAGREED:.0%}, read their captions in audit.json"
     ]
