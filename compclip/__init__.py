@@ -1,7 +1,7 @@
 """Compositional evaluation of text-to-image models, from captions to scores with intervals.
 
-These names load when they are first used (PEP 562), each from the module where it is defined; ``docs/library.md`` shows
-them. The workflow imports the modules, so that what decides its results can be read from their imports.
+These names load on first use (PEP 562), each from the module that defines it; see ``docs/library.md``. The workflow
+imports the modules themselves, so that imports show which code determines its results.
 """
 
 from importlib import import_module

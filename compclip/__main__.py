@@ -1,6 +1,6 @@
 """The commands that need no workflow: ``compclip divergence --train a.jsonl --test b.jsonl``.
 
-Each is the ``main`` of a module, imported when it is asked for; ``compclip NAME --help`` lists its options.
+Each is the ``main`` of a module that is imported on demand; ``compclip NAME --help`` lists its options.
 """
 
 import sys
@@ -29,7 +29,7 @@ def main() -> None:
         wanted = name == ["--help"]
         print("usage: compclip COMMAND [--help]", *lines, sep="\n", file=sys.stdout if wanted else sys.stderr)
         sys.exit(0 if wanted else 2)
-    # Imported only now: the list above is also shown by a Python without the library's dependencies.
+    # Imported here, because the list above works without the library's dependencies.
     run = import_module("compclip.core.cli").run
     run(import_module(f"compclip.{COMMANDS[name[0]][0]}").main, arguments, f"compclip {name[0]}")
 

@@ -1,4 +1,4 @@
-"""Read and write files: completely or not at all, with equal bytes for equal content."""
+"""Read and write files: atomically, with equal bytes for equal content."""
 
 import errno
 import glob
@@ -18,11 +18,11 @@ from compclip.core.errors import UserError
 from compclip.core.records import PARQUET_READING, parquet_faults
 from compclip.core.tables import Schema
 
-# A full disk, a full quota, a file-size limit.
+# full disk, full quota, file-size limit
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 ROWS_PER_GROUP = 1 << 15
-MANIFEST_NAME = "manifest.jsonl"  # in a folder of images: the texts from which they were made
+MANIFEST_NAME = "manifest.jsonl"  # in a folder of images, the texts from which they were made
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def room_for(path: Path) -> Iterator[None]:
 
 
 def _no_room(error: BaseException) -> int | None:
-    """Return which of ``_NO_ROOM`` caused an error: torch wraps it, safetensors only has its text."""
+    """Return the error number in ``_NO_ROOM`` that caused an error: torch wraps it, safetensors has only its text."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _NO_ROOM:
@@ -76,7 +76,7 @@ def _alive(pid: int) -> bool:
 def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary file beside ``path``; move it into place when the block ends, remove it when it fails.
 
-    Two runs may write the same artifact at the same time: each has its own temporary name.
+    Two runs may write the same artifact at the same time, because each has its own temporary name.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def write_table(table: pd.DataFrame, path: str | Path, schema: Schema) -> None:
 
 
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
-    """Write Parquet without a check: for tables that only their source knows (``scenes``)."""
+    """Write Parquet without a check, for tables that only their source defines (``scenes``)."""
     with atomic(path) as temporary:
         table.reset_index(drop=True).to_parquet(temporary, index=False, row_group_size=ROWS_PER_GROUP, **PARQUET)
 
@@ -184,11 +184,11 @@ def safe_id(image_id: str) -> str:
 
 
 def write_manifest(folder: str | Path, prompts: pd.DataFrame) -> None:
-    """Write ``manifest.jsonl`` into a folder of images: the texts from which whoever draws has made them.
+    """Write ``manifest.jsonl`` into a folder of images: the texts from which the images were made.
 
     Args:
         prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok`` or why there is no
-            image). Lines of an earlier call for other images are kept.
+            image). Lines of earlier calls for other images are kept.
     """
     file = Path(folder) / MANIFEST_NAME
     earlier = [pd.read_json(file, lines=True, dtype=False)] if file.is_file() else []

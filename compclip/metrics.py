@@ -5,7 +5,7 @@
         metric.update(images, ids)
     metric.compute()
 
-With images of all prompts of a split, the value is that of the submission and of the table.
+With images for all prompts of a split, the value equals that of a submission and of the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,12 @@ from compclip.release.submit import score_part
 from compclip.score.choices import Embed
 from compclip.score.score_images import embed_once
 
-# Embeddings (d,) of an image by each judge, by the image's id.
+# Embeddings (d,) of each image, by image id and judge.
 ImageEmbeddings = dict[str, dict[str, np.ndarray]]
 
 
 def as_item(image: Any) -> tuple[Path | BytesIO, None]:
-    """Return an image as a judge reads it: a path, or the bytes (3, height, width) of a tensor or array as a file."""
+    """Return an image in a form that judges read: a path, or bytes (3, height, width) of a tensor or array as a PNG."""
     if isinstance(image, str | Path):
         return Path(image), None
     pixels = image.detach().cpu().numpy() if isinstance(image, torch.Tensor) else np.asarray(image)
@@ -45,7 +45,7 @@ def as_item(image: Any) -> tuple[Path | BytesIO, None]:
 
 
 class ReleaseMetric:
-    """A score of one split of a release, as mean over its judges, of the images that were given so far."""
+    """A score of one split of a release, averaged over its judges, for the images so far."""
 
     column: str  # of ``tables.SCORES``
 
@@ -75,10 +75,10 @@ class ReleaseMetric:
         return sorted(set(pd.concat(columns)))
 
     def update(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> None:
-        """Add images; one of an earlier id replaces that.
+        """Add images; an image with an earlier id replaces the earlier one.
 
         Args:
-            images: n paths, or bytes (3, height, width) of tensors or arrays; of a tensor (n, 3, height, width).
+            images: n paths, n tensors or arrays of bytes (3, height, width), or a tensor (n, 3, height, width).
             ids: (n,) the file_name of each image's prompt.
         """
         require(len(images) == len(ids), "update", f"{len(images)} images with {len(ids)} ids", "give one each")
@@ -91,7 +91,7 @@ class ReleaseMetric:
                 self.state.setdefault(image_id, {})[name] = vector
 
     def merge_state(self, incoming: "Self | Mapping[str, Mapping[str, np.ndarray]]") -> None:
-        """Add the images of another metric, or of its ``state``: for example of another process."""
+        """Add the images of another metric or of its ``state``, for example from another process."""
         state = incoming.state if isinstance(incoming, ReleaseMetric) else incoming
         self.state |= {image_id: dict(vectors) for image_id, vectors in state.items()}
 
@@ -119,7 +119,7 @@ class ReleaseMetric:
         return torch.tensor(float(np.mean(means)), dtype=torch.float64)
 
     def forward(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> torch.Tensor:
-        """Add images, and return the score of these alone."""
+        """Add images, and return the score of only these."""
         before, self.state = self.state, {}
         self.update(images, ids)
         value, batch = self.compute(), self.state

@@ -1,6 +1,6 @@
 # specs: scores for long captions.
 # Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a stretched CLIP, the same
-# trained with the loss of SPECS and by its contrastive term alone, and how well each tells right details from wrong.
+# trained with the loss of SPECS and with only its contrastive term, and how well each tells right details from wrong.
 
 BASE_FILES = {"contents": contents(*CONFIG.specs.base.files())}
 LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
@@ -112,7 +112,7 @@ rule cut_captions:
 
 
 rule train_specs:
-    """Train the stretched CLIP on long captions, with the loss of SPECS or by its contrastive term alone."""
+    """Train the stretched CLIP on long captions, with the loss of SPECS or only its contrastive term."""
     input:
         judge=f"{SPECS}/stretched",
         captions=f"{SPECS}/chunks.parquet",

@@ -1,4 +1,4 @@
-"""Read a job's inputs that are tables or lexicons."""
+"""Read a job's tables and lexicons."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ SCHEMAS = {
 
 
 def read_tables(job: Job, *names: str) -> dict[str, pd.DataFrame]:
-    """Return the inputs of these names, checked against the schema of each."""
+    """Return the inputs of these names, checked against their schemas."""
     return {name: read_table(getattr(job.input, name), SCHEMAS[name]) for name in names}
 
 
 def read_lexicons(job: Job, *names: str) -> dict[str, Any]:
-    """Return the inputs of these names as lexicons; None for one that the rule leaves out."""
+    """Return the inputs of these names as lexicons; None for inputs that the rule omits."""
     paths = {name: getattr(job.input, name) for name in names}
     return {name: load_lexicon(path) if path else None for name, path in paths.items()}

@@ -1,4 +1,4 @@
-"""Where the artifacts are that a step reads by their layout instead of one path each."""
+"""Paths of artifacts that steps read by their layout instead of one input each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ class Layout:
     results: Path
     dataset: str
     composition: str = ""
-    share: bool = True  # whether one judge is for all compositions
+    share: bool = True  # whether compositions share the judges
 
     @property
     def data(self) -> Path:
@@ -47,7 +47,7 @@ class Layout:
         return self.place / "generated" / generator
 
     def examples(self, generators: Iterable[str], judge: str) -> list[str]:
-        """Return what choosing examples reads, apart from the pairs."""
+        """Return the artifacts from which examples are chosen, except pairs."""
         files = [self.data / name for name in ("captions.parquet", "images.parquet")]
         files += [self.place / name for name in ("swapped.parquet", "prompts.parquet")]
         for generator in generators:

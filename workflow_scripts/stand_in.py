@@ -1,15 +1,15 @@
-"""A stand-in for what Snakemake gives to a script, to debug one by hand.
+"""A stand-in for the object that Snakemake gives to a script, to debug a script by hand.
 
     >>> from workflow_scripts.split import make_splits
     >>> make_splits.main(stand_in("make_splits", composition="color"))
 
-Snakemake documents no interface for this: what is used here is its own ``Workflow``, ``Rule`` and ``Job``
+Snakemake has no documented interface for this; this module uses its internal ``Workflow``, ``Rule`` and ``Job``
 (tests/workflow/test_stand_in.py fails when they change).
 """
 
 from pathlib import Path
 
-from snakemake.api import Workflow  # first: the others import it in a circle
+from snakemake.api import Workflow  # first, because of a circular import
 from snakemake.dag import DAG
 from snakemake.jobs import Job as SnakemakeJob
 from snakemake.logging import LoggerManager, logger

@@ -16,14 +16,14 @@ GPU_FRACTION = 0.5  # of a GPU's free memory; the training needs the rest
 
 
 class Activations:
-    """A table of numbers of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
+    """An array of ``shape`` (rows, ...) in a file and, if it fits, its copy on the GPU."""
 
     def __init__(self, file: Path, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
         self.file, self.shape, self.dtype, self.device = file, shape, dtype, device
         self.size = math.prod(shape) * dtype.itemsize
 
     def write(self, batches: Iterable[torch.Tensor], what: str) -> None:
-        """Write the file from ``batches`` of rows in order, after reporting its size; keep one that is whole."""
+        """Report the file's size and write it from ``batches`` of rows, in order; keep an undamaged file."""
         if is_whole(self.file, "computed again"):
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ class Activations:
                 progress.add(len(batch))
 
     def open(self) -> Self:
-        """Map the file, or copy it to the GPU; return itself."""
+        """Map the file into memory, or copy it to the GPU; return the object."""
         table = torch.from_file(str(self.file), size=math.prod(self.shape), dtype=self.dtype).view(self.shape)
         if is_gpu(self.device) and self.size < GPU_FRACTION * torch.cuda.mem_get_info(self.device)[0]:
             table = table.to(self.device)

@@ -14,7 +14,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.section import COMPOSITION_FIELD, Section
 
 MODELS = ROOT / "compclip" / "clip" / "models"
-# Models with their own weights, as open_clip names them.
+# Prefixes in open_clip of models with their own weights.
 HUB, FOLDER = "hf-hub:", "local-dir:"
 # The files of a model in open_clip's format: settings, weights in order of preference, and a tokenizer's.
 SETTINGS = "open_clip_config.json"
@@ -35,12 +35,12 @@ def model_file(model: str) -> Path | None:
 
 
 def has_weights(model: str) -> bool:
-    """Return whether a model's name stands for its weights, too."""
+    """Return whether a model's name also selects its weights."""
     return model.startswith((HUB, FOLDER))
 
 
 def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the open_clip model config of a file, also of a judge's ``model.json``, and its ``preprocess_cfg``."""
+    """Return the open_clip model config of a file, such as a judge's ``model.json``, and its ``preprocess_cfg``."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -60,7 +60,7 @@ def folder_weights(folder: Path) -> Path:
 
 
 class Tower(Section):
-    """Start the image tower from any weights file."""
+    """Initial weights of the image tower from any weights file."""
 
     model: str = Field(description="timm model of the image tower")
     weights: str = Field(description="a weights file, or package:file inside an installed package")
@@ -75,9 +75,9 @@ class Preprocessing(Section):
     )
     std: tuple[Positive, Positive, Positive] | None = Field(None, description="their standard deviation")
     resize_mode: Literal["shortest", "longest", "squash"] | None = Field(
-        None, description="shortest: crop what is left and right, or above and below; longest: pad; squash: stretch"
+        None, description="shortest: crop the longer side; longest: pad the shorter side; squash: stretch"
     )
-    interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if not known")
+    interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if unknown")
 
 
 class ModelConfig(Section):
@@ -95,14 +95,14 @@ class ModelConfig(Section):
         " of OpenAI's weights the model's name ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
-        None, description="how images are prepared, for a weights file that does not say it"
+        None, description="how images are prepared, for weights files that do not specify it"
     )
     tower: Tower | None = Field(None, description="image tower from other weights")
 
     @model_validator(mode="before")
     @classmethod
     def _untagged(cls, values: Any) -> Any:
-        """A model file, and a model with its own weights, has no pretrained tags."""
+        """Set ``pretrained`` to null for a model file or a model with its own weights, unless it is given."""
         if isinstance(values, dict):
             model = str(values.get("model", cls.model_fields["model"].default))
             if has_weights(model) or model_file(model):
@@ -127,12 +127,12 @@ class ModelConfig(Section):
         return self.pretrained is None and not has_weights(self.model)
 
     def of(self, composition: str) -> Self:
-        """Return the settings with the name of a composition instead of {composition} in ``pretrained``."""
+        """Return the settings with the composition's name in place of {composition} in ``pretrained``."""
         path = self.pretrained and self.pretrained.replace(COMPOSITION_FIELD, composition)
         return self.model_copy(update={"pretrained": path})
 
     def each(self, compositions: Iterable[str]) -> list[Self]:
-        """Return the settings of these compositions, equal ones once."""
+        """Return the distinct settings of these compositions."""
         return list({(model := self.of(name)).pretrained: model for name in compositions}.values())
 
     def files(self) -> list[str]:

@@ -12,22 +12,22 @@ MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
 
 
 def settle(threads: int) -> None:
-    """Make torch give the same bytes again: a fixed number of threads, deterministic algorithms, no TF32."""
+    """Make torch's results reproducible: fix the number of threads, use deterministic algorithms, disable TF32."""
     _keep_memory()
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(threads)
-    # As use_deterministic_algorithms(True), but without importing torch's compiler, which takes a second.
+    # Like use_deterministic_algorithms(True), without importing torch's compiler, which takes a second.
     torch.set_deterministic_debug_mode("error")
-    # It guards against reading uninitialized memory, and takes a fifth of the time.
+    # Filling guards against reads of uninitialized memory, but costs a fifth of the time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     # On a GPU torch would round the inputs of convolutions to 19 bits, and scores would differ.
     torch.backends.cudnn.allow_tf32 = False
 
 
 def _keep_memory() -> None:
-    """Let glibc's malloc keep what torch frees.
+    """Let glibc's malloc keep memory that torch frees.
 
-    Otherwise every large tensor comes anew from the kernel, which first clears its pages: a fifth of a training's time.
+    Otherwise the kernel allocates and clears pages for every large tensor: a fifth of a training's time.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
@@ -36,7 +36,7 @@ def _keep_memory() -> None:
 
 
 def find_device(name: str, key: str = "judge.device") -> torch.device:
-    """Return the device called auto, cpu or cuda; auto is a GPU if there is one; errors name the config's ``key``."""
+    """Return the device auto, cpu or cuda; auto is a GPU if there is one; errors name the config's ``key``."""
     require(name != "cuda" or torch.cuda.is_available(), key, "cuda, but torch sees no GPU", "use auto or cpu")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 

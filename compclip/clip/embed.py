@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 BoxedFile = tuple[Path, tuple[float, float, float, float] | None]  # an image's file and its bounding box
 
-BATCHES_HELD = 16  # encoded between two writes to the cache: what a killed run may lose
+BATCHES_HELD = 16  # encoded between two writes to the cache, which a killed run may lose
 LENGTH_TOLERANCE = 1e-3  # of an embedding's length of 1
 CAPTION_SHOWN = 80  # characters of a caption in an error
 
 
 def encoding_code() -> str:
-    """Return the identity of the code that decides an embedding, apart from the judge."""
+    """Return the identity of the code, outside the judge, that determines an embedding."""
     return code_hash("compclip.clip.model", within=("compclip.clip",))
 
 
@@ -37,7 +37,7 @@ class InvalidEmbedding(UserError):
 def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str], unit: bool = True) -> None:
     """Raise InvalidEmbedding unless all ``vectors`` (n, d) are finite and, with ``unit``, of length 1.
 
-    A comparison with NaN is false, so that it would count as a distractor that is never better.
+    Comparisons with NaN are false, so a NaN would count as a distractor that never wins.
 
     Args:
         judge: its name in the error.
@@ -54,7 +54,7 @@ def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str]
 
 
 class Encoder(Protocol):
-    """A judge (``clip.model.Judge``): rows of unit length, float32, that depend on ``batch`` only."""
+    """The interface of a judge (``clip.model.Judge``): float32 rows of unit length, which depend only on ``batch``."""
 
     name: str
     hash: str
@@ -69,7 +69,7 @@ class Embedder:
     """A judge's embeddings of images and captions, checked and cached.
 
     Args:
-        made: what else decides their bytes.
+        made: what else determines their bytes.
     """
 
     def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
@@ -125,7 +125,7 @@ class Embedder:
 @contextmanager
 def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
     """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``."""
-    import torch  # slow to import, and everything else here works with any encoder
+    import torch  # slow to import, and the rest of this module works with any encoder
 
     from compclip.clip.model import load_judge
 
@@ -148,7 +148,7 @@ def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[
 def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct rows, and the index of each row among them.
 
-    So captions that a judge reads as equal tie, whatever a matrix product does to the last bits of its columns.
+    So captions with equal embeddings tie, however a matrix product rounds its columns.
     """
     first: dict[bytes, int] = {}
     index = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(vectors)], int)
@@ -158,13 +158,13 @@ def merge_equal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def similarities(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from rows of ``images`` (n, d) to their cosines with ``texts`` (k, d), all of unit length."""
-    import torch  # which keeps to its number of threads, and so gives the same bytes
+    import torch  # which respects its number of threads, so results are byte-identical
 
     columns = torch.from_numpy(np.ascontiguousarray(texts)).T
     return lambda rows: (torch.from_numpy(images[rows]) @ columns).numpy()
 
 
 def mean_embedding(images: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return (d,) the mean, of unit length, of the ``images`` (n, d) chosen by ``rows`` (n,), for the blind control."""
+    """Return the mean (d,), scaled to unit length, of ``rows`` (n,) of ``images`` (n, d), for the blind control."""
     mean = images[rows].sum(axis=0, dtype=np.float64) / np.count_nonzero(rows)
     return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The frontier of a tower that is trained in part: everything before it is frozen and needs computing only once.
+"""The frontier of a partly trained tower: the part before it is frozen, so its output is computed only once.
 
 An image tower is a sequence of stages; the frontier lies before the first stage that trains.
 """
@@ -27,15 +27,15 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class CutTower:
-    """A tower in two: ``below`` is frozen and ends with stage ``behind``, ``above`` gives the features (n, d)."""
+    """A tower in two parts: ``below`` is frozen and ends with stage ``behind``; ``above`` gives the features (n, d)."""
 
-    below: Transform  # of pixels (n, 3, height, width), or of ids (n, length), for any length that holds the end
+    below: Transform  # of pixels (n, 3, height, width), or of ids (n, length) up to or beyond the end token
     above: Transform  # of the output of ``below`` and, for captions, the ids
     behind: str
 
 
 def image_stages(visual: Any) -> list[Stage]:
-    """Return the stages of an image tower in order; none if they are not known, or if the tower is random."""
+    """Return the stages of an image tower in order; none if the architecture is unknown, or the tower is random."""
     if isinstance(visual, ConvTower):
         return []
     library = open_clip()
@@ -67,7 +67,7 @@ def image_stages(visual: Any) -> list[Stage]:
 
 
 def _count_frozen(stages: Sequence[Sequence[Part]]) -> int:
-    """Return how many of the stages, given by their parts, come before the first that trains."""
+    """Return how many stages, given by their parts, precede the first that trains."""
     for number, parts in enumerate(stages):
         parameters = (part.parameters() if isinstance(part, nn.Module) else [part] for part in parts)
         if any(parameter.requires_grad for of_part in parameters for parameter in of_part):

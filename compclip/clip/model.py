@@ -42,7 +42,7 @@ from compclip.io import atomic, atomic_folder, read_json, write_json
 JUDGE_WEIGHTS, JUDGE_MANIFEST = "weights.safetensors", "manifest.json"
 TOKENIZER = "tokenizer"
 
-# Of the pixels that a tower from other weights was trained on.
+# Preprocessing of a tower that starts from other weights.
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -65,7 +65,7 @@ class TwoTowers(nn.Module):
 
 
 def _tower(towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, cfg: dict[str, Any]) -> nn.Module:
-    """Build one of ``towers`` if the config names it, else open_clip's by its function ``builder``."""
+    """Build the tower of ``towers`` that the config names, else open_clip's by its function ``builder``."""
     name = cfg.get("tower")
     if name is None:
         return getattr(open_clip().model, builder)(embed_dim, cfg)
@@ -81,7 +81,7 @@ def construct(model_cfg: dict[str, Any]) -> Any:
         cfg["vision_cfg"]["timm_model_pretrained"] = False
     if "hf_model_name" in cfg["text_cfg"]:
         cfg["text_cfg"]["hf_model_pretrained"] = False
-    # transformers takes the settings of its towers from the Hub, and so does timm for some names.
+    # transformers loads the settings of its towers from the Hub, as does timm for some names.
     if (text := cfg["text_cfg"].get("hf_model_name")) and not Path(text).is_dir():
         cfg["text_cfg"]["hf_model_name"] = str(hub_folder(text, ["config.json"]))
     image = str(cfg["vision_cfg"].get("timm_model_name"))
@@ -95,9 +95,9 @@ def construct(model_cfg: dict[str, Any]) -> Any:
             return kind(**cfg).eval()
         except (OSError, UserError):
             raise
-        except Exception as error:  # a config of any content raises almost anything
+        except Exception as error:  # an invalid config can raise almost any exception
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            raise UserError(f"judge.model: cannot build a model of its config: {reason}") from error
+            raise UserError(f"judge.model: cannot build a model from its config: {reason}") from error
 
 
 @dataclass
@@ -108,15 +108,15 @@ class Built:
     model_cfg: dict[str, Any]
     preprocess_cfg: dict[str, Any]
     vocabulary: list[str] | None
-    unused: list[str]  # tensors of a tower's weights that the model has no place for
-    tokenizer_files: Path | None = None  # folder of a tokenizer of transformers; None: by its name on the Hub
+    unused: list[str]  # tensors of a tower's weights that the model does not use
+    tokenizer_files: Path | None = None  # folder of a transformers tokenizer; None: by its name on the Hub
 
     def tokenizer(self) -> Tokenizer:
         return get_tokenizer(self.model_cfg, self.vocabulary, self.tokenizer_files)
 
 
 def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
-    """Build the model of a config before training on ``captions``, which give a word tower its vocabulary."""
+    """Build the model of a config for training; a word tower takes its vocabulary from ``captions``."""
     source = find_source(config)
     model_cfg, weights, preprocess_cfg = source.model_cfg, source.weights, source.preprocess_cfg
     vocabulary = None
@@ -163,7 +163,7 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
     write_json(settings, folder / JUDGE_MODEL)
     write_json(built.vocabulary, folder / VOCABULARY)
     if built.model_cfg["text_cfg"].get("hf_tokenizer_name"):
-        # A new one, because calling a tokenizer changes its files.
+        # A new tokenizer, because calling one changes its files.
         with atomic_folder(folder / TOKENIZER) as temporary:
             tokenizer: Any = built.tokenizer()
             tokenizer.save_pretrained(temporary)
@@ -171,7 +171,7 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
 
 
 def judge_hash(folder: str | Path) -> str:
-    """Return 16 hex digits over everything that decides an embedding."""
+    """Return 16 hex digits of everything that determines an embedding."""
     digest = hashlib.blake2b(digest_size=8)
     names = [JUDGE_WEIGHTS, JUDGE_MODEL, VOCABULARY]
     for path in [*(Path(folder) / name for name in names), *sorted((Path(folder) / TOKENIZER).glob("*"))]:
@@ -198,12 +198,12 @@ class Judge:
         return self._encode(self.read_ahead(items, batch), len(items), batch, "images", self._images)
 
     def encode_pixels(self, pixels: np.ndarray, batch: int) -> np.ndarray:
-        """Encode as ``encode_images`` does, from (n, height, width, 3) bytes already read by ``preprocess``."""
+        """Return (n, d) as ``encode_images``, from bytes (n, height, width, 3) that ``preprocess`` has read."""
         batches = (pixels[start : start + batch] for start in range(0, len(pixels), batch))
         return self._encode(batches, len(pixels), batch, "images", self._images)
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
-        """Return (n, d) float32 for n captions, which are cleaned here."""
+        """Return (n, d) float32 for n captions, after cleaning them."""
         groups = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
         batches = (part.numpy() for _, ids in groups for part in ids.split(batch) if len(part))
         vectors = self._encode(batches, len(texts), batch, "captions", self._texts)
@@ -259,7 +259,7 @@ def fold_norms(model: nn.Module) -> None:
 
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
-    """Read a judge as it was saved: its model, name and crop; UserError if the folder is not a judge's."""
+    """Return the model, name and crop of a saved judge; UserError if the folder is not a judge's."""
     folder = Path(folder)
     remedy = "make one with stage judge, stage specs or compclip.specs.released"
     require((folder / JUDGE_MODEL).is_file(), folder, "not a judge's folder", remedy)

@@ -41,12 +41,12 @@ class WordTower(nn.Module):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Encode ids (n, context_length), padded with ``PAD``, to (n, embed_dim)."""
         # A convolution of embeddings is a sum of rows, one for each word and place in the window. There are far fewer
-        # words than positions, so looking the rows up is several times faster.
+        # words than positions, so a lookup of rows is several times faster.
         rows = self.places(self.embedding.weight).view(self.vocab_size, self.window, -1)
-        rows[:, self.window // 2] += self.bias  # in the middle of a window is always a word
+        rows[:, self.window // 2] += self.bias  # the middle of a window is always a word
         is_word = ids != PAD
         windows = F.pad(ids, (self.window // 2, self.window // 2), value=PAD).unfold(1, self.window, 1)[is_word]
-        # Half of the windows of a batch of captions occur in it more than once; each is encoded once.
+        # Half of a batch's windows occur more than once; each distinct window is encoded once.
         order, groups, counts = _group_equal(windows, self.vocab_size)
         places = windows[order[counts.cumsum(0) - counts]] * self.window + torch.arange(self.window, device=ids.device)
         index = places.flatten()
@@ -58,7 +58,7 @@ class WordTower(nn.Module):
 
 
 def _group_equal(windows: torch.Tensor, vocab_size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return an order of ``windows`` (n, k) that groups equal ones, the groups' numbers in it, and sizes."""
+    """Return an order of ``windows`` (n, k) that groups equal ones, the group number of each in it, and the sizes."""
     codes, bound = windows[:, 0], vocab_size
     for words in windows.T[1:]:
         if bound > torch.iinfo(torch.long).max // vocab_size:
@@ -69,10 +69,10 @@ def _group_equal(windows: torch.Tensor, vocab_size: int) -> tuple[torch.Tensor, 
 
 
 class _SumRows(torch.autograd.Function):
-    """The sums (len(counts), d) of the rows that consecutive parts of ``index``, of ``counts``, choose.
+    """Sums (len(counts), d) of table rows: consecutive parts of ``index``, of lengths ``counts``, select the rows.
 
-    The gradient consists of such sums, too, by ``order``, which sorts ``index``. It takes a tenth of the time of the
-    one of torch's embedding bag.
+    The gradient consists of such sums, too, by ``order``, which sorts ``index``. It takes a tenth of the time of
+    torch's embedding bag.
     """
 
     @staticmethod
@@ -123,7 +123,7 @@ class ConvTower(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Encode normalized images (n, 3, image_size, image_size) to (n, embed_dim)."""
-        # Channels last, so that the gradient of the mean is, too.
+        # channels last, so that the gradient of the mean is as well
         return self.center(self.projection(self.layers(images).permute(0, 2, 3, 1).flatten(1, 2).mean(1)))
 
 

@@ -1,4 +1,4 @@
-"""Image files to the pixels that a judge sees."""
+"""Convert image files to the pixels that a judge sees."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -35,7 +35,7 @@ def crop_around(box: Box, size: tuple[int, int], half: float) -> tuple[int, int,
     Args:
         box: x, y, width, height in pixels.
         size: the image's width and height.
-        half: half the square's side, in longer sides of the box.
+        half: half the square's side, as a multiple of the box's longer side.
     """
     x, y, width, height = box
     reach = int(max(width, height) * half)
@@ -48,18 +48,18 @@ def resize(images: torch.Tensor, size: tuple[int, int], mode: str) -> torch.Tens
     if images.shape[-2:] == size:
         return images
     if len(images) == 1 and images.is_contiguous(memory_format=torch.channels_last):
-        # With these strides torch keeps the memory format, and so the rounding, of several images.
+        # With these strides, torch keeps the memory format of several images, and so the rounding.
         images = images.as_strided(images.shape, (images.numel(), *images.stride()[1:]))
     return F.interpolate(images, size, mode=mode, align_corners=False, antialias=True)
 
 
 class Preprocess:
-    """open_clip's evaluation preprocessing in two halves: files to pixels, once, and pixels to floats, each time.
+    """open_clip's evaluation preprocessing in two steps: files to pixels, once, and pixels to floats, each time.
 
-    open_clip resizes each image by Pillow. torch does the same several times as fast for small ones; a few bytes differ
-    by 1, seldom by 2 (one in 50,000 of sketches, one in 70 of noise). It is used for ``shortest`` to a square alone:
-    where the sides are scaled differently, or a tall image shrinks, torch resizes them in another order than Pillow,
-    and bytes of noise would differ by up to 22.
+    open_clip resizes each image by Pillow. torch is several times as fast for small images; a few bytes differ by 1,
+    seldom by 2 (one in 50,000 of sketches, one in 70 of noise). It is used only for ``shortest`` to a square: where the
+    sides are scaled differently, or a tall image shrinks, torch resizes them in a different order than Pillow, and
+    bytes of noise would differ by up to 22.
 
     Args:
         cfg: open_clip's ``preprocess_cfg``.
@@ -71,7 +71,7 @@ class Preprocess:
         size = cfg["size"]
         self.size: tuple[int, int] = (size, size) if isinstance(size, int) else (size[0], size[1])
         mean, std = np.array(cfg["mean"]), np.array(cfg["std"])
-        # For a row of an image, color by color, as it lies in memory: (width * 3,).
+        # For a row of an image, colors interleaved as in memory: (width * 3,).
         self.scale = torch.tensor(np.tile(1 / (255 * std), self.size[1]), dtype=torch.float32)
         self.shift = torch.tensor(np.tile(-mean / std, self.size[1]), dtype=torch.float32)
 
@@ -82,7 +82,7 @@ class Preprocess:
             pixels = self._decode(image, box)
             try:
                 result[row] = self._fit(pixels)
-            except ValueError as error:  # one side would have no pixels left
+            except ValueError as error:  # a side would have 0 pixels
                 fault = f"{pixels.shape[1]} x {pixels.shape[0]} pixels cannot be resized ({error})"
                 raise UserError(f"{image}: {fault}; replace or remove it") from error
         return result
@@ -102,10 +102,10 @@ class Preprocess:
     def _fit(self, image: np.ndarray) -> np.ndarray:
         """Resize and crop an image, (height, width, 3), to ``size``."""
         height, width, _ = image.shape
-        by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip has these two
+        by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip uses these two
         same_order = height < 2 * width or width <= self.size[1]
         if self.cfg["resize_mode"] != "shortest" or self.size[0] != self.size[1] or not same_order:
-            # open_clip's steps except for the last two, which make a tensor and normalize it.
+            # open_clip's steps without the last two, which make a tensor and normalize it.
             transform = open_clip().transform
             steps = transform.image_transform_v2(transform.PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
             return np.asarray(reduce(lambda fitted, step: step(fitted), steps, Image.fromarray(image)))

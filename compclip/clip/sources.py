@@ -1,4 +1,4 @@
-"""Where a judge starts: model configs, weights and preprocessing of open_clip, of the Hub, of folders and of judges."""
+"""Find a judge's model config, initial weights and preprocessing: in open_clip, on the Hub, in folders, of judges."""
 
 import os
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ from compclip.core.errors import UserError, require
 from compclip.core.hub import hub_file
 from compclip.io import read_json
 
-# Weights trained with other values give other embeddings.
+# Weights trained with different values give different embeddings.
 NECESSARY = ("mean", "std", "resize_mode")
-# As open_clip reads settings that are older than these keys.
+# open_clip's defaults for settings that are older than these keys.
 OLD_FORMAT = {"resize_mode": "shortest", "interpolation": "bicubic"}
 
 
@@ -42,11 +42,11 @@ class Source:
     weights: Path | None  # None: random
     preprocess_cfg: dict[str, Any]  # without the size, which follows from the model
     tokenizer: Path | None  # folder with the files of a transformers tokenizer; None: by its name in the config
-    files: list[Path]  # that decide all this
+    files: list[Path]  # that determine the above
 
 
 def known_preprocessing(given: Any, path: Path) -> dict[str, Any]:
-    """Return what a ``preprocess_cfg`` of open_clip's format says, checked."""
+    """Return the checked keys of a ``preprocess_cfg`` in open_clip's format."""
     require(isinstance(given, dict), path, f"preprocess_cfg: expected a mapping, got {given!r}")
     values = {key: given[key] for key in Preprocessing.model_fields if key in given}
     try:
@@ -58,7 +58,7 @@ def known_preprocessing(given: Any, path: Path) -> dict[str, Any]:
 
 
 def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
-    """Return a model's open_clip config, its known preprocessing, and the file of both, downloaded if necessary."""
+    """Return a model's open_clip config, its known preprocessing, and their file, downloaded if necessary."""
     if name.startswith(HUB):
         path: Path | None = hub_file(name.removeprefix(HUB), [SETTINGS])
     else:
@@ -77,7 +77,7 @@ def find_model(name: str) -> tuple[dict[str, Any], dict[str, Any], Path | None]:
 
 
 def model_name(name: str) -> str:
-    """Return the name of a judge with ``judge.model: name``, without folders: for a file the one in it, or its own."""
+    """Return the name of a judge with ``judge.model: name``: for a file, the name in it, or its own without folders."""
     if name.startswith(FOLDER):
         return Path(name.removeprefix(FOLDER)).resolve().name
     content = read_json(name) if name.endswith(".json") else {"name": name}
@@ -92,7 +92,7 @@ def find_source(config: ModelConfig) -> Source:
         weights = folder_weights(settings.parent)
         tokenizer = settings.parent if model_cfg["text_cfg"].get("hf_tokenizer_name") else None
     elif settings and has_weights(config.model):
-        # Of the same commit as the settings, whose folder has its name.
+        # From the same commit as the settings: their folder has its name.
         weights = hub_file(config.model.removeprefix(HUB), CLIP_WEIGHTS, settings.parent.name)
     elif config.pretrained and os.path.isfile(config.pretrained):
         weights = Path(config.pretrained)
@@ -104,7 +104,7 @@ def find_source(config: ModelConfig) -> Source:
     elif config.pretrained:
         tag = find_tag("judge.pretrained: ", config.model, config.pretrained)
         weights = hub_file(*hub_place(tag))
-        # The weights, not the model's name, tell which activation they were trained with.
+        # The activation depends on the weights, not on the model's name.
         model_cfg |= {key: tag[key] for key in ("quick_gelu",) if key in tag}
         known |= {key: tag[key] for key in Preprocessing.model_fields if tag.get(key) is not None}
     files = [path for path in (settings, weights) if path] + [Path(file) for file in config.files()]
@@ -112,7 +112,7 @@ def find_source(config: ModelConfig) -> Source:
 
 
 def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a model's images are prepared, from what is ``known`` of its weights and from the config.
+    """Return the preprocessing of a model's images, from its weights' (``known``) and the config.
 
     Raises:
         UserError: the weights' own preprocessing is unknown, or the config contradicts it.
@@ -140,6 +140,6 @@ def find_tag(key: str, model: str, pretrained: str) -> dict[str, Any]:
 
 
 def hub_place(tag: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Return the model on the Hub that has a tag's weights, as all of open_clip's do, and the names of the file."""
+    """Return the model on the Hub with a tag's weights (open_clip's tags all have one), and the names of the file."""
     model, file = os.path.split(tag["hf_hub"])
     return model, (file,) if file else CLIP_WEIGHTS

@@ -1,7 +1,7 @@
 """CLIP's causal text transformer, which reads a caption only up to its end token.
 
-No token sees those after it, and the feature is that of the end token, which has the highest id. So a caption that is
-truncated after its end has the feature that it has in the whole context, except for rounding.
+A token does not attend to later ones, and the feature is that of the end token, which has the highest id. So a caption
+truncated after its end token has the same feature as in the whole context, except for rounding.
 """
 
 from typing import Any
@@ -12,13 +12,13 @@ from torch import nn
 from compclip.clip.networks import WordTower
 from compclip.clip.vision import open_clip
 
-# Lengths to which captions are cut for encoding, if the context is longer. They are fixed, so that a caption's feature
-# does not depend on the captions next to it.
+# Lengths to which captions are truncated for encoding, if the context is longer. They are fixed, so that a caption's
+# feature does not depend on its neighbors in the batch.
 LENGTHS = (32, 64, 128)
 
 
 def causal_tower(model: Any) -> Any | None:
-    """Return the part of ``model`` that is such a transformer: a CLIP itself, or its ``text``; None for any other."""
+    """Return the causal transformer of ``model``: a CLIP itself, or its ``text``; None for other architectures."""
     tower = getattr(model, "text", model)
     if isinstance(tower, WordTower):
         return None
@@ -58,7 +58,7 @@ def projected(x: torch.Tensor, projection: nn.Module | torch.Tensor | None) -> t
 
 
 def encode(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Return (n, d) as ``model.encode_text``, not normalized; for a ``causal_tower`` ids may be cut after the ends."""
+    """Return (n, d) as ``model.encode_text``, not normalized; a ``causal_tower`` takes ids truncated after the end."""
     tower = causal_tower(model)
     if tower is None:
         return model.encode_text(ids)
@@ -67,18 +67,18 @@ def encode(model: Any, ids: torch.Tensor) -> torch.Tensor:
 
 
 def encode_texts(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Return (n, d) as ``encode``, of ids (n, context length); a ``causal_tower`` gets them cut after the longest."""
+    """Return (n, d) as ``encode``, for ids (n, context length); a ``causal_tower`` reads them up to the longest."""
     if causal_tower(model) is None:
         return encode(model, ids)
     counts = lengths(ids)
-    order = counts.argsort(stable=True)  # another order changes floating-point rounding
+    order = counts.argsort(stable=True)  # a different order changes floating-point rounding
     return encode(model, ids[order, : int(counts.max())])[order.argsort()]
 
 
 def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Group captions, ids (n, context length), by length: the rows of each group, and their ids cut to the next LENGTH.
+    """Group captions, ids (n, context length), by length: rows of each group, and their ids up to the next LENGTH.
 
-    A group may be empty. Without a ``causal_tower`` all captions are one group, uncut.
+    A group may be empty. Without a ``causal_tower``, all captions form one group, not truncated.
     """
     if causal_tower(model) is None:
         return [(torch.arange(len(ids)), ids)]
@@ -92,9 +92,9 @@ def by_length(model: Any, ids: torch.Tensor) -> list[tuple[torch.Tensor, torch.T
 def encode_families(model: Any, ids: torch.Tensor) -> torch.Tensor:
     """Return (k, n, d) features, as ``encode_texts`` does, of n families of k texts with common beginnings.
 
-    What a text has in common with the first of its family goes through a ``causal_tower`` once. After the first text
-    follow the remainders of the others; each token keeps the position that it has in its text, and sees that text
-    only. The result is equal except for rounding. Other towers get all texts uncut.
+    A ``causal_tower`` computes what a text shares with the first of its family only once: the first text is followed by
+    the remainders of the others. Each token keeps the position in its text and attends only to that text. The result is
+    equal except for rounding. Other towers read all texts separately.
 
     Args:
         ids: (k, n, context length).
@@ -115,7 +115,7 @@ def encode_families(model: Any, ids: torch.Tensor) -> torch.Tensor:
 
 
 def _pack(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Lay the texts of each family in one row.
+    """Pack the texts of each family into one row.
 
     Returns the text, the position in it and the length of its shared beginning for each slot, (n, slots) each, and the
     slot of each text's end token, (k, n).
@@ -133,7 +133,7 @@ def _pack(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, 
 
 
 def _family_mask(text: torch.Tensor, place: torch.Tensor, shared: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Return (n, slots, slots): 0 where a slot sees another, else minus infinity."""
+    """Return (n, slots, slots): 0 where a slot attends to another, else minus infinity."""
     within = (text[:, :, None] == text[:, None]) & (place[:, :, None] >= place[:, None])
     before = (text[:, None] == 0) & (place[:, None] < shared[:, :, None])
     return torch.zeros(within.shape, dtype=dtype, device=text.device).masked_fill_(~(within | before), float("-inf"))

@@ -1,4 +1,4 @@
-"""Captions to token ids: the words of the training captions, or open_clip's tokenizers."""
+"""Convert captions to token ids, by the words of the training captions or by open_clip's tokenizers."""
 
 import re
 from collections import Counter
@@ -19,14 +19,14 @@ from compclip.core.log import log
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
 PAD, UNKNOWN, END = 0, 1, 2
 SPECIAL = ("<pad>", "<unknown>", "<end>")
-DEFAULT_LENGTH = 77  # as open_clip has it
+DEFAULT_LENGTH = 77  # open_clip's default
 TOKENIZED_AT_ONCE = 10_000  # captions tokenized together in the search for truncated ones
 
 Tokenizer = Callable[..., torch.Tensor]
 
 
 def clean(caption: str) -> str:
-    """Return a caption as every judge reads it: stripped and in lower case, as the paper's judge does."""
+    """Return a caption stripped and in lower case, as the paper's judge reads it."""
     return caption.strip().lower()
 
 
@@ -37,7 +37,7 @@ def make_vocabulary(captions: Iterable[str]) -> list[str]:
 
 
 class WordTokenizer:
-    """Called as open_clip's tokenizers: texts to ids (n, context_length), an end token last, then padding."""
+    """Maps texts to ids (n, context_length), an end token last, then padding; called like open_clip's tokenizers."""
 
     def __init__(self, vocabulary: Sequence[str], context_length: int) -> None:
         self.ids = {word: i for i, word in enumerate(vocabulary)}
@@ -56,7 +56,7 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
     """Return the tokenizer of an open_clip model config, or of the project's text tower.
 
     Args:
-        files: folder of a tokenizer of transformers; None takes it from the Hub, by its name in the config.
+        files: folder of a transformers tokenizer; None loads it from the Hub, by its name in the config.
     """
     text_cfg = model_cfg["text_cfg"]
     length = text_cfg.get("context_length", DEFAULT_LENGTH)
@@ -73,7 +73,7 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
         return open_clip().tokenizer.HFTokenizer(str(folder), context_length=length, tokenizer_mode=mode, **kwargs)
     except UserError:
         raise
-    except Exception as error:  # damaged files raise almost anything
+    except Exception as error:  # damaged files can raise almost any exception
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise UserError(
             f"judge.model: {place or 'its config'}: no readable tokenizer ({reason}); get it again"
@@ -86,10 +86,10 @@ def tokenize(tokenizer: Tokenizer, captions: Sequence[str]) -> torch.Tensor:
 
 
 def find_cut(tokenizer: Tokenizer, captions: Sequence[str], ids: torch.Tensor) -> np.ndarray:
-    """Return (n,) whether each caption is truncated in its ``ids`` (n, length): one more place would hold more."""
+    """Return (n,): whether each caption is truncated in its ``ids`` (n, length)."""
     blank = tokenizer([""], context_length=ids.shape[1])
     # Some tokenizers end every row with the same token; a caption whose next-to-last place is empty too fits, so only
-    # few captions must be tokenized again.
+    # few captions must be tokenized again, with one more place.
     rows = (ids != blank)[:, -2:].any(dim=1).nonzero()[:, 0].tolist()
     result = np.zeros(len(captions), bool)
     if rows:
@@ -111,6 +111,6 @@ def cut_texts(tokenizer: Tokenizer, captions: Iterable[str]) -> set[str]:
 
 
 def say_cut(cut: int, total: int, what: str = "captions") -> None:
-    """Warn of truncated captions, in the same words in every stage."""
+    """Warn of truncated captions; all stages use this message."""
     if cut:
         log.warning("%d of %d %s are longer than the model reads; truncated before their end token", cut, total, what)

@@ -1,4 +1,4 @@
-"""Import torchvision and open_clip: late, and also where torchvision's compiled operators do not match torch's build.
+"""Import torchvision and open_clip lazily, also where torchvision's compiled operators do not match torch's build.
 
 The CPU wheel of torch next to the ordinary wheel of torchvision registers no ``torchvision::nms``, and the import
 fails. open_clip needs only torchvision's transforms, so defining the operators' names is enough.
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import torch
 
-_libraries: list[torch.library.Library] = []  # as long as they live, their definitions do
+_libraries: list[torch.library.Library] = []  # keeps the definitions of the operators alive
 
 
 def import_torchvision() -> None:
@@ -29,7 +29,7 @@ def import_torchvision() -> None:
 
 
 def open_clip() -> ModuleType:
-    """Return open_clip. Its import takes seconds, so only what needs its models, tags or tokenizers asks for it."""
+    """Return open_clip, whose import takes seconds; call this only for its models, tags or tokenizers."""
     if "open_clip" not in sys.modules:
         import_torchvision()
     import open_clip as library

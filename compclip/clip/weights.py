@@ -1,4 +1,4 @@
-"""Weights files of others: read without running code in them, renamed, and loaded into a model or its image tower."""
+"""Read external weights files without running their code, rename tensors, and load a model or its image tower."""
 
 import importlib.util
 import re
@@ -18,8 +18,8 @@ from compclip.core.errors import UserError, memory_for, require
 
 Table = Sequence[tuple[re.Pattern[str], str]]
 
-# The published judges name a CLIP's tensors by what was frozen in their training. The frozen part of the image tower is
-# a sequence that also counts activations and pooling.
+# The published judges name a CLIP's tensors by what was frozen in training. The frozen part of the image tower is a
+# sequence that also counts activations and pooling.
 _STEM = {0: "conv1", 1: "bn1", 3: "conv2", 4: "bn2", 6: "conv3", 7: "bn3", 10: "layer1", 11: "layer2", 12: "layer3"}
 _PUBLISHED = {
     **{rf"^visual_frozen\.{number}\.": f"visual.{name}." for number, name in _STEM.items()},
@@ -28,7 +28,7 @@ _PUBLISHED = {
     r"^(token|positional)_embedding_frozen\b": r"\1_embedding",
     r"^transformer_frozen\.": "transformer.resblocks.",
 }
-# In OpenAI's files beside the weights.
+# Other entries of OpenAI's files.
 NOT_WEIGHTS = ("input_resolution", "context_length", "vocab_size")
 
 
@@ -46,7 +46,7 @@ def find_weights(name: str) -> Path:
 
 
 def read_weights(name: str) -> dict[str, torch.Tensor]:
-    """Read the tensors of a .safetensors or a torch file by name; a torch file may build only tensors."""
+    """Return the tensors of a .safetensors or torch file by name; a torch file that builds other objects is refused."""
     path = find_weights(name)
     read = safetensors.torch.load_file if path.suffix == ".safetensors" else open_clip().factory.load_state_dict
     try:
@@ -54,7 +54,7 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
             state = read(str(path))
     except (OSError, UserError):
         raise
-    except Exception as error:  # a damaged pickle raises almost anything
+    except Exception as error:  # a damaged pickle can raise almost any exception
         remedy = "save a state dict alone, by torch.save or safetensors"
         raise UserError(f"{name}: not a readable weights file ({_reason(error)}); {remedy}") from error
     by_name = isinstance(state, Mapping) and all(isinstance(value, torch.Tensor) for value in state.values())
@@ -63,7 +63,7 @@ def read_weights(name: str) -> dict[str, torch.Tensor]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a file is refused, without torch's advice to load it unsafely."""
+    """Return why torch refuses a file, without its advice to load it unsafely."""
     text = " ".join(str(error).split())
     if built := re.search(r"GLOBAL (\S+) was not an allowed", text):
         return f"it would build {built[1]}"
@@ -71,7 +71,7 @@ def _reason(error: Exception) -> str:
 
 
 def read_renames(path: str | Path) -> Table:
-    """Read a YAML mapping of patterns to replacements, in order; UserError for anything else."""
+    """Return a YAML mapping of patterns to replacements, in order; UserError if the file is not one."""
     try:
         content = parse_yaml(decode(Path(path)))
         require(isinstance(content, dict), path, "must map patterns to replacements")
@@ -81,7 +81,7 @@ def read_renames(path: str | Path) -> Table:
 
 
 def rename(names: Sequence[str], table: Table, where: str | Path = "rename table") -> dict[str, str]:
-    """Map old names to new: every row of the table is applied to each name, in order."""
+    """Return new names by old ones, to which every row of the table is applied in order."""
     old_of: dict[str, str] = {}
     for old in names:
         new = old
@@ -96,7 +96,7 @@ def rename(names: Sequence[str], table: Table, where: str | Path = "rename table
 def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], where: str) -> list[str]:
     """Load ``weights`` of file ``where`` into ``module``; return the names of unused tensors, sorted.
 
-    The batch norms' counters of batches may be missing, because they are not used.
+    Batch norms' counters of batches may be missing, because they are not used.
     """
     state = module.state_dict()
     missing = [name for name in state if name not in weights and not name.endswith("num_batches_tracked")]
@@ -111,7 +111,7 @@ def load_tensors(module: nn.Module, weights: Mapping[str, torch.Tensor], where: 
 
 
 def native_names(state: Mapping[str, torch.Tensor], path: Path) -> dict[str, torch.Tensor] | None:
-    """Return ``path``'s state dict by OpenAI's names if it is of a published judge or of OpenAI's file, else None."""
+    """Return ``state`` by OpenAI's names if ``path`` is a published judge or OpenAI's file, else None."""
     frozen = [int(match[1]) for name in state if (match := re.match(r"transformer_frozen\.(\d+)\.", name))]
     if not frozen:
         weights = {name: tensor for name, tensor in state.items() if name not in NOT_WEIGHTS}

@@ -18,10 +18,10 @@ from compclip.core.tables import NOUNS_SEEN
 from compclip.stats import interval
 from compclip.stats.paired import holm, mcnemar
 
-# right: fraction of compounds whose image is chosen. tied: not right because of a tie. first: whose image ranks first
-# among all. wrong, <kind>: fraction of wrong answers among compounds of a kind (the paper's figure 3). minus template,
-# minus <model>: difference of right on common compounds, in the usual prompts; p is of McNemar's exact test with Holm's
-# correction, for the prompts of a model or all of models.
+# right: fraction of compounds whose image is chosen. tied: fraction that a tie makes wrong. first: fraction whose image
+# ranks first among all. wrong, <kind>: fraction of wrong answers among compounds of a kind (the paper's figure 3).
+# minus template, minus <model>: difference of right on common compounds, for the usual prompts; p is of McNemar's exact
+# test, with Holm's correction over the prompts of a model or over all pairs of models.
 RIGHT, TIED, RANKED_FIRST, MINUS, WRONG = "right", "tied", "first", "minus ", "wrong, "
 ANALYSIS_COLUMNS = ["model", "prompt", "measure", "value", "low", "high", "n", "p"]
 PEOPLE = "people"
@@ -30,7 +30,7 @@ MeasuredCompounds = tuple[str, str, str, pd.Series]
 
 
 def estimate_measure(measured: MeasuredCompounds, resamples: int, seed: int) -> dict[str, Any]:
-    """Return a row: the mean of n >= 1 values, of booleans the fraction that is true, and its interval.
+    """Return a row: the mean of n >= 1 values (the fraction of true booleans) and its interval.
 
     If all other values are equal, there is no interval.
     """
@@ -44,7 +44,7 @@ def estimate_measure(measured: MeasuredCompounds, resamples: int, seed: int) -> 
 
 
 def measure_choices(choices: pd.DataFrame, kinds: pd.Series) -> Iterator[MeasuredCompounds]:
-    """Yield the measures of each model and prompt by itself; ``kinds`` are those of compounds that have one."""
+    """Yield the measures of each model and prompt; ``kinds`` has the kinds of the compounds with a known one."""
     for (model, prompt), answers in choices.set_index("compound").groupby(["model", "prompt"], sort=False):
         right, rival = answers["right"], answers[["similarity_n1", "similarity_n2"]].max(axis=1)
         tied = ~right & (answers["similarity_compound"] == rival)
@@ -57,9 +57,9 @@ def measure_choices(choices: pd.DataFrame, kinds: pd.Series) -> Iterator[Measure
 
 
 def compare_choices(choices: pd.DataFrame) -> Iterator[tuple[MeasuredCompounds, float]]:
-    """Yield the differences of the usual prompts from the template, and of every two models under each prompt.
+    """Yield the differences of the usual prompts from the template, and of each pair of models under each prompt.
 
-    Each comes with its p-value, corrected for all tests of its family: of its model, or of all models.
+    Each has a p-value, corrected over its family of tests: those of its model, or those between all models.
     """
     usual = usual_prompts(list(choices["prompt"].unique()))
     models = list(choices["model"].unique())

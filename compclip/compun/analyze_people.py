@@ -1,4 +1,4 @@
-"""Report how often people choose the compound's picture, of all compounds and of each, and how far they agree.
+"""Report how often people choose the compound's picture, in total and by compound, and how much they agree.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section 5.
 """
@@ -19,7 +19,7 @@ from compclip.stats.agreement import agreement
 def human_accuracy(study: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
     """Return the mean over workers of their fractions of right answers, and its interval over compounds.
 
-    Answers are weighted so that each worker counts the same.
+    Answers are weighted so that all workers count equally.
     """
     weights = 1 / study.groupby("worker")["worker"].transform("size").to_numpy(float)
     compounds, right = study["image_id"].to_numpy(str), study["value"].to_numpy(bool)
@@ -33,8 +33,8 @@ def analyze_people(
     """Summarize people's answers to tasks about compounds; the arguments are those of ``human.analyze``.
 
     Returns:
-        The summary, with human accuracy; the answers to each compound, and what fraction of them chose its picture
-        (columns compound, answers, share); and the workers, by number.
+        The summary, with human accuracy; for each compound, the number of answers and the fraction that chose its
+        picture (columns compound, answers, share); and the workers, by number.
     """
     kept, people, records = screen(tasks, answers, keep)
     study = kept[kept["check"] == "none"].astype({"value": float})

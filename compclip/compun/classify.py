@@ -1,4 +1,4 @@
-"""Ask each model, by each prompt, which of three images shows a compound: its own, or that of one of its nouns?
+"""Ask each model, by each prompt, which of three images shows a compound: its own or one of a noun of it.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), sections 3 to 6.
 """
@@ -36,7 +36,7 @@ def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         The choices (n,), of ``tables.ROLES``, and whether they are right (n,); a tie is not.
     """
-    # argmax takes the first of ties, so distractors precede the compound.
+    # argmax returns the first of ties, so distractors precede the compound.
     order = np.array([1, 2, 0])
     answers = order[three[:, order].argmax(axis=1)]
     return np.array(ROLES, dtype=object)[answers], answers == 0
@@ -45,14 +45,14 @@ def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def ask_model(
     embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, columns: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return CHOICES of one model.
+    """Return the rows of CHOICES for one model.
 
-    images: (m, d), distinct; ``columns`` has the rows in it of a compound's three images, in the order of ROLES.
+    ``images`` are (m, d), distinct; ``columns`` has their rows of a compound's three images, in the order of ROLES.
     """
     texts, tables = distinct_texts(prompts), []
     vector_of = dict(zip(texts, embedder.texts(texts).astype(float), strict=True))
     for prompt, of in prompts.items():
-        # The mean of a compound's similarities is that of its mean vector.
+        # The mean similarity of several texts is the similarity of their mean vector.
         vectors = np.stack([np.mean([vector_of[line] for line in lines], axis=0) for lines in of.values()])
         similarities = (vectors @ images.T).round(DECIMALS)
         own = columns.loc[list(of)].to_numpy()
@@ -61,7 +61,7 @@ def ask_model(
         values = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
         head = {"compound": list(of), "model": model, "prompt": prompt}
         tables.append(pd.DataFrame(head | values | {"answer": answer, "right": right}))
-        # Among all images; ties precede the compound's own.
+        # Among all images; images that tie precede the compound's own.
         tables[-1]["rank"] = (similarities >= three[:, :1]).sum(axis=1)
     return pd.concat(tables)
 
@@ -71,7 +71,7 @@ def distinct_texts(prompts: Prompts) -> list[str]:
 
 
 def summarize_prompts(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
-    """Return an example of each prompt and the compounds that lack texts for it, and warn of them."""
+    """Return an example of each prompt and the compounds that lack texts for it, and warn about those."""
     summary = {}
     for prompt, of in prompts.items():
         lacking = [name for name in names if name not in of]
@@ -101,12 +101,12 @@ def classify(
     Args:
         compounds: ``COMPOUNDS``; incomplete ones are not asked about, but their images are candidates.
         images: ``COMPOUND_IMAGES``, with paths relative to ``folder``.
-        captions: example captions of compounds, as from ``read_texts``; descriptions likewise.
+        captions: example captions of compounds, as ``read_texts`` returns them; descriptions likewise.
         threads: changes floating-point rounding.
         cache: folder of embeddings and copies of models.
 
     Returns:
-        ``CHOICES``; and the models, the prompts, and the compounds that lack texts for one.
+        ``CHOICES``; and the models, the prompts, and the compounds that lack texts for a prompt.
     """
     find_device(device, "compun.device")
     whole = compounds[compounds["complete"]]

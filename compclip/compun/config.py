@@ -11,7 +11,7 @@ from compclip.core.section import Section
 from compclip.human.config import Study
 from compclip.judge.config import SmallJudgeConfig, Training
 
-# The small CLIPs trained on drawn pictures: without the tested compounds, and with them.
+# The small CLIPs trained on drawn pictures: without and with the tested compounds.
 TRAININGS = ("untaught", "taught")
 
 
@@ -23,14 +23,14 @@ class Compounds(Section):
 
 
 class Drawn(Section):
-    """Drawn compounds, and the pictures that the two small CLIPs learn from."""
+    """Drawn compounds, and the training pictures of the two small CLIPs."""
 
     tested: int = Field(120, ge=6, description="compounds that are tested; both CLIPs train on half as many others")
     things: int = Field(3000, ge=20, description="training pictures of one thing")
 
 
 class NamedModel(Section):
-    """A model to ask; give judge or open_clip."""
+    """A model to ask: a judge, or a model of open_clip."""
 
     name: str | None = Field(None, min_length=1, description="name in tables; null: the model and its weights")
     judge: str | None = Field(None, min_length=1, description="folder of a judge, as written by stage judge")
@@ -52,7 +52,7 @@ class NamedModel(Section):
         return self
 
     def judge_config(self) -> Training:
-        """Return the config of the judge that is this model of open_clip as it is."""
+        """Return the config of a judge that is this model of open_clip, without training."""
         return Training.model_validate({"model": self.open_clip, "pretrained": self.pretrained, "epochs": 0})
 
     @property
@@ -65,13 +65,13 @@ class NamedModel(Section):
         return " ".join(Path(part).name if os.path.exists(part) else part for part in parts)
 
     def places(self) -> list[Path]:
-        """Return the local files and folders that it names."""
+        """Return the local files and folders in these settings."""
         names = (self.judge, self.open_clip, self.pretrained)
         return [path for path in (Path(name.removeprefix(FOLDER)) for name in names if name) if os.path.exists(path)]
 
 
 class CompunConfig(Section):
-    """Whether models understand compound nouns; the stage runs only with this section."""
+    """Do models understand compound nouns? The stage runs only with this section."""
 
     compounds: Compounds | None = Field(None, description="null: drawn compounds")
     drawn: Drawn = Field(default_factory=Drawn, description="used if the compounds are drawn")

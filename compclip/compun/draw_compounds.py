@@ -1,8 +1,8 @@
-"""Draw compounds: a list, three images of each, texts about them, and pictures to train small CLIPs on.
+"""Draw compounds: a list, three images of each, texts about them, and training pictures for small CLIPs.
 
 A compound's picture shows the thing of one of its nouns, changed (``either``), both things (``both``), or another thing
-(``none``): the three kinds of Kumar et al. 2024, section 6. A training captions it by its name or by what it shows,
-never by both, so that a CLIP that has not seen a compound has not read what it is; only example captions join the two.
+(``none``): the three kinds of Kumar et al. 2024, section 6. A training caption has its name or what it shows, never
+both, so a CLIP that has not seen a compound has not read what it is; only example captions have both.
 """
 
 import math
@@ -38,21 +38,21 @@ SIZE = 64
 GROUNDS = ((226, 226, 218), (206, 218, 206), (206, 214, 226))
 # Patterns are dark on light colors and light on dark ones.
 DARK, LIGHT, LIGHT_COLORS = (64, 52, 60), (250, 250, 250), ("yellow", "pink", "orange")
-# These hold the words of prompts, which a tower of words must know.
+# Captions with the words of prompts, which a tower of words must know.
 FRAMES = (
     "{}", "{}.", "a photo of {}", "a photo of {}.", "an image of {}", "{} in an image", "an example of {}",
     "here is {}, which has been drawn",
 )  # fmt: skip
-EXAMPLE_TEXTS = 7  # captions of a compound
-# How often a caption states a color or pattern; names a compound; has a name that occurs only once, as rare words in
-# real captions: from these a tower of words learns that an unknown word carries no information.
+EXAMPLE_TEXTS = 7  # number of captions of a compound
+# How often a caption states a color or pattern; names a compound; has a name that occurs only once, like rare words in
+# real captions: from these, a tower of words learns that unknown words carry no information.
 TOLD_RATE, NAMED_RATE, STRANGE_RATE = 0.75, 0.5, 0.02
 PICTURE_CAPTIONS = 6  # of a training picture
-WATCHED_PICTURES = 60  # pictures of single things that are watched while a CLIP trains, and not trained on
+WATCHED_PICTURES = 60  # pictures of single things for validation
 COMPOUND_PICTURES = 8  # training pictures of a compound
 PAIR_FRACTION = 1 / 3  # training pictures of two things, for each of a single thing
 Texts = dict[str, list[str]]
-# Of ``both`` trainings, of ``taught`` alone, or ``watched``; the picture; its captions.
+# The set (``both`` trainings, only ``taught``, or ``watched``: validation), the picture, its captions.
 TrainingPicture = tuple[str, Image.Image, list[str]]
 
 
@@ -63,7 +63,7 @@ class Thing(NamedTuple):
 
 
 class DrawnCompound(NamedTuple):
-    """A compound; its name is made of the nouns ``first`` and ``second``, and its picture shows ``things``."""
+    """A compound, named after the nouns ``first`` and ``second``; its picture shows ``things``."""
 
     name: str
     first: str
@@ -73,12 +73,12 @@ class DrawnCompound(NamedTuple):
 
 
 def draw_thing(noun: str, dice: Dice, plain: float = 0.5) -> Thing:
-    """Return a thing of random color, plain with the probability ``plain``."""
+    """Return a thing of random color, without a pattern with probability ``plain``."""
     return Thing(noun, dice.pick(THING_COLORS), NO_PATTERN if dice.chance(plain) else dice.pick(list(PATTERNS)))
 
 
 def make_compounds(seed: int, number: int) -> list[DrawnCompound]:
-    """Return ``number`` compounds of different pairs of nouns: alternately of each kind, and apart or as one word."""
+    """Return ``number`` compounds of different pairs of nouns, alternating kinds and spellings (open, one word)."""
     fault = f"{number} compounds of {len(NOUN_PAIRS)} pairs of nouns"
     require(number <= len(NOUN_PAIRS), "compun.drawn", fault, "lower tested")
     dice = Dice(seeds.rng(seed, "draw_compounds", "compounds"))
@@ -97,7 +97,7 @@ def make_compound(pair: tuple[str, str], kind: str, closed: bool, dice: Dice) ->
 
 
 def without_colors(noun: str, things: Sequence[Thing], dice: Dice) -> Thing:
-    """Return a plain thing of a color that ``things`` do not have."""
+    """Return a thing without a pattern, of a color that ``things`` do not have."""
     taken = {thing.color for thing in things}
     return Thing(noun, dice.pick([color for color in THING_COLORS if color not in taken]), NO_PATTERN)
 
@@ -130,7 +130,7 @@ def paint_things(things: Sequence[Thing], dice: Dice) -> Image.Image:
 
 
 def _fill_thing(thing: Thing, size: tuple[int, int], scale: float, dice: Dice) -> Image.Image:
-    """Return an image in the thing's color and pattern; patterns are as wide as ``scale``, half of the thing."""
+    """Return an image in the thing's color and pattern, whose width is set by ``scale``, half the thing's size."""
     turn = math.radians(dice.between(0, 180))
     down, across = np.mgrid[0 : size[1], 0 : size[0]] / scale
     u = across * math.cos(turn) + down * math.sin(turn)
@@ -169,7 +169,7 @@ def say_things(things: Sequence[Thing], dice: Dice) -> str:
 
 
 def caption_things(things: Sequence[Thing], compound: DrawnCompound | None, dice: Dice) -> str:
-    """Return a caption of a training picture; ``compound`` is the one that it is a picture of, if any."""
+    """Return a caption of a training picture, which may be of ``compound``."""
     words = say_things(things, dice)
     if dice.chance(STRANGE_RATE):
         words = with_article("".join(dice.pick("bdfgklmnprstvz") + dice.pick("aeiou") for _ in range(4)))
@@ -179,7 +179,7 @@ def caption_things(things: Sequence[Thing], compound: DrawnCompound | None, dice
 
 
 def write_examples(compound: DrawnCompound, dice: Dice) -> list[str]:
-    """Return EXAMPLE_TEXTS distinct captions that name the compound and say what it shows."""
+    """Return EXAMPLE_TEXTS distinct captions that name the compound and what its picture shows."""
     texts: dict[str, None] = {}
     while len(texts) < EXAMPLE_TEXTS:
         form = dice.pick(("{name}, {shown}", "{shown}, {name}"))
@@ -199,7 +199,7 @@ def write_descriptions(compound: DrawnCompound) -> list[str]:
 def training_pictures(
     tested: Sequence[DrawnCompound], others: Sequence[DrawnCompound], things: int, seed: int
 ) -> Iterator[TrainingPicture]:
-    """Yield the training pictures, each with random numbers of its own."""
+    """Yield the training pictures, each from its own random stream."""
     apart = {frozenset((compound.first, compound.second)) for compound in tested}
     free = [pair for pair in NOUN_PAIRS if frozenset(pair) not in apart]
     require(free, "compun.drawn", "any two nouns are a tested compound", "lower tested")
@@ -227,10 +227,10 @@ def training_pictures(
 def draw_compounds(
     settings: Drawn, seed: int = 0
 ) -> tuple[pd.DataFrame, dict[str, Image.Image], Texts, Texts, Iterator[TrainingPicture]]:
-    """Draw compounds to test, and what small CLIPs are trained on.
+    """Draw compounds to test, and training pictures for small CLIPs.
 
-    A compound's picture shows one of its two things changed, both, or neither. Of the two training sets only ``taught``
-    has pictures of the tested compounds; both have single things, two things side by side, and other compounds of the
+    A compound's picture shows one of its two things changed, both, or neither. Only the training set ``taught`` has
+    pictures of the tested compounds; both sets have single things, two things side by side, and other compounds of the
     same kinds.
 
     Returns:

@@ -21,8 +21,8 @@ PROMPT_LOOKS: Looks = {
     "examples": ("", "#D55E00", "D"),
 }  # fmt: skip
 PAPER_COLOR = "#777777"
-# Which of its nouns a compound's picture shows.
-KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "none of them"}
+# The nouns that a compound's picture shows.
+KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "neither noun"}
 
 
 def _base(prompt: str | None) -> str:
@@ -35,7 +35,7 @@ def _in_rows(rows: pd.DataFrame, group: Any, row: Any, **columns: Any) -> pd.Dat
 
 
 def draw_accuracy(analysis: pd.DataFrame) -> Figure:
-    """Draw our models, a row a prompt, then the paper's table 1, hollow."""
+    """Draw the accuracy of our models, a row for each prompt, then the paper's table 1 in hollow marks."""
     right = rows_of(analysis, RIGHT)
     prompts = [prompt_words(prompt) if prompt else "all" for prompt in right["prompt"]]
     ours = _in_rows(right, right["model"], prompts, filled=True)
@@ -46,14 +46,14 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], PROMPT_LOOKS)
     draw_line(axes, 100 * CHANCE)
     axes.set(xlim=(0, 102), xlabel="%")
-    hollow = "hollow: as the paper prints it, without intervals"
+    hollow = "hollow: the paper's values, without intervals"
     return finish(
         figure, f"line: 95 % interval; dotted: chance; n = {int(right['n'].max()):,} compounds here; {hollow}"
     )
 
 
 def draw_examples(analysis: pd.DataFrame) -> Figure:
-    """Draw accuracy by the number of example captions, the template's as a dotted line, and the paper's table 2."""
+    """Draw accuracy by number of example captions, with the template's as a dotted line, and the paper's table 2."""
     right = rows_of(analysis, RIGHT, usual=False).dropna(subset="prompt")
     right = right.assign(captions=[captions_of(prompt) for prompt in right["prompt"]])
     if right["captions"].isna().all():
@@ -79,10 +79,10 @@ def draw_examples(analysis: pd.DataFrame) -> Figure:
 
 
 def draw_kinds(analysis: pd.DataFrame) -> Figure:
-    """Draw the fraction of wrong answers by what a compound's picture shows of its nouns."""
+    """Draw the fraction of wrong answers by the nouns that a compound's picture shows."""
     wrong = pd.concat([rows_of(analysis, f"{WRONG}{kind}").assign(name=KIND_NAMES[kind]) for kind in NOUNS_SEEN])
     if wrong.empty:
-        return empty("The list does not say what the compounds' pictures show of their nouns.")
+        return empty("The list of compounds has no kinds.")
     rows = list(wrong.itertuples())
     groups = [row_name(row.model, row.prompt) for row in rows]
     table = _in_rows(wrong, groups, [f"{row.name}, n = {int(row.n):,}" for row in rows])
@@ -96,7 +96,7 @@ def _accuracies(rows: pd.DataFrame) -> str:
 
 
 def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
-    """Return the figures accuracy, examples and kinds, each with title and description."""
+    """Return the figures accuracy, examples and kinds, each with title and caption."""
     every, usual = rows_of(analysis, RIGHT, usual=False), rows_of(analysis, RIGHT)
     counted = every[[prompt is not None and captions_of(prompt) is not None for prompt in every["prompt"]]]
     wrong = analysis[analysis["measure"].str.startswith(WRONG)]

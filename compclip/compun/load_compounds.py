@@ -31,17 +31,17 @@ def tidy_name(text: str) -> str:
 
 
 def name_key(text: str) -> str:
-    """Return what spellings of a name share if case and the width of spaces do not count."""
+    """Return a key of a name that ignores case and the width of spaces."""
     return tidy_name(text).casefold()
 
 
 def name_letters(text: str) -> str:
-    """Return what spellings of a compound share (``snow ball``, ``snowball``): its letters."""
+    """Return a key of a compound that its spellings share (``snow ball``, ``snowball``): its letters."""
     return re.sub(r"[\s-]", "", name_key(text))
 
 
 def split_open(compound: str) -> tuple[str, str] | tuple[None, None]:
-    """Return the constituents of a compound written apart or with a hyphen, the last word as the second.
+    """Return the constituents of a compound written with a space or a hyphen; the last word is the second one.
 
     >>> split_open("grill surface thermometer")
     ('grill surface', 'thermometer')
@@ -51,9 +51,9 @@ def split_open(compound: str) -> tuple[str, str] | tuple[None, None]:
 
 
 def read_list(file: Path) -> pd.DataFrame:
-    """Return a row a compound: columns ``compound`` and ``OPTIONAL_COLUMNS``, each a text or None.
+    """Return a row for each compound: columns ``compound`` and ``OPTIONAL_COLUMNS``, texts or None.
 
-    Constituents default to those of ``split_open``; n1 and n2, which the distractors show, default to the constituents.
+    Constituents default to ``split_open``; n1 and n2, the nouns that the distractors show, to the constituents.
     UserError names the first row with a fault.
     """
     table, bad = read_records(file, ["compound"], OPTIONAL_COLUMNS)
@@ -75,9 +75,9 @@ def read_list(file: Path) -> pd.DataFrame:
 
 
 def match_images(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Return the image file of each compound and role, if there is one; of several, the first.
+    """Return the image file of each compound and role, if there is one; the first of several.
 
-    Equal spellings match first, then those that differ only by spaces and hyphens and could be of one compound only.
+    Equal spellings match first, then spellings that differ only in spaces and hyphens, if they fit one compound only.
     """
     spellings = Counter(map(name_letters, compounds))
     exact = {name_key(name): name for name in compounds}
@@ -94,11 +94,11 @@ def match_images(compounds: Sequence[str], names: Sequence[str]) -> dict[tuple[s
 
 
 def load_compounds(file: Path, source: Path) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    """Read the list and find its images in ``source``, or below it.
+    """Read the list and find its images in or below ``source``.
 
     Returns:
-        ``COMPOUNDS``; ``COMPOUND_IMAGES``, with paths relative to ``source``; and counts and names of what is
-        incomplete or not used.
+        ``COMPOUNDS``; ``COMPOUND_IMAGES``, with paths relative to ``source``; and counts and names of incomplete
+        compounds and unused images.
     """
     compounds = read_list(file)
     paths = {path.relative_to(source).as_posix(): path for path in sorted(source.rglob("*")) if path.is_file()}

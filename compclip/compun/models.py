@@ -1,7 +1,7 @@
 """Open the models to ask: judges, and models of open_clip.
 
-A model of open_clip is cached once as the folder of the judge that stage ``judge`` makes of it with ``epochs: 0``: it
-has the same hash and shares its embeddings.
+A model of open_clip is cached as a judge's folder, as stage ``judge`` makes it with ``epochs: 0``: it has the same hash
+and shares its embeddings.
 """
 
 import json
@@ -23,7 +23,7 @@ from compclip.io import atomic_folder
 
 @contextmanager
 def open_model(model: NamedModel, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    """Open the model's embedder, with its cache; UserError if it is not available, damaged, or of another kind."""
+    """Open the model's embedder, with its cache; UserError if the model is not available, damaged, or not a CLIP."""
     with ExitStack() as stack:
         try:
             folder = Path(model.judge) if model.judge else keep_open_clip(model, cache)

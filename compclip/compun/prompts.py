@@ -1,4 +1,4 @@
-"""The prompts about compounds, and the texts that they are made of.
+"""The prompts about compounds, and the texts in them.
 
 The names of prompts are ``template``, ``reversed``, ``descriptions`` and ``examples_1`` to ``examples_7``.
 
@@ -15,7 +15,7 @@ from compclip.compun.load_compounds import name_key
 from compclip.core.errors import require
 from compclip.io import read_json
 
-# The texts of each prompt and compound; similarities to a compound's texts are averaged.
+# The texts of each prompt and compound; the similarities of a compound's texts are averaged.
 Prompts = dict[str, dict[str, list[str]]]
 TEMPLATE = "a photo of a {}"
 EXAMPLE_PREFIX = "examples_"
@@ -40,7 +40,7 @@ def read_texts(path: Path) -> dict[str, list[str]]:
 def compound_prompts(
     compounds: pd.DataFrame, captions: Mapping[str, Sequence[str]], descriptions: Mapping[str, Sequence[str]]
 ) -> Prompts:
-    """Return every prompt of every compound that has what it needs; prompts that no compound has are skipped."""
+    """Return the prompts of each compound that has the texts for them; prompts without compounds are skipped."""
     result: Prompts = {"template": {}, "reversed": {}, "descriptions": {}}
     result |= {f"{EXAMPLE_PREFIX}{count}": {} for count in range(1, MAX_CAPTIONS + 1)}
     for row in compounds.itertuples():
@@ -58,12 +58,12 @@ def compound_prompts(
 
 
 def captions_of(prompt: str) -> int | None:
-    """Return the number of example captions of a prompt, None for prompts without."""
+    """Return the number of example captions in a prompt, None for other prompts."""
     return int(prompt.removeprefix(EXAMPLE_PREFIX)) if prompt.startswith(EXAMPLE_PREFIX) else None
 
 
 def usual_prompts(names: Sequence[str]) -> list[str]:
-    """Return ``names`` with only one number of example captions: the paper's, or otherwise the largest."""
+    """Return ``names`` with only one number of example captions: the paper's, else the largest."""
     counts = [count for count in map(captions_of, names) if count is not None]
     usual = PUBLISHED_CAPTIONS if PUBLISHED_CAPTIONS in counts else max(counts, default=None)
     return [name for name in names if captions_of(name) in (None, usual)]

@@ -1,4 +1,4 @@
-"""Make tasks about compounds for people: which of three pictures shows it?
+"""Make tasks for people: which of three pictures shows a compound.
 
 Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), appendix A.6.
 """
@@ -17,7 +17,7 @@ PAGE_TASKS = 40  # tasks between checks
 
 
 def order_places(n: int, generator: np.random.Generator) -> np.ndarray:
-    """Return (n, 3) random orders of three pictures; the first one is at each place equally often, up to one."""
+    """Return (n, 3) random orders of three pictures; the first is at each place equally often, up to one."""
     place = generator.permutation(np.arange(n) % 3)
     orders = np.empty((n, 3), int)
     for row, first in enumerate(place):
@@ -42,7 +42,7 @@ def study_tasks(compounds: pd.DataFrame, images: pd.DataFrame, seed: int) -> lis
 
 
 def compound_gold_task(generator: np.random.Generator) -> Task:
-    """Return a task to find one of three drawn shapes."""
+    """Return a task with a known answer: find one of three drawn shapes."""
     drawings = random_drawings(generator)
     number = int(generator.integers(3))
     pictures = tuple(Picture(drawing=drawing) for drawing in drawings)

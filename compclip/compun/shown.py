@@ -1,4 +1,4 @@
-"""What figures, tables and the page show of compound nouns: which image each model chose, by prompt."""
+"""Results on compound nouns for figures, tables and the page: which image each model chose, by prompt."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ PROMPT_WORDS = {"template": "template", "reversed": "nouns reversed", "descripti
 
 
 def row_name(model: str, prompt: str | None) -> str:
-    """Return the name of a row of results; people have no prompt."""
+    """Return the label of a row of results; people have no prompt."""
     return f"{model}, {prompt_words(prompt)}" if isinstance(prompt, str) else model
 
 
@@ -35,19 +35,19 @@ def read_analysis(file: Path) -> pd.DataFrame:
 
 
 def rows_of(analysis: pd.DataFrame, measure: str, *, usual: bool = True) -> pd.DataFrame:
-    """Return the rows of a measure, by default under the usual prompts alone."""
+    """Return the rows of a measure, by default only for the usual prompts."""
     rows = analysis[analysis["measure"] == measure]
     prompts = usual_prompts([name for name in rows["prompt"].unique() if name])
     return rows[rows["prompt"].isin([*prompts, None])] if usual else rows
 
 
 def fraction_cell(row: Any, *, bold: bool = False) -> TableCell:
-    """Return the fraction of a row of the analysis in percent, with its interval."""
+    """Return a row's fraction in percent, with its interval."""
     return TableCell(percent(row.value), interval(row.low, row.high), bold)
 
 
 def accuracy_lines(analysis: pd.DataFrame) -> list[Line]:
-    """Return a line for each model and prompt, and for each of the paper's: right, first among all, compounds."""
+    """Return a line for each model and prompt, ours and the paper's: right, first among all, compounds."""
     ranked_first = rows_of(analysis, RANKED_FIRST, usual=False)
     first = {(row.model, row.prompt): fraction_cell(row) for row in ranked_first.itertuples()}
     lines = []
@@ -73,7 +73,7 @@ def difference_lines(analysis: pd.DataFrame) -> list[Line]:
 def shown_compounds(
     choices: pd.DataFrame, images: pd.DataFrame, compounds: pd.DataFrame, folder: str
 ) -> dict[str, Any]:
-    """Return random compounds of the first model and prompt, with their three images and which one was chosen."""
+    """Return random compounds with their three images and the choice of the first model and prompt."""
     model, prompt = choices.loc[choices.index[0], ["model", "prompt"]]
     answers = choices[(choices["model"] == model) & (choices["prompt"] == prompt)]
     mixed = answers.iloc[rng(0, "compun page").permutation(len(answers))]
@@ -96,14 +96,14 @@ def shown_compounds(
 
 
 def text_table(analysis: pd.DataFrame) -> str:
-    """Return accuracies under the usual prompts as a Markdown table."""
+    """Return the accuracies for the usual prompts as a Markdown table."""
     lines = [
         Line(row_name(row.model, row.prompt).replace("|", "&#124;"), [fraction_cell(row), TableCell(f"{int(row.n):,}")])
         for row in rows_of(analysis, RIGHT).itertuples()
     ]
     table = View("accuracy", "model, prompt", ["right, %", "compounds"], lines)
     return (
-        f"{table.markdown}\n\nRight: of three images the compound’s own is the nearest to the prompt; a tie is not "
-        "right. By chance a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s where "
+        f"{table.markdown}\n\nRight: of three images, the compound’s own is the most similar to the prompt; a tie is "
+        "not right. Chance: a third. In brackets 95 % intervals: bootstrap over compounds; Clopper and Pearson’s if "
         "all or none are right.\n"
     )

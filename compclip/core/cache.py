@@ -1,9 +1,9 @@
 """A key-value store on disk for results that later runs reuse: parses, embeddings, answers of models.
 
-A key covers everything that its value depends on, so that no value is ever outdated, and deleting the file only costs
+A key covers everything that its value depends on, so values never become outdated, and deleting the file only costs
 time. A value whose stored digest differs counts as missing. A file whose structure is damaged is an error: other
-processes may have it open, so that only the user can delete it. Processes of several hosts may share a file if their
-file system has working locks (NFS 4, Lustre); one whose locks other hosts do not see is refused.
+processes may have it open, so only the user can delete it. Processes of several hosts may share a file if their file
+system has working locks (NFS 4, Lustre); a file system whose locks other hosts do not see is refused.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ KeyPart = str | bytes | int
 
 
 def key(*parts: KeyPart) -> bytes:
-    """Return 16 bytes over ``parts``, each with its length, so that no two lists of parts share a text."""
+    """Return a 16-byte hash of ``parts``; each is hashed with its length, so ("ab", "c") and ("a", "bc") differ."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         raw = part if isinstance(part, bytes) else str(part).encode()
@@ -44,9 +44,9 @@ class Cache:
         check_locks(self.path.parent)
         with self._errors():
             self.db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
-            # A damaged type makes a blob a text, which may not be UTF-8.
+            # If its type is damaged, a blob is read as text, which may not be UTF-8.
             self.db.text_factory = bytes
-            # Values have some kilobytes, which smaller pages would split. Only a new file takes this setting.
+            # Values take a few kilobytes, which smaller pages would split. This affects only a new file.
             self.db.execute("PRAGMA page_size=16384")
             self.db.execute("PRAGMA synchronous=NORMAL")
             columns = "key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL"
@@ -75,7 +75,7 @@ class Cache:
         return values
 
     def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
-        """Store all of ``items`` or, if the process dies, none."""
+        """Store ``items`` in one transaction: all of them or, if the process dies, none."""
         rows = [(name, value, _digest(name, value)) for name, value in items]
         with self._errors():
             self.db.execute("BEGIN IMMEDIATE")
@@ -83,7 +83,7 @@ class Cache:
                 self.db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", rows)
                 self.db.execute("COMMIT")
             except BaseException:
-                # If the disk is full, the rollback has been done already.
+                # On a full disk, SQLite has already rolled back.
                 if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
                 raise

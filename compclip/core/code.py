@@ -13,14 +13,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "compclip"
-# The packages that a run's code is in.
+# The packages that contain the code of a run.
 OURS = (PACKAGE, "workflow_scripts", "benchmarks")
 # These modules never affect an artifact's content.
 UNDECISIVE = {
     f"{PACKAGE}.core.{name}" for name in ("cli", "code", "digests", "disk", "errors", "fingerprint", "log", "progress")
 } | {"workflow_scripts.job"}
 
-# Files that a module reads whenever it is imported: their content is part of its code.
+# Files that a module reads on import: their content is part of its code.
 DATA = {f"{PACKAGE}.text.grammar": "lexicons/grammar.yaml"}
 
 
@@ -33,7 +33,7 @@ def module_file(module: str) -> Path | None:
 
 
 class _Meaning(ast.NodeTransformer):
-    """Removes what does not change a result."""
+    """Removes code that does not change a result."""
 
     def _block(self, node: Any) -> ast.AST:
         if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
@@ -79,7 +79,7 @@ def _parse(module: str) -> tuple[bytes, frozenset[str]]:
     imported = frozenset(_imports(tree) - UNDECISIVE)
     digest = hashlib.blake2b(f"{module}:{ast.dump(_Meaning().visit(tree))}".encode(), digest_size=16)
     if module in DATA:
-        # In a checkout beside the package, in an installed package inside it.
+        # A checkout has it beside the package, an installed package inside.
         places = (ROOT / DATA[module], ROOT / PACKAGE / DATA[module])
         digest.update(next(path for path in places if path.is_file()).read_bytes())
     return digest.digest(), imported
@@ -87,9 +87,9 @@ def _parse(module: str) -> tuple[bytes, frozenset[str]]:
 
 @cache
 def reached(*modules: str) -> frozenset[str]:
-    """Return the modules that decide what ``modules`` do: themselves, and what they import, at any depth.
+    """Return ``modules`` and the project's modules that they import, directly or indirectly.
 
-    One that does not exist raises ModuleNotFoundError.
+    A module that does not exist raises ModuleNotFoundError.
     """
     seen, pending = set[str](), {*modules}
     while pending:
@@ -100,9 +100,9 @@ def reached(*modules: str) -> frozenset[str]:
 
 @cache
 def code_hash(*modules: str, within: tuple[str, ...] = OURS) -> str:
-    """Return 16 hex digits over those of ``reached(*modules)`` that are in the packages ``within``.
+    """Return 16 hex digits that identify the modules of ``reached(*modules)`` in the packages ``within``.
 
-    Results that take long, as weights, have identities within few packages, so that other changes do not repeat them.
+    The identity of costly results, such as weights, covers few packages, so changes elsewhere do not repeat them.
     """
     digest = hashlib.blake2b(digest_size=8)
     for module in sorted(reached(*modules)):

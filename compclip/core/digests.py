@@ -17,12 +17,12 @@ from compclip.core.errors import UserError, require
 from compclip.core.sealed import read_sealed, seal, sealed
 
 FOLDER = ".digests"
-# Files hashed at once: reading waits on network file systems; more threads would slow down small files.
+# Files hashed at once, since network file systems are slow to answer; more threads would slow down small files.
 HASHED_AT_ONCE = 4
 
 
 class Record(BaseModel):
-    """What a step wrote, and what it made it of; the file of a record is sealed.
+    """What a step wrote and from which inputs; the file of a record is sealed.
 
     Attributes:
         code: the identity of the step's code (``core.code``); None if the step was run by hand.
@@ -44,7 +44,7 @@ class Record(BaseModel):
 
 
 def record_file(path: Path) -> Path:
-    """Return where the record of an artifact, a file or a folder, is."""
+    """Return the path of the record of an artifact, which is a file or a folder."""
     path = Path(os.path.abspath(path)) if path.name in ("", "..") else path
     return path.with_name(FOLDER) / path.name
 
@@ -80,7 +80,7 @@ def digests(path: Path) -> dict[str, str]:
 
 
 def record(path: Path, step: str, code: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:
-    """Record an artifact as ``step`` has written it; without one, remove its record.
+    """Record the artifact that ``step`` has written; if there is none, remove its record.
 
     Args:
         code: the identity of the step's code.
@@ -108,7 +108,7 @@ def read_record(path: Path) -> Record | None:
 def faults(path: Path, recorded: Record) -> list[str]:
     """Return each file of an artifact that differs from its record: ``images/a.png: changed``.
 
-    Hidden files that were added belong to tools.
+    Added hidden files are ignored, because tools write them.
     """
     if not os.path.lexists(path):
         return [f"{path}: missing"]

@@ -6,8 +6,8 @@ from pathlib import Path
 from compclip.core.errors import require
 from compclip.core.log import log
 
-MOUNTS = Path("/proc/self/mounts")  # Linux's
-# Kinds of network file systems, and mount options with which other hosts do not see a lock.
+MOUNTS = Path("/proc/self/mounts")  # of Linux
+# Types of network file systems, and the mount options with which other hosts do not see a lock.
 LOCAL_LOCKS = {
     "nfs": {"nolock", "local_lock=all", "local_lock=posix"}, "cifs": {"nobrl"}, "smb3": {"nobrl"},
     "lustre": {"localflock"},
@@ -21,7 +21,7 @@ def check_locks(folder: Path) -> None:
     for line in MOUNTS.read_text(errors="replace").splitlines() if MOUNTS.is_file() else ():
         _, escaped, mounted, its_options, *_ = line.split(" ")
         point = Path(escaped.replace("\\040", " "))
-        # Of two mounts at one place, the later one is seen.
+        # Of two mounts at one path, the later one is visible.
         if place.is_relative_to(point) and len(point.parts) >= depth:
             kind, options, depth = mounted, its_options, len(point.parts)
     unseen = kind in NO_LOCKS or LOCAL_LOCKS.get(kind, set()) & {*options.split(",")}
@@ -30,7 +30,7 @@ def check_locks(folder: Path) -> None:
 
 
 def check_space(needed: int, folder: Path, what: str) -> None:
-    """Log that ``what`` needs so many bytes; raise UserError if the disk has not enough."""
+    """Log that ``what`` needs ``needed`` bytes; raise UserError if the disk has fewer."""
     free = shutil.disk_usage(folder).free
     need, left = size_text(needed), size_text(free)
     log.info("%s: %s on disk (%s free)", what, need, left)

@@ -16,7 +16,7 @@ from compclip.core.errors import UserError
 
 
 def no_such(path: str | Path, what: str = "file") -> str:
-    """Return that ``path`` does not exist, what it is relative to, and the closest name that exists, for an error."""
+    """Return an error line: ``path`` does not exist, the folder it is relative to, and the closest existing name."""
     path = Path(path)
     if "folder" not in what and path.is_dir():
         return f"{path}: is a folder; give the path of a file"
@@ -33,13 +33,13 @@ def no_such(path: str | Path, what: str = "file") -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return ``did you mean X? `` for a misspelled name, "" if no known one is near."""
+    """Return ``did you mean X? `` for a misspelled name, "" if no known name is similar."""
     closest = difflib.get_close_matches(str(name), list(known), 1)
     return f"did you mean {closest[0]}? " if closest else ""
 
 
 def decode(path: Path) -> str:
-    """Return a file's text without a byte order mark; raises UserError with the line that is not UTF-8."""
+    """Return a file's text without a byte order mark; UserError names a line that is not UTF-8."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -67,13 +67,13 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 class _Loader(yaml.SafeLoader):
     def get_single_node(self) -> Any:
-        """Refuse a document that aliases blow up."""
+        """Refuse a document that aliases expand to too many values."""
         node, sizes = super().get_single_node(), dict[int, int]()
 
         def size(of: Any) -> int:
-            """Return the number of values, those of an alias counted again; each node is visited once."""
+            """Return the number of values, counting those of an alias each time; each node is visited once."""
             if id(of) not in sizes:
-                sizes[id(of)] = 1  # an alias inside itself
+                sizes[id(of)] = 1  # an alias that contains itself
                 children = of.value if isinstance(of, yaml.CollectionNode) else ()
                 sizes[id(of)] = 1 + sum(size(part) for child in children for part in _parts(child))
             return sizes[id(of)]
@@ -83,7 +83,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def flatten_mapping(self, node: Any) -> None:
-        """Refuse a key that occurs twice; one that overrides a merged key (``<<``) occurs once."""
+        """Refuse duplicate keys; a key that overrides a merged one (``<<``) is allowed."""
         keys = [] if hasattr(node, "is_checked") else [key for key, _ in node.value]
         node.is_checked = True  # merging changes its keys
         names = set()
@@ -97,7 +97,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _parts(child: Any) -> tuple[Any, ...]:
-    """Return the nodes of an item of a list, or of a pair of key and value."""
+    """Return the node of a list item, or the two nodes of a key and its value."""
     return child if isinstance(child, tuple) else (child,)
 
 
@@ -109,7 +109,7 @@ def parse_yaml(text: str) -> Any:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", error)
         place = mark and f"line {mark.line + 1}, column {mark.column + 1}: "
         raise ValueError(" ".join(f"{place or ''}{problem}".split())) from None
-    except (KeyError, TypeError, AttributeError) as error:  # a tag that does not fit its value, as `!!bool maybe`
+    except (KeyError, TypeError, AttributeError) as error:  # a tag that misfits its value, like `!!bool maybe`
         raise ValueError(f"a value does not fit its tag ({' '.join(str(error).split())})") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None

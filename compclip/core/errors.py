@@ -1,4 +1,4 @@
-"""The exception whose message is written for users, and the line that any error becomes."""
+"""Errors for users: an exception with a one-line message, and one-line texts for all other exceptions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,25 +9,25 @@ class UserError(Exception):
 
 
 def require(holds: object, where: object, fault: str, remedy: str = "") -> None:
-    """Raise UserError with place, fault and remedy unless ``holds`` is true."""
+    """Raise UserError with location, fault and remedy unless ``holds`` is true."""
     if not holds:
         raise UserError(f"{where}: {fault}{remedy and f'; {remedy}'}")
 
 
 @contextmanager
 def memory_for(place: object) -> Iterator[None]:
-    """Turn a lack of memory inside the block into a UserError that names what was read."""
+    """Turn out-of-memory errors inside the block into a UserError that names what was read."""
     try:
         yield
     except Exception as error:
-        # Without memory for a thread's stack, arrow raises an error of no special type.
+        # If memory is too short for a thread's stack, arrow raises a generic error.
         if not isinstance(error, MemoryError) and "Failed to launch worker thread" not in str(error):
             raise
         raise UserError(f"{place}: not enough memory to read it; close other programs and run again") from error
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's message with escapes for what a terminal would not show."""
+    """Return an error's message on one line; unprintable characters are escaped."""
     if isinstance(error, UserError):
         text = str(error)
     elif isinstance(error, MemoryError):
@@ -38,5 +38,5 @@ def one_line(error: BaseException) -> str:
         text = f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
     else:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    # Several errors of a config are a line each.
+    # Several errors of a config take one line each.
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)

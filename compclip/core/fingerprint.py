@@ -1,6 +1,6 @@
 """Fingerprint of the user's files: as a param of a rule, it reruns the rule when their content changes.
 
-An index in the cache folder has the digest of each file, so that only files whose size, times or inode changed are read
+An index in the cache folder has the digest of each file, so only files whose size, times or inode changed are read
 again: reading 12,000 photographs takes seconds from memory and minutes over a network.
 """
 
@@ -17,20 +17,20 @@ from compclip.core.errors import require
 from compclip.core.progress import track
 from compclip.core.sealed import seal
 
-# If this variable is set, all files are read again and compared with the index: a disk can lose bits of a file whose
-# size and times it keeps.
+# If this variable is set, all files are read again and compared with the index: a disk can corrupt a file without
+# changing its size and times.
 REREAD = "COMPCLIP_REREAD"
-# A file may change twice in one tick of its file system's clock, which is at most this long (FAT), and keep its times:
-# a file that is younger is not indexed.
+# A file may change twice within one tick of the file system's clock, which is at most this long (FAT), without a change
+# of its times. Younger files are therefore not indexed.
 TICK = 2_000_000_000  # ns
 UNREADABLE = "unreadable"
-READERS = 8  # files read at once, since those of a network file system take long to open
+READERS = 8  # files read at once, since files on network file systems take long to open
 
 
 def fingerprint(*places: str | Path | None, cache: Path | None = None) -> str:
-    """Return 16 hex digits over the content of files, and the names and content of those in folders, links followed.
+    """Return 16 hex digits of the content of files, and of the names and content of files in folders; follows links.
 
-    A place that does not exist counts as absent; None does not count.
+    A path that does not exist counts as absent; None is ignored.
 
     Args:
         cache: folder of the index; None: read every file.

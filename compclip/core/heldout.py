@@ -16,7 +16,7 @@ PAPER_RULE = (0.1, 25, 75, "any")
 
 def pair_names(table: pd.DataFrame) -> pd.Series:
     """``adjective_noun`` of each row, as in the published files."""
-    # ``str.cat`` makes Python's strings of all, a gigabyte for four million rows.
+    # ``str.cat`` makes Python strings of all rows, a gigabyte for four million.
     return (table["adjective"] + "_" + table["noun"]).rename("adjective")
 
 
@@ -27,7 +27,7 @@ def split_pair(pair: str) -> tuple[str, str]:
 
 
 def matched_pairs(ranking: pd.DataFrame, heldout: Collection[str]) -> set[str]:
-    """Return the seen pairs that are as frequent as held-out ones: their percentiles are within those of these.
+    """Return the seen pairs whose percentiles lie between the lowest and the highest of the held-out pairs.
 
     A judge reads frequent pairs better, so seen pairs are compared with held-out ones of the same frequency.
 
@@ -49,7 +49,7 @@ def read_heldout(path: str | Path) -> list[str]:
 
 
 def heldout_note(heldout: Mapping[str, Any]) -> str:
-    """Return what a reader of scores must know of how the pairs in a heldout.json were chosen."""
+    """Return a sentence on how the pairs in a heldout.json were chosen, for readers of scores."""
     pairs = f"The {len(heldout['pairs'])} held-out pairs"
     if heldout["source"] != "drawn":
         sources = {"published": "those of a published split", "config": "listed in the config"}

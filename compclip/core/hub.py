@@ -1,6 +1,6 @@
-"""The Hugging Face Hub: what a run takes from it is in its library's cache, or is downloaded.
+"""Files of the Hugging Face Hub, from the cache of its library or downloaded.
 
-HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and the library's time-outs act as huggingface_hub documents them.
+HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and the time-outs of huggingface_hub work as it documents them.
 """
 
 import textwrap
@@ -17,14 +17,14 @@ REMEDY = "correct the name, or download it on a machine with internet (docs/clus
 
 @contextmanager
 def hub(what: str) -> Iterator[None]:
-    """Turn any failure to take ``what`` from the Hub into a UserError."""
+    """Turn any failure to load ``what`` from the Hub into a UserError."""
     try:
         yield
     except UserError:
         raise
     except Exception as error:  # the libraries raise many kinds
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
-        raise UserError(f"{what}: not downloaded yet, and the Hub could not give it ({reason}); {REMEDY}") from error
+        raise UserError(f"{what}: not downloaded yet, and not available from the Hub ({reason}); {REMEDY}") from error
 
 
 def hub_folder(model: str, patterns: list[str] | None = None, revision: str | None = None) -> Path:
@@ -39,13 +39,13 @@ def hub_file(model: str, names: Sequence[str], revision: str | None = None) -> P
     """Return the first of the files ``names`` that a model on the Hub has; a cached one without asking the Hub."""
     if cached := _cached(model, names, revision):
         return cached
-    check_hub_file(model, names)  # at once, where a download is tried for long
+    check_hub_file(model, names)  # immediate, where a download is retried for long
     for name in names:
         log.info("%s: looking for %s on the Hub", model, name)
         if (file := hub_folder(model, [name], revision) / name).is_file():
             return file
     wanted = " or ".join(names)
-    raise UserError(f"{model}: {wanted}: not downloaded yet, and the Hub has none or does not answer; {REMEDY}")
+    raise UserError(f"{model}: {wanted}: not downloaded yet, and not available from the Hub; {REMEDY}")
 
 
 def check_hub_file(model: str, names: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
-"""The logger of the library; who uses the library decides where its lines go."""
+"""The logger of the library; its users decide where the lines go."""
 
 import logging
 
 log = logging.getLogger("compclip")
-# Set by ``make run``, which shows progress, the error of a step and results itself.
+# Set by ``make run``, which itself shows progress, results and the error of a step.
 UNDER_RUN = "COMPCLIP_RUN"

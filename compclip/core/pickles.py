@@ -1,8 +1,7 @@
 """Read other people's pickles without running anything in them.
 
-A pickle is a program that calls what it names. Here a name stands for one of the functions in ``_BUILDERS``, or the
-file is refused. Arrays of numpy become lists. Texts of Python 2 become bytes, because it does not say how they are
-encoded.
+A pickle is a program that calls functions by name. Only names in ``_BUILDERS`` are allowed; a file with any other is
+refused. NumPy arrays become lists. Texts of Python 2 become bytes, because their encoding is unknown.
 """
 
 import io
@@ -23,7 +22,7 @@ class _Refused(Exception):
 
 
 class _Dtype:
-    """The type of a numpy number or text; numpy's own, restored from a hostile file, may read any memory."""
+    """The type of a NumPy number or text; NumPy's own class, restored from a hostile file, may read any memory."""
 
     def __init__(self, name: Any, *_: Any) -> None:
         text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
@@ -36,7 +35,7 @@ class _Dtype:
             self.dtype = self.dtype.newbyteorder(">")
 
     def read(self, raw: Any, shape: tuple[int, ...] = (1,), order: Any = "C") -> list[Any]:
-        """Return an array's values as a nested list; without values, it may claim any number of empty rows."""
+        """Return an array's values as a nested list; an array without values may claim any number of empty rows."""
         values = np.fromiter(raw, object) if self.dtype == object else np.frombuffer(raw, self.dtype)
         return values.reshape(shape or (1,), order=order).tolist() if len(values) else []
 
@@ -58,9 +57,9 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
     "numpy.core.multiarray.scalar": lambda kind, raw: kind.read(raw)[0],
     "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
     "numpy.core.numeric._frombuffer": lambda raw, kind, shape, order: kind.read(raw, shape, order),
-    # What old protocols write for bytes.
+    # Old protocols write bytes so.
     **dict.fromkeys(("builtins.bytes", "_codecs.encode"), lambda text="", encoding="latin1": text.encode("latin-1")),
-    # The type of an array, and what a defaultdict makes: only arguments.
+    # The type of an array, and the factory of a defaultdict: only arguments.
     **dict.fromkeys(("numpy.ndarray", "builtins.dict", "builtins.list", "builtins.int"), lambda *_: None),
 }
 

@@ -13,7 +13,7 @@ from compclip.core import limits
 from compclip.core.errors import memory_for
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
-# Pillow warns above this number of pixels, and refuses more than twice as many.
+# Pillow warns above this number of pixels, and refuses images of more than twice as many.
 Image.MAX_IMAGE_PIXELS = limits.PIXELS // 2
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)
 
@@ -24,7 +24,7 @@ class BrokenImage(Exception):
 
 @contextmanager
 def _faults(file: Path | IO[bytes]) -> Iterator[None]:
-    """Turn what Pillow raises for unreadable files into BrokenImage."""
+    """Turn Pillow's exceptions for unreadable files into BrokenImage."""
     try:
         yield
     except (FileNotFoundError, MemoryError, BrokenImage):
@@ -34,13 +34,13 @@ def _faults(file: Path | IO[bytes]) -> Iterator[None]:
     except Image.DecompressionBombError as error:
         raise BrokenImage(limits.over("PIXELS", "too many pixels")) from error
     except Exception as error:  # Pillow's decoders raise many types for damaged files
-        # Without the folder, because the message goes into artifacts.
+        # The message goes into artifacts, so it does not name the folder.
         name = getattr(file, "name", "the file")
         raise BrokenImage(" ".join(str(error).replace(str(file), name).split())[:200]) from error
 
 
 def _check(image: Image.Image) -> None:
-    # Pillow would clip their values to 255, and refuses too many pixels itself.
+    # Pillow would clip these values to 255; it refuses too many pixels itself.
     if image.mode in ("I", "F"):
         raise BrokenImage("32 bits per channel; convert it to 8 bits")
     if max(image.size) > limits.ASPECT * min(image.size):
@@ -48,7 +48,7 @@ def _check(image: Image.Image) -> None:
 
 
 def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
-    """Return width and height in pixels of a file that can be decoded to its end; else raises BrokenImage."""
+    """Return width and height in pixels of an image file; raises BrokenImage unless it can be decoded to its end."""
     with memory_for(file), _faults(file):
         with Image.open(file) as image:
             image.verify()

@@ -21,7 +21,7 @@ def available(package: str) -> tuple[str, ...]:
 
 
 def unknown(package: str, name: str) -> str:
-    """Return what is wrong with the name of a module in ``package``, "" if there is such a module."""
+    """Return an error for an unknown module ``name`` of ``package``, "" if the module exists."""
     known = available(package)
     return "" if name in known else f"unknown {name!r}; {nearest(name, known)}allowed: {', '.join(known)}"
 
@@ -34,7 +34,7 @@ def load(package: str, name: str) -> ModuleType:
 
 
 def settings(module: ModuleType, values: dict[str, Any], where: str = "settings") -> Any:
-    """Return ``values`` as the module's ``Settings``; raises UserError that names the first faulty key."""
+    """Return ``values`` as the module's ``Settings``; UserError names the first faulty key."""
     try:
         return module.Settings.model_validate(values)
     except ValidationError as error:

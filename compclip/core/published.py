@@ -25,7 +25,7 @@ HELDOUT_KEY = "heldout_pairs"
 
 
 def decoded(value: Any) -> str | None:
-    """Return a text, or bytes decoded as UTF-8, else as Latin-1; None for anything else, or half a surrogate pair."""
+    """Return a text, or bytes decoded as UTF-8 or else Latin-1; None for other types and for lone surrogates."""
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -64,7 +64,7 @@ def _caption(where: str, value: Any) -> tuple[str | None, ...]:
 
 @dataclass(frozen=True)
 class PublishedSplit:
-    """The content of split.pkl: image ids of each split in its order, held-out pairs, keys that were not read."""
+    """The content of split.pkl: image ids of each split in their order, held-out pairs, keys that were not read."""
 
     images: dict[str, list[str]]
     pairs: list[str]
@@ -134,7 +134,7 @@ def _mapping(where: str | Path, value: Any, key: Any = decoded, expected: str = 
 
 
 def _texts(where: str, value: Any) -> list[str]:
-    """Return a list of texts: the keys of a dict, and a set sorted, because it has no order."""
+    """Return a list of texts: a list as it is, the keys of a dict, or a sorted set."""
     _expect(isinstance(value, list | tuple | set | frozenset | dict), where, "a list", value)
     texts = [_text(where, entry) for entry in value]
     return sorted(texts) if isinstance(value, set | frozenset) else texts

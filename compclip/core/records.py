@@ -1,8 +1,8 @@
 """Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, or of a folder of
 Hugging Face ``datasets``, every value as text.
 
-Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalised, so that
-those that look alike are equal. A row that cannot be read is named; what is said of it is written to artifacts.
+Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalized, so that ids
+that look the same are equal. Rows that cannot be read are named, with the reason, in artifacts.
 """
 
 import csv
@@ -30,22 +30,22 @@ from compclip.core.log import log
 
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
-# Without threads, which Arrow waits for even if memory is too short to start them.
+# Without threads: if memory is too short to start one, Arrow waits forever.
 PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
-# What ``save_to_disk`` of Hugging Face datasets writes beside caches, and what repositories of the Hub have.
+# Files that ``save_to_disk`` of Hugging Face datasets writes beside caches, and files in repositories of the Hub.
 DATASETS_FILES = ("data-*.arrow", "*.parquet")
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
-# All but white space; most are damage, or quotes of Windows-1252 read as Latin-1.
+# Control characters except white space: mostly damage, or quotes of Windows-1252 read as Latin-1.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-_NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or half a character
+_NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or a lone surrogate
 
 
 def read_records(
     path: str | Path, required: Sequence[str], optional: Sequence[str] = (),
     known_as: Mapping[str, Sequence[str]] | None = None, several: str = "",
 ) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
-    """Read the columns ``required``, and those of ``optional`` that the file has.
+    """Return the rows of the columns ``required`` and of existing ``optional`` ones, and the bad rows.
 
     Args:
         path: a file, or a folder of the files that Hugging Face ``datasets`` writes (Arrow or Parquet).
@@ -111,17 +111,17 @@ def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow
 
 
 def is_count(values: pd.Series) -> pd.Series:
-    """Return which texts are whole numbers, none of them too long."""
+    """Return which texts are integers of at most ``COUNT_DIGITS`` digits."""
     return values.fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
 
 
 def tidy_id(value: str) -> str:
-    """Return an id without white space around it, in Unicode's composed form, which macOS decomposes in file names."""
+    """Return an id stripped and in Unicode's composed form; macOS decomposes file names."""
     return unicodedata.normalize("NFC", value).strip()
 
 
 def _as_text(name: str, value: Any) -> str | None:
-    """Return a cell as text, None for no value, whole numbers without a fraction.
+    """Return a cell as text, None for a missing value; whole numbers have no decimal point.
 
     Raises:
         ValueError: the cell is not a text, or a number that may have lost digits.
@@ -162,7 +162,7 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 
 @contextmanager
 def parquet_faults(path: str | Path, remedy: str, kind: str = "Parquet") -> Iterator[None]:
-    """Name the file in errors of Arrow; too little memory is not blamed on the file."""
+    """Turn errors of Arrow into UserErrors that name the file; errors for lack of memory say so."""
     try:
         with memory_for(path):
             yield
@@ -189,9 +189,9 @@ def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 
 
 def _arrow_table(path: Path, name: str) -> arrow.Table:
-    """Read a Parquet file or a stream of Arrow without columns of bytes.
+    """Read a Parquet file or an Arrow stream, without columns of bytes.
 
-    Of images, as ``datasets`` writes them, it has the path, or ``name`` and the row of those without a path.
+    Images, as ``datasets`` writes them, become their paths, or ``name`` and the row of those without a path.
     """
     most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
     kind = path.suffix.lower().removeprefix(".")
@@ -203,7 +203,7 @@ def _arrow_table(path: Path, name: str) -> arrow.Table:
                 columns = [f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow]
                 table = file.read(columns, use_threads=False)
         else:
-            # Stays on disk: of the images, only the paths are read.
+            # The images stay on disk: only their paths are read.
             with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:
                 table = arrow.Table.from_batches(list(stream), stream.schema)
         for place, column in enumerate(table.schema):
@@ -217,12 +217,12 @@ def _arrow_table(path: Path, name: str) -> arrow.Table:
 
 
 def _is_image(column: arrow.Field) -> bool:
-    """Return whether ``datasets`` writes a column of images, bytes and path, so."""
+    """Return whether a column has the type of images in ``datasets``: bytes and path."""
     return arrow.types.is_struct(column.type) and column.type.get_field_index("path") >= 0
 
 
 def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
-    """Read an object a line: pandas would keep the last of duplicate keys, and lose digits of large numbers."""
+    """Read one object per line; pandas would keep the last of duplicate keys and lose digits of large numbers."""
     rows = list[PlacedRow]()
     for number, line in enumerate(decode(path).split("\n"), 1):
         if line.strip():

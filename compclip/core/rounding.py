@@ -1,4 +1,4 @@
-"""Round the numbers of artifacts, so that equal work gives equal text."""
+"""Round the numbers in artifacts, so that equal results give equal text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,12 @@ DECIMALS = 6
 
 
 def rounded(value: float | None) -> float | None:
-    """Return ``value`` with the decimals that artifacts have; None stays None."""
+    """Return ``value`` rounded to the decimals of artifacts; None stays None."""
     return None if value is None else round(float(value), DECIMALS)
 
 
 def json_values(value: Any) -> Any:
-    """Return ``value`` for JSON: at every depth floats rounded, NaN as None, and NumPy's numbers as Python's."""
+    """Return ``value`` for JSON: at every depth, floats rounded, NaN as None, and NumPy numbers as Python ones."""
     if isinstance(value, Mapping):
         return {key: json_values(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -17,17 +17,17 @@ BYTES_PER_READ = 1 << 22
 
 
 def seal(data: bytes = b"") -> "hashlib.blake2b":
-    """Return the digest of ``data``, to be updated."""
+    """Return a hash object updated with ``data``."""
     return hashlib.blake2b(data, digest_size=16)
 
 
 def ending(digest: "hashlib.blake2b") -> bytes:
-    """Return how a file with a digest ends."""
+    """Return the last bytes of a sealed file: a line break and the digest."""
     return f"\n{digest.hexdigest()}".encode()
 
 
 def _ending_of(file: BinaryIO, size: int) -> bytes:
-    """Return how a file with these next ``size`` bytes must end."""
+    """Return the ending that a file with these next ``size`` bytes must have."""
     digest = seal()
     while size > 0 and (piece := file.read(min(size, BYTES_PER_READ))):
         digest.update(piece)
@@ -46,13 +46,13 @@ def sealed(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_sealed(path: Path) -> bytes | None:
-    """Return what a small sealed file holds, None if it is damaged."""
+    """Return the content of a small sealed file, None if it is damaged."""
     raw = path.read_bytes()
     return raw[:-SEAL] if raw[-SEAL:] == ending(seal(raw[:-SEAL])) else None
 
 
 def is_whole(path: Path, instead: str) -> bool:
-    """Return whether a sealed file exists undamaged; the log names a damaged one and what happens ``instead``."""
+    """Return whether a sealed file exists undamaged; if damaged, log a warning that says what happens ``instead``."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -5,10 +5,10 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-# Names that may be a folder in results/ and a wildcard of a rule.
+# Valid names of folders in results/ and wildcards of rules.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 NAME_RULE = "letters, digits, - and _, the first a letter or digit"
-# In a path of the config: replaced by the name of the composition.
+# In paths of the config, replaced by the name of the composition.
 COMPOSITION_FIELD = "{composition}"
 
 Seed = Annotated[int, Field(0, ge=0, description="seed of every random choice")]
@@ -17,14 +17,14 @@ CacheFolder = Annotated[Path, Field(Path(".cache"), description="folder of what 
 
 
 class Section(BaseModel):
-    """Refuses unknown keys; its values cannot be changed."""
+    """Base of sections; refuses unknown keys, and is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_boolean(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse ``true`` as a number, which Python takes for 1."""
+        """Refuse booleans as numbers; Python takes ``true`` for 1."""
         kinds = types_in(cls.model_fields[info.field_name or ""].annotation)
         is_number = bool not in kinds and (int in kinds or float in kinds)
         if is_number and any(isinstance(v, bool) for v in (value if isinstance(value, list) else [value])):

@@ -7,11 +7,11 @@ import numpy as np
 
 
 def derive_seed(seed: int, *keys: str | int) -> int:
-    """Return a 63-bit seed that depends on ``seed`` and on every key, in order, and on nothing else."""
+    """Return a 63-bit seed that depends only on ``seed`` and the keys, in order."""
     text = json.dumps([int(seed), *keys], ensure_ascii=True)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def rng(seed: int, *keys: str | int) -> np.random.Generator:
-    """Return the generator for ``keys``; the same keys give the same stream, whatever ran before."""
+    """Return the random generator for ``seed`` and ``keys``; the same keys always give the same stream."""
     return np.random.Generator(np.random.PCG64(derive_seed(seed, *keys)))

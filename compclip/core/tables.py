@@ -11,7 +11,7 @@ import pandas as pd
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
-# What identifies a caption.
+# The columns that identify a caption.
 CAPTION_KEY = ["image_id", "caption_id"]
 PROMPT_KEY = ["split", *CAPTION_KEY]
 # The judge that knows what was drawn.
@@ -19,11 +19,11 @@ ORACLE = "oracle"
 SIDES = ("train", "test", "unused")
 DEFINITIONS = ("pairs", "subgraphs")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
-# Kinds of compounds: which of its nouns its picture shows (Kumar et al. 2024, section 6).
+# Kinds of compounds, by the nouns that their picture shows (Kumar et al. 2024, section 6).
 NOUNS_SEEN = ("either", "both", "none")
 # The three images of a compound: its own, and the distractors that show the first and the second noun.
 ROLES = ("compound", "n1", "n2")
-# What pandas calls a column of objects that are texts or missing.
+# The dtypes by which pandas infers a column of texts and missing values.
 TEXT_KINDS = ("string", "empty")
 
 
@@ -40,7 +40,7 @@ class Column:
 
     def fault(self, values: pd.Series) -> str | None:
         """Return the first fault of ``values``, None if they have none."""
-        # Texts may still be objects, as Python made them.
+        # Texts may still have dtype object.
         is_text = self.dtype == "str" and values.dtype == object and pd.api.types.infer_dtype(values) in TEXT_KINDS
         if not is_text and values.dtype != self.dtype:
             return f"expected {self.dtype}, got {values.dtype}"
@@ -64,7 +64,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """A table's columns by name, in order, and those that together are different in each row."""
+    """A table's columns by name, in order, and the columns that together are unique to each row."""
 
     columns: Mapping[str, Column]
     unique: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ IMAGES = schema(
     bbox_x=_MAYBE_NUMBER, bbox_y=_MAYBE_NUMBER, bbox_w=_MAYBE_NUMBER, bbox_h=_MAYBE_NUMBER,
 )  # fmt: skip
 
-# Offsets count characters of the caption's text; end is exclusive.
+# Offsets are in characters of the caption's text; end is exclusive.
 # disputed: found by the parse but contradicted by the surface; held out, never ranked or swapped.
 PAIRS = schema(
     image_id=text(), caption_id=_COUNT, adjective=text(), noun=text(),
@@ -127,10 +127,10 @@ PAIRS = schema(
 
 
 def as_captions(captions: pd.DataFrame | Sequence[str]) -> pd.DataFrame:
-    """Return captions as a table with the keys that others refer to.
+    """Return captions as a table with image_id and caption_id.
 
     Args:
-        captions: a table with image_id and text; or texts, each of an image of its own, named "0", "1" and so on.
+        captions: a table with image_id and text; or texts, each of its own image, named "0", "1" and so on.
 
     Returns:
         The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within each image.
@@ -151,7 +151,7 @@ RANKING = schema(
     percentile=Column("float64", low=0, high=100),
 )  # fmt: skip
 
-# An image that a division leaves unused is in no split, and has no row.
+# Images that a division leaves unused have no row.
 SPLIT = schema(unique=["image_id"], image_id=text(), split=text(isin=SPLITS))
 
 # A division by divergence, made before pairs are held out.
@@ -159,7 +159,7 @@ DIVISION = schema(unique=["image_id"], image_id=text(), side=text(isin=SIDES))
 
 # changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
 # adjective's characters in text, new_start and new_end those of its replacement in swapped_text.
-# A pair, here and below, is written adjective_noun, as in the published files.
+# Here and below, a pair is written adjective_noun, as in the published files.
 SWAPPED = schema(
     unique=["image_id", "caption_id"],
     image_id=text(), caption_id=_COUNT, text=text(), swapped_text=text(),
@@ -175,8 +175,8 @@ PROMPTS = schema(
     pair=text(nullable=True), file_name=Column("str", unique=True),
 )  # fmt: skip
 
-# A copy of a prompt with another ranked adjective in the place of its pair's; changes: as in SWAPPED, from the original
-# caption.
+# A copy of a prompt in which another ranked adjective replaces that of its pair; changes: as in SWAPPED, from the
+# original caption.
 VARIANTS = schema(
     unique=["split", "image_id", "caption_id", "adjective"],
     split=text(isin=TESTS), image_id=text(), caption_id=_COUNT, adjective=text(), text=text(),
@@ -190,8 +190,8 @@ MANIFEST = schema(
     path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable", "skipped")),
 )  # fmt: skip
 
-# adjectives: those that the judge chooses from, the prompt's own included; adjective_first: the chance that the own one
-# is ranked first, ties at random; null if there is no other. adjusted_first: the same by adjusted similarities.
+# adjectives: number that the judge chooses from, including the prompt's own; adjective_first: the chance that the own
+# one is ranked first, ties at random; null if there is no other. adjusted_first: the same by adjusted similarities.
 SCORES = schema(
     unique=["image_id", "caption_id", "draw"],
     image_id=text(), caption_id=_COUNT, draw=_COUNT, pair=text(nullable=True),
@@ -217,7 +217,7 @@ DIVERGENCE = schema(
 # pairs and judges; se_*: the standard error that each source adds. Rows without judge_seed are means over judges.
 # prompts: pairs (captions with a pair) or all, as configured; swapped: those that were swapped; matched: those of seen
 # pairs as frequent as the held-out ones. Divergences depend on neither generator nor judge, Fréchet distances on no
-# judge. note: why there is no value, or what to heed.
+# judge. note: why there is no value, or a caveat.
 MEASUREMENTS = schema(
     version=2,
     unique=["dataset", "composition", "generator", "judge", "judge_seed", "split", "prompts", "distractors", "measure"],
@@ -232,9 +232,9 @@ MEASUREMENTS = schema(
 )  # fmt: skip
 
 # Long captions for training, and growing ones for testing; image is a path in the folder of images. The text of a step
-# ends with its new part, and its negative ends with something wrong instead.
+# ends with its new part, its negative with a false one instead.
 EXAMPLES = schema(image=text(), text=text())
-# Examples with the digest of the image's content, the ends of the text's chunks, and why they cannot be used, or "".
+# Examples with the digest of the image's content, the ends of the text's chunks, and why they are unusable, or "".
 CHUNKS = schema(image=text(), text=text(), digest=text(), ends=Column("object"), fault=text())
 STEPS = schema(
     unique=["image", "caption_id", "step"],
@@ -257,7 +257,7 @@ COMPOUND_IMAGES = schema(
 )  # fmt: skip
 
 # A row for each compound, model and prompt. right: the compound's image beats both others; a tie does not. rank: its
-# place among all images, those that tie with it first.
+# place among all images; images that tie with it precede it.
 CHOICES = schema(
     unique=["compound", "model", "prompt"],
     compound=text(), model=text(), prompt=text(),

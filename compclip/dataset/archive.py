@@ -1,8 +1,8 @@
-"""List and unpack zip and tar archives so that nothing can be written outside the folder.
+"""List and unpack zip and tar archives without writing outside the folder.
 
-An archive is refused as a whole if a member has an absolute path or one with ``..``, or if its files have more bytes
-than ``limits.ARCHIVE_RATIO`` allows. Links and devices are never made: of a tar only regular files are read, and every
-member of a zip is read as a file. The standard library reads at most the bytes that the archive states for a file.
+An archive is refused if a member has an absolute path or a path with ``..``, or if its files have more bytes than
+``limits.ARCHIVE_RATIO`` allows. Links and devices are never created: only regular files of a tar are read, and all
+members of a zip are read as files. The standard library reads at most the size that the archive states for a file.
 """
 
 import lzma
@@ -23,8 +23,8 @@ from compclip.core.errors import UserError, require
 from compclip.core.progress import Progress
 from compclip.io import safe_id
 
-# Raised for truncated or altered files; by zipfile, NotImplementedError for an unknown compression and RuntimeError for
-# an encrypted file.
+# Raised for truncated or altered files; zipfile raises NotImplementedError for unknown compression and RuntimeError for
+# encrypted files.
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
 
 ArchiveEntry = tuple[str, int, Callable[[], IO[bytes]]]  # name, size in bytes, opener
@@ -63,13 +63,13 @@ def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[Ar
 
 @contextmanager
 def _entries(path: Path) -> Iterator[Iterator[ArchiveEntry]]:
-    """Give every regular file, in the archive's order; raises UserError for a damaged or hostile archive."""
+    """Open an archive and yield its regular files, in order; raises UserError if it is damaged or hostile."""
     if not path.is_file():
         raise UserError(no_such(path, "archive"))
     try:
         yield _checked_entries(path, _zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path))
     except (*_DAMAGE, OSError) as error:
-        # Decompressors raise OSError without a number; one with a number is the disk's.
+        # Decompressors raise OSError without a number; an OSError with a number comes from the disk.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -10,7 +10,7 @@ from compclip.dataset.source import SOURCES
 
 
 class _Dataset(Section):
-    """Which images, which captions."""
+    """The images and captions."""
 
     source: str = Field("sketch", validate_default=True, description="a file in compclip/dataset/sources")
     limit: int | None = Field(None, ge=1, description="take only this many images, for a first try")
@@ -31,7 +31,7 @@ class _Dataset(Section):
 
 
 def _sources() -> dict[str, Any]:
-    """Return a field for each source: its ``Settings``, which default to their defaults if they all have one."""
+    """Return a field for each source: its ``Settings``, optional if all of its fields have defaults."""
     fields: dict[str, Any] = {}
     for name in plugins.available(SOURCES):
         settings = plugins.load(SOURCES, name).Settings

@@ -1,7 +1,7 @@
-"""Get files that others publish: from a local path, or downloaded into the cache by pooch and checked by sha256.
+"""Get published files: from a local path, or downloaded into the cache by pooch and checked by sha256.
 
-The sha256 is the config's, else the published one. A file that has neither is taken as it is; ``dataset.json`` names
-its sha256.
+The sha256 is the config's, else the published one. A file without one is not checked; ``dataset.json`` names its
+sha256.
 """
 
 import hashlib
@@ -26,18 +26,18 @@ TIMEOUT = (20, 60)  # seconds to connect, seconds without a byte
 
 @dataclass(frozen=True)
 class FilePlace:
-    """Where a file is: a path, a ``file://`` address or a remote address."""
+    """The location of a file: a path, a ``file://`` address or a remote address."""
 
     address: str
     sha256: str | None = None  # None: any
-    name: str = ""  # of a download; by default, the address's own
+    name: str = ""  # of a download; by default, that in the address
 
     @property
     def is_remote(self) -> bool:
         return "://" in self.address and urlsplit(self.address).scheme != "file"
 
     def local(self, cache: Path) -> Path:
-        """Return the local file, or that of the download, which may not exist yet."""
+        """Return the path of the local file or of the download, which may not exist yet."""
         path = unquote(urlsplit(self.address).path)
         if not self.is_remote:
             return Path(path if "://" in self.address else self.address)
@@ -47,13 +47,13 @@ class FilePlace:
 
 
 def google_drive(number: str, resource_key: str) -> str:
-    """Return the address of a file on Google Drive that skips the page which asks to confirm large downloads."""
+    """Return the address of a file on Google Drive without the confirmation page for large downloads."""
     query = f"id={number}&export=download&confirm=t&resourcekey={resource_key}"
     return f"https://drive.usercontent.google.com/download?{query}"
 
 
 def place_of(name: str, root: str | None, sha256: str | None, published: Mapping[str, FilePlace]) -> FilePlace:
-    """Return where a file is; without a root, ``name`` may be a key of ``published``."""
+    """Return the location of a file; without a root, ``name`` may be a key of ``published``."""
     if root is None:
         known = published.get(name, FilePlace(name))
         return replace(known, sha256=sha256 or known.sha256, name=name if name in published else "")
@@ -62,7 +62,7 @@ def place_of(name: str, root: str | None, sha256: str | None, published: Mapping
 
 
 def fetch(place: FilePlace, cache: Path) -> Path:
-    """Return the local file of a place, downloaded into ``cache`` unless it is there already."""
+    """Return the local file of a location, after downloading it into ``cache`` if it is not there."""
     path = place.local(cache)
     if place.is_remote:
         _download(place.address, path, place.sha256)
@@ -78,7 +78,7 @@ def _download(address: str, target: Path, sha256: str | None) -> None:
     files = pooch.create(
         target.parent, "", registry={target.name: sha256}, urls={target.name: address}, retry_if_failed=RETRIES
     )
-    # Identity: the bytes of the file, not of a compressed transfer.
+    # identity: the transfer must not be compressed.
     download = pooch.HTTPDownloader(
         progressbar=sys.stderr.isatty(), timeout=TIMEOUT, headers={"Accept-Encoding": "identity"}
     )

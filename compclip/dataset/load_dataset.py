@@ -16,7 +16,7 @@ from compclip.io import safe_id
 
 
 def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, list[str]]:
-    """Check and sort captions, and put each on one line; return them, and ``image_id caption_id`` of each empty one."""
+    """Return checked, sorted captions, each on one line, and ``image_id caption_id`` of each empty one."""
     for image_id in captions["image_id"].unique():
         safe_id(image_id)
     classes = captions.groupby("image_id")["class_id"].transform("nunique", dropna=False)
@@ -38,7 +38,7 @@ def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, l
 
 
 def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Decode every image file, and remove those that are broken.
+    """Decode every image file, and delete broken ones.
 
     Returns:
         Width and height in pixels by image_id; the ids without a file; ``image_id: reason`` of each broken file.
@@ -59,11 +59,11 @@ def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, li
 def check_image_files(
     captions: pd.DataFrame, images: pd.DataFrame, folder: Path, source: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Check the image files, remove broken ones and those without captions, and give each image with captions one row.
+    """Check the image files, and delete broken ones and those without captions.
 
     Returns:
-        The images sorted by image_id, with sizes in pixels, path null where no file is readable; and the names of
-        missing and broken files, of images without captions and of boxes outside their image.
+        A row for each image with captions, sorted by image_id, with sizes in pixels, path null without a readable file;
+        and the names of missing and broken files, of images without captions and of boxes outside their image.
     """
     for image_id in images["image_id"]:
         safe_id(image_id)
@@ -81,7 +81,7 @@ def check_image_files(
     require(len(sizes) or not given.any(), source, fault, "check the files")
     images["path"] = images["path"].where(images["image_id"].isin(sizes.index), None)
     images, outside = check_boxes(images.join(sizes, on="image_id"))
-    # Of captions alone, no file is missing.
+    # If the data set has only captions, files are not missing.
     without = missing + list(images["image_id"][~given]) if given.any() else []
     report = {
         "images_without_file": named(without),
@@ -93,7 +93,7 @@ def check_image_files(
 
 
 def check_boxes(images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Set boxes to null that have no area inside their image; return the images, and the ids of those boxes."""
+    """Return the images, with null for boxes that have no area inside their image, and the ids of those boxes."""
     images[BOX] = images[BOX].astype("float64")
     given = images[BOX].notna().any(axis=1) & images["path"].notna()
     inside = (
@@ -106,7 +106,7 @@ def check_boxes(images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def warn(summary: dict[str, Any]) -> None:
-    """Log one line for each kind of thing that was skipped, with the first names."""
+    """Log one line for each kind of skipped entries, with the first names."""
     for key, value in summary.items():
         if isinstance(value, dict) and value.get("count"):
             first = ", ".join(value["names"][:3])
@@ -119,8 +119,8 @@ def load_dataset(
 ) -> Loaded:  # fmt: skip
     """Read or draw the images and captions of one source.
 
-    What is skipped is counted and named in the summary: empty captions (the others keep their caption_id), images
-    without captions, images that are missing or broken (their path is null).
+    The summary counts and names skipped entries: empty captions (the others keep their caption_id), images without
+    captions, and missing or broken images (their path is null).
 
     Args:
         source: a module in ``compclip/dataset/sources``.

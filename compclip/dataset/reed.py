@@ -1,6 +1,6 @@
-"""The layout of the two data sets that Reed et al. (CVPR 2016) described: archives of photographs and of captions.
+"""The layout of the two data sets with captions by Reed et al. (CVPR 2016): archives of photographs and of captions.
 
-Each photograph has a file of ten captions, one a line; a caption's id is its line, from 0.
+Each photograph has a file of ten captions, one per line; a caption's id is its line number, from 0.
 """
 
 import re
@@ -28,7 +28,7 @@ Photographs = dict[str, tuple[str, int]]  # by image_id: name in the archive, si
 
 
 class ReedFiles(Section):
-    """Where the files are; by default, at their public addresses."""
+    """The locations of the files; by default, their public addresses."""
 
     root: str | None = Field(None, min_length=1, description="folder or base address; null: the public addresses")
     images_sha256: str | None = Field(None, pattern=SHA256, description="null: the published one")
@@ -37,7 +37,7 @@ class ReedFiles(Section):
     published: ClassVar[Mapping[str, FilePlace]] = {}
 
     def places(self) -> dict[str, FilePlace]:
-        """Return where each file is; without ``images`` if only captions are taken."""
+        """Return the location of each file, without ``images`` if only captions are used."""
         return {
             key: place_of(name, self.root, getattr(self, f"{key}_sha256"), self.published)
             for key in ("captions", "labels", "images")
@@ -45,7 +45,7 @@ class ReedFiles(Section):
         }
 
     def reads(self) -> list[Path]:
-        """Return the local files without a sha256 in the config."""
+        """Return the local files for which the config has no sha256."""
         return [place.local(Path()) for place in self.places().values() if not (place.sha256 or place.is_remote)]
 
     def obtain(self, cache: Path) -> tuple[dict[str, Path], dict[str, str]]:
@@ -56,7 +56,7 @@ class ReedFiles(Section):
 
 @dataclass(frozen=True)
 class ArchiveLayout:
-    """The names of a data set's files in its archives, which may be packed with any folders above."""
+    """The names of a data set's files in its archives, below any folders."""
 
     captions: str  # a pattern with a group ``image_id``; its other groups become columns
     captions_name: str  # for errors
@@ -67,8 +67,8 @@ class ArchiveLayout:
         """Read the captions of an archive.
 
         Returns:
-            The groups of the name, caption_id and text, sorted, with U+FFFD for bytes that are not UTF-8; the files
-            that contain such bytes.
+            The groups of the name, caption_id and text, sorted, with U+FFFD for bytes that are not UTF-8; and the files
+            with such bytes.
         """
         pattern, rows, undecodable = re.compile(self.captions), list[dict[str, Any]](), list[str]()
         for name, raw in contents(archive, lambda name: pattern.fullmatch(name) is not None)[1].items():
@@ -111,7 +111,7 @@ def take_images(
     with_photograph = described[described["image_id"].isin(photographs)]
     fault = "none of its photographs has a caption"
     require(archive is None or len(with_photograph), archive, fault, "give archives of the same data set")
-    # If there are photographs, a limit counts only images that have one.
+    # If there are photographs, a limit counts only images with one.
     chosen = spread_over_classes(described if limit is None or archive is None else with_photograph, limit, seed)
     copied = sorted(chosen & set(photographs))
     if archive is not None:

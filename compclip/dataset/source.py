@@ -1,11 +1,10 @@
 """The interface of a dataset source: a module with ``Settings`` and ``load``.
 
 ``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
-(None: all); ``cache`` keeps downloads between runs. A source that makes further tables names them in ``TABLES``; one
-that sets ``PARALLEL`` also takes ``processes``. With ``ONE_VALUE``, a noun has one color and one shape at most, so that
-all adjectives of a composition exclude each other, whatever groups its lexicon has.
-``Settings.reads()`` names the user's files: a change in them reruns the data set. ``Settings.places()`` names what can
-be downloaded before a run.
+(None: all); ``cache`` keeps downloads between runs. A source lists its further tables in ``TABLES``; if it sets
+``PARALLEL``, it also takes ``processes``. With ``ONE_VALUE``, a noun has at most one color and one shape, so all
+adjectives of a composition exclude each other, whatever groups its lexicon has. ``Settings.reads()`` returns the user's
+files, whose changes rerun the data set; ``Settings.places()`` files that can be downloaded before a run.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]  # in pixels
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a source gives.
+    """The result of a source's ``load``.
 
     ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w
     and bbox_h in pixels.
@@ -41,19 +40,19 @@ def named(names: Sequence[str]) -> dict[str, Any]:
 
 
 def unbroken(texts: pd.Series) -> pd.Series:
-    """Put each caption on one line, because several exports have one caption a line."""
+    """Return captions on one line each, because several exports have one caption per line."""
     return texts.str.replace(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", regex=True).str.strip()
 
 
 def spread_over_classes(images: pd.DataFrame, limit: int | None, seed: int) -> set[str]:
-    """Choose at most ``limit`` images, as evenly over the classes (null: none) as possible; all if it is None.
+    """Choose at most ``limit`` images (None: all), as evenly over the classes (null: none) as possible.
 
-    With the same seed, the images of a smaller limit are among those of a larger one.
+    With the same seed, a smaller limit gives a subset.
     """
     ids = images.sort_values("image_id")
     if limit is None or limit >= len(ids):
         return set(ids["image_id"])
     order = ids.iloc[seeds.rng(seed, "dataset", "limit").permutation(len(ids))]
     turn = order.groupby(order["class_id"].fillna("")).cumcount()
-    # Stable, so that within a turn the classes keep the order of the permutation.
+    # stable, so that classes keep the order of the permutation within a round
     return set(order.loc[turn.sort_values(kind="stable").index[:limit], "image_id"])

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from compclip.core.errors import UserError
 
-# Keysers et al. 2020, section 2.1. Atoms should have the same distribution in train and test. For a compound, whether
-# train has it matters more than how often.
+# Keysers et al. 2020, section 2.1. Atoms should have the same distribution in train and test. Whether train has a
+# compound matters more than how often.
 ATOMS_ALPHA = 0.5
 COMPOUNDS_ALPHA = 0.1
 
@@ -19,14 +19,14 @@ def chernoff(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
 
 
 def divergence(train: ArrayLike, test: ArrayLike, alpha: float) -> float:
-    """Return one minus the Chernoff coefficient of weights, each side divided by its sum; UserError if that is 0."""
+    """Return one minus the Chernoff coefficient of weights, each side divided by its sum; UserError if a sum is 0."""
     train, test = np.asarray(train, dtype=np.float64), np.asarray(test, dtype=np.float64)
     totals = train.sum(), test.sum()
     for side, total in zip(("train", "test"), totals, strict=True):
         if not total > 0:
             # This text becomes a warning in divergence.json.
             raise UserError(f"{side} is empty, or weighs nothing: no divergence can be measured")
-    # Rounding can leave [0, 1].
+    # Rounding can exceed [0, 1].
     return min(max(1.0 - chernoff(train / totals[0], test / totals[1], alpha), 0.0), 1.0)
 
 
@@ -38,6 +38,6 @@ class Totals(NamedTuple):
 
 
 def divergences(train: Totals, test: Totals) -> tuple[float, float]:
-    """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side has none."""
+    """Return D_A and D_C (Keysers et al. 2020, section 2.1), in [0, 1]; UserError if a side is empty."""
     atom = divergence(train.atoms, test.atoms, ATOMS_ALPHA)
     return atom, divergence(train.compounds, test.compounds, COMPOUNDS_ALPHA)

@@ -23,7 +23,7 @@ from compclip.divergence.samples import Samples, make_samples, read_samples
 from compclip.io import write_json
 
 RESTARTS = 3
-# Exchanges tried before the hops, for each square root of the number of samples; more improve little.
+# Exchanges tried before the hops, per square root of the number of samples; more improve little.
 MOVES = 40_000
 # Tolerance for the rounding of a divergence.
 ROUNDING = 1e-9
@@ -53,32 +53,32 @@ class Divide(Command):
 
 @dataclass(frozen=True)
 class Start:
-    """The division that grew from one random first sample."""
+    """The division found from one random first sample."""
 
     greedy: Division
     train: np.ndarray  # rows after exchanges, ascending
     test: np.ndarray
-    atom: float  # D_A of these
-    compound: float  # D_C of these
+    atom: float  # D_A of train and test
+    compound: float  # D_C of train and test
 
 
 def divide_samples(
     samples: Samples | Sequence[Mapping[str, Any]], n_train: int, n_test: int, atom: float = 0.02,
     compound: Target = "max", seed: int = 0, restarts: int = RESTARTS, moves: int | None = None,
 ) -> Start:  # fmt: skip
-    """Divide samples into ``n_train``, ``n_test`` and unused ones, with wanted divergences.
+    """Divide samples into ``n_train``, ``n_test`` and unused ones, with the wanted divergences.
 
-    From each of several random first samples, the greedy algorithm fills both sides, and exchanges improve the result;
+    From each of several random first samples, the greedy algorithm fills both sides and exchanges improve the result;
     the best division is returned.
 
     Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020); the exchanges are ours.
 
     Args:
-        samples: as ``make_samples`` takes or returns them.
+        samples: in the form that ``make_samples`` takes or returns.
         atom: wanted atom divergence, from 0 to 1.
-        compound: wanted compound divergence, from 0 to 1; max: the largest, while that of atoms is at most ``atom``.
+        compound: wanted compound divergence, from 0 to 1; max: the largest for an atom divergence of at most ``atom``.
         restarts: first samples to try; fewer are tried if one meets both targets.
-        moves: exchanges to try before the hops; by default as many as the number of samples warrants.
+        moves: exchanges to try before the hops; by default, depends on the number of samples.
 
     Returns:
         The rows of train and of test, ascending, and both divergences.

@@ -1,7 +1,7 @@
-"""List the connected parts of a tree: sets of few nodes and children, and downward paths of any length.
+"""List the connected parts of a tree: small sets of nodes with few children, and downward paths of any length.
 
-Compiled, over flat arrays. Functions that call each other are in one file, because numba's cache of a function does not
-notice changes in other files.
+The functions are compiled and work on flat arrays. Functions that call each other are in one file, because numba's
+cache of a function ignores changes in other files.
 """
 
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from numba import njit, uint64
 class Parts(NamedTuple):
     """The compounds of a tree: first the sets, then longer paths."""
 
-    order: np.ndarray  # the tree's nodes in preorder; what follows counts nodes in this order
+    order: np.ndarray  # the tree's nodes in preorder; the fields below number nodes in this order
     parents: np.ndarray
     sets: np.ndarray  # (s, nodes), ascending rows that end with -1
     paths: np.ndarray  # (p, 3): lower end, top, number of nodes
     codes: np.ndarray  # (s + p,), a 64-bit hash of words and relations
-    inner: np.ndarray  # of each, the compounds inside it that are one node smaller
+    inner: np.ndarray  # of each, the compounds within it that are one node smaller
     inner_counts: np.ndarray  # (s + p,), how many these are
 
 
@@ -47,13 +47,13 @@ def _preorder(heads):
 
 @njit(cache=True)
 def _list_sets(parents, sizes, branching, sets):
-    """Fill ``sets`` with the connected sets of at least 2 nodes until there are no more, or no more room.
+    """Fill ``sets`` with the connected sets of at least 2 nodes, as far as there is room.
 
-    A set grows by nodes after its last one: the first that may follow is v + 1 if v is taken, v + sizes[v] if not.
+    A set grows by nodes after its last one: the first possible node is v + 1 if v is in the set, else v + sizes[v].
     Returns the number of sets.
     """
     filled, nodes = 0, sets.shape[1]
-    chosen, below = np.empty(nodes, np.int64), np.zeros(len(parents), np.int64)  # below: children chosen
+    chosen, below = np.empty(nodes, np.int64), np.zeros(len(parents), np.int64)  # below: number of chosen children
     for root in range(len(parents)):
         end = root + sizes[root]
         chosen[0], k, v = root, 1, root + 1
@@ -81,7 +81,7 @@ def _list_sets(parents, sizes, branching, sets):
 
 @njit(cache=True)
 def _mix(x):
-    """Map 64 bits one to one so that each bit depends on all (the finalizer of splitmix64)."""
+    """Map 64 bits one to one, so that each bit depends on all bits (the finalizer of splitmix64)."""
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
     return x ^ (x >> uint64(31))
@@ -89,7 +89,7 @@ def _mix(x):
 
 @njit(cache=True)
 def _edge(relation, code):
-    """Return what a child adds to its head's code: a sum, so that the order of children does not matter."""
+    """Return a child's term in its head's code, which is a sum, so that the order of children does not matter."""
     return _mix(code ^ relation)
 
 
@@ -97,7 +97,7 @@ def _edge(relation, code):
 def _encode_set(members, parents, labels, relations, position, above, children, sums):
     """Return the code of a set, its size, and bit i for each member without which the rest is connected.
 
-    These are leaves, and a root with one child. The last four arguments are room.
+    These members are leaves, and a root with one child. The last four arguments are buffers.
     """
     k = 0
     while k < len(members) and members[k] >= 0:
@@ -116,10 +116,10 @@ def _encode_set(members, parents, labels, relations, position, above, children, 
 
 @njit(cache=True)
 def list_parts(heads, labels, relations, branching, room):
-    """Return the ``Parts`` of a tree, or none and that there are more than ``room`` (limit, nodes) has rows.
+    """Return the ``Parts`` of a tree, or none and whether there are more than the rows of ``room`` (limit, nodes).
 
     Args:
-        heads: (n,) of each node, its head's number; -1 at roots.
+        heads: (n,) number of each node's head; -1 for roots.
         labels: (n,) 64-bit hashes.
         relations: likewise.
     """
@@ -133,7 +133,7 @@ def list_parts(heads, labels, relations, branching, room):
         sets, n_sets, total, n = sets[:0], 0, 0, 0
     codes, keys, counts = np.empty(total, np.uint64), np.empty(total, np.uint64), np.zeros(total, np.uint8)
     paths, inside = np.empty((total - n_sets, 3), np.int64), np.empty(total * nodes, np.uint64)
-    # The key of a set of nodes is the XOR of its members'.
+    # The key of a set of nodes is the XOR of its members' keys.
     key_of = np.empty(n, np.uint64)
     for v in range(n):
         key_of[v] = _mix(uint64(v + 1))

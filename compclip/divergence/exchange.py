@@ -1,9 +1,9 @@
 """Exchanges of samples after the greedy division; Keysers et al. 2020 mention them without details.
 
-In an exchange, a placed sample changes places with one of the other side or of the pool, so both sizes stay the same.
-Exchanges are drawn at random and made if the score falls. A compound that should be in test only gains little until the
-last of its samples has left train. Therefore hops follow: a compound is cleared from train at once, exchanges follow,
-and an improvement is kept.
+An exchange swaps a placed sample with one of the other side or of the pool, so both sizes stay the same. Exchanges are
+drawn at random and made if the score falls. Moving a compound to test gains little until the last of its samples has
+left train. Therefore hops follow: a compound is cleared from train at once, exchanges follow, and an improvement is
+kept.
 
 An exchange changes the overlap Σ train^alpha test^(1 − alpha) only in the items of its two samples.
 """
@@ -18,12 +18,12 @@ from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
 from compclip.divergence.kernels import Goal, State, as_kind, clear, descend
 from compclip.divergence.samples import Samples
 
-# Number of hops, and the exchanges that each tries as a fraction of those tried before the hops.
+# Number of hops, and the exchanges that each tries, as a fraction of those before the hops.
 HOPS, HOP_FRACTION = 400, 0.02
 # Exchanges tried for each sample that is cleared; the best is made.
 CLEARING = 4
-# Weights are rounded to multiples of this, so that their sums are exact: what has left a side weighs 0 there, and not
-# 1e-17, whose tenth root is 0.02.
+# Weights are rounded to multiples of this, so that their sums are exact: an item that has left a side weighs 0 there,
+# not 1e-17, whose tenth root is 0.02.
 WEIGHT_GRID = 2.0**-24
 # A score below this counts as 0.
 REACHED = 5e-5
@@ -39,7 +39,7 @@ def exchange(
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return rows of train and test after exchanges; ``moves`` are tried before the hops."""
     if goal.bound:
-        # Sums in another order may differ by this.
+        # Sums in a different order may differ by this.
         goal = goal._replace(atom=goal.atom - 1e-12)
     pool = np.setdiff1d(np.arange(len(samples)), np.concatenate([train, test]))
     sizes = np.array([len(train), len(test)])

@@ -1,14 +1,14 @@
 """Divide samples greedily into train and test with wanted divergences.
 
-Source: Keysers et al. 2020, with the step as in the pseudocode of the walk-through. One random sample starts train.
+Source: Keysers et al. 2020, with the step of the pseudocode in their walk-through. Train starts with one random sample.
 Then the side that is further behind its size takes the sample of the pool that minimizes |D_C − d_C| + |D_A − d_A|;
-scores are compared to ten decimals, ties go to the first sample of the file. While a side has no weight, a divergence
-is undefined and counts as a deviation of 1, the maximum, so that an empty side meets no target.
+scores are compared to ten decimals, and the first sample of the file wins ties. While a side has no weight, its
+divergence is undefined and counts as a deviation of 1, the maximum.
 
 With the weights w of a side, its exponent e (alpha for train, 1 − alpha for test) and the other side's powers o, a
 sample u with weights v adds its gain to the overlap Σ w^e o: the sum over its items of ((w + v)^e − w^e) o. Placing a
 sample changes only the gains of samples that share an item with it. So all scores of a step cost one pass over the
-pool, however many items it has.
+pool, regardless of the number of items.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA
 from compclip.divergence.kernels import TRAIN, Goal, as_kind, place, renew, take_samples
 from compclip.divergence.samples import Samples
 
-# Steps after which gains are computed anew, because sums of differences drift.
+# Steps after which gains are recomputed, because sums of differences drift.
 RENEW = 256
 
 
@@ -36,7 +36,7 @@ def greedy(
     samples: Samples, n_train: int, n_test: int, goal: Goal, first: int,
     advance: Callable[[int], object] = lambda n: None,
 ) -> Division:  # fmt: skip
-    """Divide ``samples`` for the wanted D_A and D_C of ``goal``, starting with sample ``first`` in train."""
+    """Divide ``samples`` for the D_A and D_C of ``goal``, starting with sample ``first`` in train."""
     atoms, compounds = as_kind(samples.atoms, ATOMS_ALPHA), as_kind(samples.compounds, COMPOUNDS_ALPHA)
     side_of = np.full(len(samples), -1, np.int8)
     steps = n_train + n_test

@@ -1,7 +1,7 @@
 """Compiled kernels for dividing samples: gains of the greedy algorithm, and exchanges.
 
 The overlap is Σ train^alpha test^(1 − alpha) over the weights of atoms or of compounds. Functions that call each other
-are in one file, because numba's cache of a function does not notice changes in other files.
+are in one file, because numba's cache of a function ignores changes in other files.
 """
 
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from scipy import sparse
 TRAIN, TEST = 0, 1
 # Scores of the greedy algorithm are compared to ten decimals.
 SCORE_SCALE = 1e10
-# How much more a D_A above its upper bound counts than a deviation of D_C.
+# Weight of a D_A above its upper bound, relative to a deviation of D_C.
 PENALTY = 1e12
 
 
 class Goal(NamedTuple):
-    """The wanted D_A and D_C; ``bound``: D_A is an upper bound, which comes before D_C."""
+    """The wanted D_A and D_C; ``bound``: D_A is an upper bound, which takes priority over D_C."""
 
     atom: float
     compound: float
@@ -29,18 +29,18 @@ class Kind(NamedTuple):
     """Atoms or compounds: the weights of samples by item, the sides of a division, and scratch space."""
 
     exponents: np.ndarray  # of train (0) and of test (1)
-    starts: np.ndarray  # where each sample's entries in ``items`` and ``item_weights`` begin, and the end
+    starts: np.ndarray  # begins of each sample's entries in ``items`` and ``item_weights``, and the end
     items: np.ndarray
     item_weights: np.ndarray
     sample_totals: np.ndarray
-    holder_starts: np.ndarray  # where each item's entries in ``holders`` and ``holder_weights`` begin, and the end
+    holder_starts: np.ndarray  # begins of each item's entries in ``holders`` and ``holder_weights``, and the end
     holders: np.ndarray  # samples
-    holder_weights: np.ndarray  # ascending for each item, so that equal weights are raised to a power once
-    weights: np.ndarray  # 2 × items: those of train and of test
+    holder_weights: np.ndarray  # ascending for each item, so that equal weights are raised to a power only once
+    weights: np.ndarray  # 2 × items: weights in train and in test
     powers: np.ndarray  # weights to the power of the side's exponent
     totals: np.ndarray  # 2
     overlap: np.ndarray  # 1: the sum over items of the product of both powers
-    gains: np.ndarray  # 2 × samples: what each would add to the overlap on either side
+    gains: np.ndarray  # 2 × samples: the gain in overlap if the sample joins a side
     change: np.ndarray  # one per item, zeros between calls
     touched: np.ndarray  # items of two samples
 
@@ -92,7 +92,7 @@ def target_score(goal, atom, compound):
 
 @njit(cache=True)
 def renew(kind):
-    """Compute overlap and gains anew from the weights."""
+    """Recompute overlap and gains from the weights."""
     kind.overlap[0] = 0.0
     kind.gains[:] = 0.0
     for item in range(kind.weights.shape[1]):
@@ -213,13 +213,13 @@ def swap(kind, out, into, side, both, overlap):
 
 @njit(cache=True)
 def sum_up(kind):
-    """Compute the overlap anew from the powers, because a sum of differences drifts."""
+    """Recompute the overlap from the powers, because a sum of differences drifts."""
     kind.overlap[0] = np.sum(kind.powers[TRAIN] * kind.powers[TEST])
 
 
 @njit(cache=True)
 def after_exchange(state, goal, i, j):
-    """Return the score, and both overlaps, once the samples at ``i``, a placed one, and ``j`` change places."""
+    """Return the score and both overlaps after an exchange of the samples at ``i``, which is placed, and ``j``."""
     out, into, n_train, placed = state.order[i], state.order[j], state.sizes[TRAIN], state.sizes.sum()
     side = TRAIN if i < n_train else TEST
     atom, atom_overlap = after_exchange_of(state.atoms, out, into, side, j < placed)
@@ -229,7 +229,7 @@ def after_exchange(state, goal, i, j):
 
 @njit(cache=True)
 def make_exchange(state, i, j, overlaps):
-    """Let the samples at ``i`` and ``j`` change places; ``overlaps`` as from ``after_exchange``."""
+    """Exchange the samples at ``i`` and ``j``; ``overlaps`` are those that ``after_exchange`` returns."""
     out, into, n_train, placed = state.order[i], state.order[j], state.sizes[TRAIN], state.sizes.sum()
     side = TRAIN if i < n_train else TEST
     swap(state.atoms, out, into, side, j < placed, overlaps[0])
@@ -239,10 +239,10 @@ def make_exchange(state, i, j, overlaps):
 
 @njit(cache=True)
 def descend(state, goal, draws):
-    """Try an exchange for each row of ``draws`` and make it if the score falls; return the score.
+    """Try an exchange for each row of ``draws``, and make it if the score falls; return the score.
 
     Args:
-        draws: (n, 2) numbers in [0, 1): the placed sample, and the one that it changes places with.
+        draws: (n, 2) numbers in [0, 1) that select the placed sample and its partner.
     """
     n, n_train, placed = len(state.order), state.sizes[TRAIN], state.sizes.sum()
     sum_up(state.atoms)
@@ -262,10 +262,10 @@ def descend(state, goal, draws):
 
 @njit(cache=True)
 def clear(state, goal, compound, luck):
-    """Move all samples with ``compound`` out of train; return False, unchanged, if the others have no room.
+    """Move all samples with ``compound`` out of train; return False, unchanged, if there are too few other samples.
 
     Args:
-        luck: (n_train, tries) numbers in [0, 1): the samples tried in exchange for each; the best is taken.
+        luck: (n_train, tries) numbers in [0, 1) that select the samples tried in exchange for each; the best is used.
     """
     order, n, n_train = state.order, len(state.order), state.sizes[TRAIN]
     holds = np.zeros(n, np.bool_)
@@ -282,7 +282,7 @@ def clear(state, goal, compound, luck):
         lowest, best, overlaps = np.inf, -1, (0.0, 0.0)
         for draw in luck[i]:
             j = n_train + int(draw * (n - n_train))
-            # The next sample without the compound, from the start after the end.
+            # the next sample without the compound, cyclically
             while holds[order[j]]:
                 j = j + 1 if j + 1 < n else n_train
             after, reached = after_exchange(state, goal, i, j)

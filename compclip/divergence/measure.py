@@ -19,7 +19,7 @@ Rows = Sequence[int] | np.ndarray
 
 
 class MeasureSamples(Command):
-    """Measure how far test is from train: atom and compound divergence (DBCA: Keysers et al. 2020) of any samples.
+    """Measure the atom and compound divergence of test from train (DBCA: Keysers et al. 2020), for any samples.
 
     Each line of a file is a sample:
 
@@ -52,7 +52,7 @@ def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float,
 def random_baseline(
     samples: Samples, n_train: int, n_test: int, shuffles: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return (shuffles, 2): D_A and D_C of random divisions with the same weights; 1 if a side has no such part."""
+    """Return (shuffles, 2): D_A and D_C of random divisions with the same weights; 1 if a side is empty."""
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
         order = generator.permutation(len(samples))
@@ -66,14 +66,13 @@ def random_baseline(
 def measure_divergence(
     train: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], *, shuffles: int = 10, seed: int = 0
 ) -> dict[str, Any]:
-    """Measure how far test is from train by their atoms and compounds.
+    """Measure the divergence of test from train in atoms and compounds.
 
     Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020), section 2.1.
 
     Args:
-        train, test: samples, as ``make_samples`` takes them.
-        shuffles: random divisions of the same samples at the same sizes to compare with.
-        seed: of these.
+        train, test: samples in the form that ``make_samples`` takes. shuffles: random divisions of the same samples at
+        the same sizes to compare with. seed: of the random divisions.
 
     Returns:
         atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in common), the mean and

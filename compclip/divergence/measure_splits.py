@@ -25,11 +25,11 @@ from compclip.pairs.engine import Extractor, decode_tree
 from compclip.pairs.tree import Tree
 from compclip.text.parsing import parse_texts
 
-# Atoms, and compounds, in a figure.
+# Number of atoms, and of compounds, in a figure.
 MOST_SHOWN = 30
 # Texts that are looked up in the cache at once.
 
-# Weighs samples by a pool.
+# Weighs samples, given a pool.
 Definition = Callable[[Bags], Weighing]
 
 
@@ -44,7 +44,7 @@ class Side(NamedTuple):
 def test_sides(
     captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
 ) -> Iterator[Side]:
-    """Yield each test split with all its captions, then with those prompted for."""
+    """Yield each test split, first with all its captions, then with those that are prompted for."""
     asked = prompts[[*CAPTION_KEY, "split"]].drop_duplicates()
     for split in TESTS:
         of_split = swapped
@@ -56,7 +56,7 @@ def test_sides(
 
 
 def samples_of(captions: pd.DataFrame) -> Bags:
-    """Return the rows of each image's captions, which are sorted by image."""
+    """Return the rows of each image's captions; ``captions`` are sorted by image."""
     sizes = captions.groupby("image_id", sort=False).size()
     return Bags(np.concatenate(([0], sizes.cumsum())).astype(np.int64), captions["row"].to_numpy(np.int64))
 
@@ -68,10 +68,10 @@ def random_sides(
 
     Args:
         captions: of all images of train and test.
-        counts: captions of each test image; a random test image has as many of its own, or all of them.
+        counts: number of captions of each test image; a random test image has as many of its own, or all of them.
     """
     images = np.split(captions.items, captions.begins[1:-1])
-    # One sum, so that what only test has leaves exactly 0 for train: to the power 0.1, even 1e-17 would count.
+    # One sum, so that train has exactly 0 of items that only test has: to the power 0.1, even 1e-17 would count.
     whole = weighing.totals(captions)
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
@@ -106,14 +106,14 @@ def row_of(
 
 
 def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, definition: str) -> list[dict[str, Any]]:
-    """Return the fractions in train and in the split of the most frequent atoms and compounds of both together."""
+    """Return the fractions, in train and in the split, of the atoms and compounds most frequent in both together."""
     result = []
     name_of = {"atoms": weighing.atom_name, "compounds": weighing.compound_name}
     for (kind, name), of_train, of_test in zip(name_of.items(), train, test, strict=True):
         both = of_train / of_train.sum(), of_test / of_test.sum()
         order = -np.round(both[0] + both[1], 9)
         count = min(MOST_SHOWN, int(np.count_nonzero(both[0] + both[1])))
-        # Only what may be shown is named; ties are by name.
+        # Only candidates for the figure are named; ties are ordered by name.
         candidates = np.flatnonzero(order <= np.partition(order, count - 1)[count - 1]).tolist()
         _, names, first = zip(*sorted((order[row], name(row), row) for row in candidates)[:count], strict=True)
         head = {"definition": definition, "split": side.split, "kind": kind, "names": list(names)}
@@ -123,11 +123,11 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
 
 
 def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
-    """Return what weighs samples by ``pairs``, in which counts do not depend on the pool; ``rows``: number of texts."""
+    """Return the weighing by ``pairs``, whose counts do not depend on the pool; ``rows``: number of texts."""
     occurrences = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
     groups = occurrences.groupby(["adjective", "noun"], sort=False, observed=True)
     distinct = groups.head(1)
-    # Samples of one occurrence each: the parts of each pair.
+    # samples of one occurrence each, for the parts of each pair
     each = pair_samples(distinct.assign(image_id=range(len(distinct))), ranking, range(len(distinct)))
     places, pairs = occurrences["row"].to_numpy(), groups.ngroup().to_numpy(np.int32)
 
@@ -149,7 +149,7 @@ class SearchedTexts(NamedTuple):
 def search_texts(
     texts: pd.Series, extractor: Extractor, nodes: int, processes: int = 1, cache: str | Path = ":memory:"
 ) -> SearchedTexts:
-    """Find the subgraphs of each distinct text; ``cache``, a file of parses, lets a killed call resume."""
+    """Find the subgraphs of each distinct text; with ``cache``, a file of parses, a killed call can resume."""
     distinct = texts.unique()
     values = parse_texts(extractor, distinct.tolist(), processes, cache, "texts")
     trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values]
@@ -157,7 +157,7 @@ def search_texts(
 
 
 def by_subgraphs(texts: pd.Series, searched: SearchedTexts, keep: int, warnings: list[str]) -> Definition:
-    """Return what weighs samples by ``subgraphs``; ``texts`` are those of all rows."""
+    """Return the weighing by ``subgraphs``; ``texts`` are the texts of all rows."""
     place, subgraphs = searched.texts.get_indexer(texts), searched.subgraphs
     if skipped := np.count_nonzero(subgraphs.skipped[np.unique(place)]):
         warnings.append(f"{skipped} texts have more than {MAX_OCCURRENCES} subgraphs, which are skipped")
@@ -181,9 +181,9 @@ def measure_splits(
 
     A sample is an image with its captions (in test_swapped, its swapped captions). There are two definitions of atoms
     and compounds: ``pairs`` and, finer, ``subgraphs`` of the dependency parse. Texts ``captions`` are all captions of a
-    split's images, ``prompts`` only those prompted for; of train always all captions. Random divisions of the same
-    images at the same sizes are measured too; in them, test images have as many of their own captions as in the split,
-    since fewer words alone increase a divergence.
+    split's images, ``prompts`` only those that are prompted for; train always has all captions. Random divisions of the
+    same images at the same sizes are measured, too. Their test images have as many of their own captions as in the
+    split, since fewer words alone increase a divergence.
 
     Args:
         captions, pairs, ranking, splits, swapped, prompts: tables of ``core.tables``.
@@ -191,10 +191,10 @@ def measure_splits(
         dataset, composition: their names seed the random divisions.
 
     Returns:
-        The table DIVERGENCE, and the distributions of the most frequent atoms and compounds with all warnings.
+        The table DIVERGENCE, and a summary of the most frequent atoms and compounds and of warnings.
     """
     where = f"{dataset}/{composition}"
-    # The rows of all texts: the captions sorted, then the swapped captions sorted.
+    # rows of all texts: sorted captions, then sorted swapped captions
     captions = captions.sort_values(CAPTION_KEY, ignore_index=True)
     swapped = swapped.sort_values(CAPTION_KEY, ignore_index=True)
     captions["row"], swapped["row"] = np.arange(len(captions)), len(captions) + np.arange(len(swapped))
@@ -217,7 +217,7 @@ def measure_splits(
                 random = random_sides(weighing, join(train, whole_test), counts, settings.shuffles, generator)
                 row = row_of(of_train, of_test, side, definition, len(train), len(test), random)
             except UserError as error:
-                # A split without swaps, or without a word that counts.
+                # a split without swaps, or without words that count
                 warnings.append(f"{name}: {error}")
                 continue
             rows.append(row)

@@ -1,4 +1,4 @@
-"""Images as samples by the definition ``pairs``: adjectives and nouns are atoms, their pairs compounds."""
+"""Images as samples by the definition ``pairs``: adjectives and nouns are atoms, pairs are compounds."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,16 @@ from compclip.divergence.samples import Samples, sum_matrix
 
 
 def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range) -> Samples:
-    """Return a sample for each of ``sample_ids``, in their order; a sample in which nothing counts is empty.
+    """Return a sample for each of ``sample_ids``, in order; samples without ranked pairs are empty.
 
     Each occurrence of a ranked pair counts as one of the atoms ``adjective:red`` and ``noun:wing`` and one of the
-    compound ``red_wing``. Disputed ones count too: pairs are held out by the union of surface and parse, so a held-out
-    pair weighs nothing in train, and a pair that weighs nothing in train can be held out.
+    compound ``red_wing``. Disputed occurrences count too: pairs are held out by the union of surface and parse, so a
+    held-out pair has weight 0 in train, and a pair with weight 0 in train can be held out.
 
-    ``occurrences`` has image_id (of the sample), adjective, noun; those of other samples are skipped.
+    ``occurrences`` has image_id (of the sample), adjective, noun; occurrences in other samples are skipped.
     """
     row = pd.Series(np.arange(len(sample_ids)), index=pd.Index(sample_ids), dtype="int64")
-    # Names are made for distinct pairs: those of all occurrences would take gigabytes.
+    # Names are made for distinct pairs only: for all occurrences, they would take gigabytes.
     distinct = occurrences[["adjective", "noun"]].drop_duplicates().astype("str")
     kinds = occurrences.groupby(["adjective", "noun"], sort=False).ngroup().to_numpy()
     ranked = pair_names(distinct).isin(pair_names(ranking)).to_numpy()[kinds]
@@ -38,9 +38,9 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
 
 
 def swapped_occurrences(pairs: pd.DataFrame, swapped: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the occurrences of ``pairs`` in the captions that were swapped, with the changed adjectives.
+    """Return the occurrences of ``pairs`` in the swapped captions, with the changed adjectives.
 
-    Also returns the number of changes of no occurrence: a published swap may change what is not a pair here.
+    Also returns the number of changes without an occurrence: a published swap may change other words.
     """
     place = [*CAPTION_KEY, "adjective_start"]
     rows = [

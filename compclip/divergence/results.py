@@ -1,4 +1,4 @@
-"""The divergences that stage ``divergence`` measured, for tables and in words."""
+"""The divergences measured by stage ``divergence``, for tables and texts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ def read_divergences(place: Path) -> pd.DataFrame:
 
 
 def measured(divergences: pd.DataFrame, definition: str, split: str, texts: str) -> Mapping[str, Any]:
-    """Return the row of one measurement; empty if it was not made."""
+    """Return the row of one measurement, empty if there is none."""
     key = {"definition": definition, "split": split, "texts": texts}
     rows = divergences[(divergences[[*key]] == pd.Series(key)).all(axis=1)]
     return {} if rows.empty else rows.iloc[0].to_dict()
@@ -32,13 +32,13 @@ def three_decimals(value: float) -> str:
 
 
 def random_share(row: Mapping[str, Any], kind: str) -> str:
-    """Return mean and standard deviation of random divisions; ``kind`` is ``atom`` or ``compound``."""
+    """Return mean and standard deviation over random divisions, as text; ``kind`` is ``atom`` or ``compound``."""
     mean, deviation = row[f"random_{kind}_mean"], row[f"random_{kind}_std"]
     return three_decimals(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
 
 
 def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, list[tuple[str, str] | None]]]:
-    """Return a line for each kind of part: its name and, by test split, the divergence and the random one or None."""
+    """Return a line for each kind of part: its name and, by test split, its divergence and the random one, or None."""
     lines = []
     for (definition, kind), name in PART_NAMES.items():
         column = kind.removesuffix("s")
@@ -50,12 +50,12 @@ def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, l
 
 
 def divergence_note(divergences: pd.DataFrame) -> str:
-    """Return what ``divergence_lines`` mean; an empty text if nothing was measured."""
+    """Return a note that explains ``divergence_lines``, "" if there are none."""
     if divergences.empty:
         return ""
     shuffles = int(divergences["shuffles"].iloc[0])
     return (
-        "Divergence of train from what is prompted for, 0 (alike) to 1 (nothing in common): D_A of the atoms, D_C of"
-        " the compounds (Keysers et al. 2020); random: mean and standard deviation over"
+        "Divergence of train from the prompts, 0 (equal) to 1 (nothing in common): D_A of the atoms, D_C of the"
+        " compounds (Keysers et al. 2020); random: mean and standard deviation over"
         f" {shuffles} random divisions of the same images at the same sizes, test's with as many captions."
     )

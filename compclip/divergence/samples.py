@@ -1,4 +1,4 @@
-"""Samples as bags of atoms and compounds, and the JSON lines that they are read from (``measure.MeasureSamples``)."""
+"""Samples as bags of atoms and compounds, and their JSON lines (``measure.MeasureSamples``)."""
 
 import codecs
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.progress import track
 from compclip.divergence.chernoff import Totals
 
-KEPT_STRUCTURES = 100_000  # compounds with structure, the heaviest
+KEPT_STRUCTURES = 100_000  # number of compounds with structure, the heaviest ones
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Samples:
 
 
 class Bags(NamedTuple):
-    """Samples of texts, by the numbers of these: those of sample i are ``items[begins[i] : begins[i + 1]]``."""
+    """Samples as numbers of texts: sample i has ``items[begins[i] : begins[i + 1]]``."""
 
     begins: np.ndarray  # int64, and the end
     items: np.ndarray  # int64
@@ -44,7 +44,7 @@ class Bags(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighing:
-    """What names an atom and a compound by its number, and what sums the weights of all over samples."""
+    """Functions that name an atom or a compound by its number, and sum the weights of all over samples."""
 
     atom_name: Callable[[int], str]
     compound_name: Callable[[int], str]
@@ -69,7 +69,7 @@ def sum_matrix(weights: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape
 
 
 def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
-    """Make samples from a bag of atoms and one of compounds each, name to weight; columns are sorted by name."""
+    """Return samples of a bag of atoms and a bag of compounds each (weights by name); columns are sorted by name."""
     matrices, names = [], []
     for bags in (atoms, compounds):
         columns, distinct = pd.factorize(np.array([name for bag in bags for name in bag], object), sort=True)
@@ -95,7 +95,7 @@ class SampleLine(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    id: str | int | None = None  # of the user; not used
+    id: str | int | None = None  # the user's; not used
     atoms: list[str]
     compounds: list[str | Compound]
 
@@ -115,11 +115,11 @@ CompoundPlace = tuple[str, frozenset[object]]
 
 
 def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[str, float]]:
-    """Return W(G,R) of each sample (Keysers et al. 2020, section 2.1), without those of 0.
+    """Return the weights W(G,R) above 0 of each sample (Keysers et al. 2020, section 2.1).
 
-    It is the maximum over the occurrences g of G in R of one minus the maximum over the occurrences in R that strictly
-    contain g (of any compound G') of P(G'|G), the fraction of the samples with G in which an occurrence of G' contains
-    one of G. An occurrence within no other weighs 1.
+    W(G,R) is the maximum, over the occurrences g of G in R, of one minus the maximum of P(G'|G) over the compounds G'
+    with an occurrence in R that strictly contains g. P(G'|G) is the fraction of the samples with G in which an
+    occurrence of G' contains one of G. An occurrence that no other contains weighs 1.
     """
     having, both = Counter[str](), Counter[tuple[str, str]]()
     around = []
@@ -138,7 +138,7 @@ def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[s
 
 
 def read_samples(*paths: Path) -> tuple[Samples, list[np.ndarray]]:
-    """Read the samples of all files, a line each, and weigh them together; also returns the rows of each file."""
+    """Return the samples of all files (one per line), weighed together, and the rows of each file."""
     lines: list[SampleLine] = []
     rows = []
     for path in paths:
@@ -149,10 +149,10 @@ def read_samples(*paths: Path) -> tuple[Samples, list[np.ndarray]]:
 
 
 def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
-    """Make samples from their atoms and compounds; of compounds with structure the heaviest are kept, ties by name.
+    """Return samples of atoms and compounds; only the heaviest compounds with structure are kept, ties by name.
 
     Args:
-        lines: a mapping for each sample, with ``atoms`` (names, as often as they occur), ``compounds`` (names, or
+        lines: a mapping for each sample, with ``atoms`` (names, repeated as they occur) and ``compounds`` (names, or
             mappings with name, atoms and edges).
 
     Raises:
@@ -171,7 +171,7 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
     weights, total = structure_weights(structures), Counter[str]()
     for of_sample in weights:
         total.update(of_sample)
-    # Sums of equal weights can differ in the last digits.
+    # sums of equal weights can differ in the last digits
     heaviest = set(sorted(total, key=lambda name: (-round(total[name], 9), name))[:KEPT_STRUCTURES])
     kept = [{name: weight for name, weight in of_sample.items() if name in heaviest} for of_sample in weights]
     bags = [{**bag, **heavy} for bag, heavy in zip(strings, kept, strict=True)]
@@ -186,7 +186,7 @@ def read_lines(path: Path) -> list[SampleLine]:
             try:
                 lines.append(SampleLine.model_validate_json(line.removeprefix(codecs.BOM_UTF8)))
             except ValidationError as error:
-                # The last one is of the object where a text or an object is expected.
+                # Where a text or an object is expected, the last fault is that of the object.
                 fault = error.errors()[-1]
                 raise UserError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
             except UserError as error:

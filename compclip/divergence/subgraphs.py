@@ -1,11 +1,11 @@
 """Find the compounds of dependency trees (Keysers et al. 2020, section 2.1 and appendix L.4).
 
 A compound is a connected part of a tree, identified by its words and relations regardless of the order of children: 2
-to ``nodes`` words, none with more than ``branching`` children inside it, and downward paths of any length.
+to ``nodes`` words, each with at most ``branching`` children inside it, or a downward path of any length.
 
 The weight of a compound G in a sample R is W(G,R) = max over its occurrences g in R of 1 - max over G' around g of
 P(G'|G). A compound's name determines its structure, so P(G'|G) = samples(G') / samples(G). This falls as G' grows, and
-between two nested compounds there is one of every size in between; so those one node larger suffice.
+two nested compounds have one of every size in between, so it suffices to consider compounds that are one node larger.
 """
 
 import hashlib
@@ -25,15 +25,15 @@ from compclip.divergence.enumeration import Parts, list_parts
 from compclip.divergence.samples import Bags, Weighing
 from compclip.pairs.tree import Tree
 
-# Most compounds of a text; captions have hundreds.
+# Largest number of compounds of a text; captions have hundreds.
 MAX_OCCURRENCES = 65_535
-# A label that needs no quotes in a name.
+# Labels that need no quotes in a name.
 UNQUOTED = re.compile(r"[^\s():\"]+")
 
 
 @njit(cache=True)
 def _excess(number, compounds, inner, inner_counts):
-    """Return samples(G) - samples(G') of each occurrence, G' the most frequent compound one node larger around it."""
+    """Return samples(G) - samples(G') of each occurrence; G' is the most frequent compound with one more node."""
     largest, at = np.zeros(len(compounds), np.int32), 0
     for o in range(len(compounds)):
         value = number[compounds[o]]
@@ -47,10 +47,10 @@ def _excess(number, compounds, inner, inner_counts):
 
 @njit(cache=True)
 def _sum(sample_begins, texts, begins, compounds, excess, n):
-    """Return the sums over samples, for each of ``n`` compounds, of the largest excess of its occurrences there.
+    """Return, for each of ``n`` compounds, the sum over samples of the largest excess of its occurrences there.
 
     With an excess of samples(G) - samples(G'), this is the sum of samples(G) W(G,R).
-    ``latest`` holds the last sample of each compound and the maximum in it, in one number that is read at once.
+    ``latest`` packs the last sample of each compound and the maximum in it into one number, for a single read.
     """
     latest, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for r in range(len(sample_begins) - 1):
@@ -86,7 +86,7 @@ class Forest:
 
 
 def _encode(words: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the distinct words, sorted; the position there of each; and the words' 64-bit hashes."""
+    """Return the distinct words, sorted; the position of each word among them; and the words' 64-bit hashes."""
     names = sorted({word for of_text in words for word in of_text})
     position = {name: k for k, name in enumerate(names)}
     hashes = [int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") for name in names]
@@ -96,22 +96,22 @@ def _encode(words: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray, np.n
 
 @dataclass(frozen=True)
 class FoundSubgraphs:
-    """The occurrences of compounds in a forest: all texts are searched once, then any samples can be weighed."""
+    """The occurrences of compounds in a forest: texts are searched once, then any samples can be weighed."""
 
     forest: Forest
     branching: int
     room: np.ndarray
-    begins: np.ndarray  # where each text's occurrences begin, and the end
+    begins: np.ndarray  # begins of each text's occurrences, and the end
     compounds: np.ndarray  # of each occurrence, its compound's number
     codes: np.ndarray  # the hash of each compound
     first: np.ndarray  # the first occurrence of each compound
-    inner: np.ndarray  # of each occurrence, those inside it that are one node smaller
+    inner: np.ndarray  # of each occurrence, the occurrences inside it that are one node smaller
     inner_counts: np.ndarray  # how many these are
     skipped: np.ndarray  # whether each text has more than ``MAX_OCCURRENCES``
     _names: dict[int, str] = field(default_factory=dict, repr=False)
 
     def names(self, compounds: np.ndarray) -> list[str]:
-        """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted; words with signs are quoted."""
+        """Return readable, unique names: ``bird(amod:yellow det:a)``, children sorted, words with signs quoted."""
         unnamed = np.array(sorted({int(c) for c in compounds} - self._names.keys()), dtype=np.int64)
         # Compounds are numbered in the order of the texts.
         texts = np.searchsorted(self.begins, self.first[unnamed], "right") - 1
@@ -146,7 +146,7 @@ class FoundSubgraphs:
                     children[parts.parents[v]].append(f"{self.forest.relation_names[relations[v]]}:{name}")
 
     def weigh(self, pool: Bags, keep: int) -> Weighing:
-        """Determine P(G'|G) and the ``keep`` heaviest compounds from ``pool``, samples of texts of the forest."""
+        """Return the weighing by P(G'|G) and the ``keep`` heaviest compounds in ``pool``, samples of the forest."""
         ones = np.ones(len(self.compounds), np.int32)
         number = _sum(*pool, self.begins, self.compounds, ones, len(self.first)).astype(np.int32)
         excess = _excess(number, self.compounds, self.inner, self.inner_counts)
@@ -168,7 +168,7 @@ class FoundSubgraphs:
         return Weighing(self.forest.label_names.__getitem__, lambda row: self.names(kept[[row]])[0], totals)
 
     def _heaviest(self, weights: np.ndarray, keep: int) -> np.ndarray:
-        """Return the ``keep`` compounds of largest weights above zero, ties by name, in an order for all forests."""
+        """Return the ``keep`` compounds of largest weight above 0, ties by name, in the same order for all forests."""
         heavy = np.flatnonzero(weights)
         if len(heavy) > keep:
             least = np.partition(weights[heavy], -keep)[-keep]
@@ -182,8 +182,8 @@ class FoundSubgraphs:
 def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundSubgraphs:
     """Find all compounds of up to ``nodes`` nodes with at most ``branching`` children, and all downward paths.
 
-    Compounds are identified by 64-bit hashes of words and relations: among ten million, two share one with probability
-    3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped, and marked.
+    Compounds are identified by 64-bit hashes of words and relations: among ten million, two collide with probability
+    3e-6. Texts with more than ``MAX_OCCURRENCES`` occurrences are skipped and marked.
     """
     room, begin = np.empty((MAX_OCCURRENCES + 1, nodes), np.int64), 0
     skipped = np.zeros(len(forest), bool)

@@ -43,7 +43,7 @@ class Generator(Section):
         return self
 
     def settings(self, composition: str) -> Any:
-        """Return the checked settings of the kind for a composition, whose name replaces {composition} in texts."""
+        """Return the checked settings of the kind; the composition's name replaces {composition} in texts."""
         name = json.dumps(composition)[1:-1]
         options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
         return plugins.load(GENERATOR_KINDS, self.kind).Settings.model_validate(options)

@@ -1,9 +1,9 @@
 """Write the splits in the data layout of AttnGAN, to train its successors on train and to draw the prompts.
 
 ``layouts/attngan.yaml`` names the files. One data folder is for training: ``train``, whose ``test`` is test_seen. Each
-test split has one more, whose names are prompts, ``<image_id>_<caption_id>``. The samplers draw a random caption of
-each name, so all lines of a prompt's file are the prompt. All folders number the words alike, because a text encoder
-trained with one numbering cannot read another. Images are links.
+test split has a further folder, whose names are prompts, ``<image_id>_<caption_id>``. The samplers draw a random
+caption of each name, so all lines of a prompt's file are the prompt. All folders use the same word numbers, because a
+text encoder reads only the numbering of its training. Images are links.
 """
 
 import os
@@ -22,17 +22,17 @@ from compclip.io import atomic_folder, write_json
 
 ATTNGAN_LAYOUT = Path(__file__).parent / "layouts" / "attngan.yaml"
 PROTOCOL = 2  # some of the models run on Python 2
-SAMPLER_BATCH = 100  # names are repeated up to a multiple, because the samplers drop a last batch that is not full
+SAMPLER_BATCH = 100  # names are repeated up to a multiple, because the samplers drop an incomplete last batch
 
 
 def model_words(caption: str) -> list[str]:
-    """Split a caption as the models' ``load_captions`` does: lower case, letters and digits, only ASCII."""
+    """Split a caption as the models' ``load_captions`` does: lower-case ASCII letters and digits."""
     words = re.findall(r"\w+", caption.replace("\ufffd\ufffd", " ").lower())
     return [ascii_word for word in words if (ascii_word := word.encode("ascii", "ignore").decode())]
 
 
 def names_of(texts: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each ``name`` in ``texts`` of an image in ``images`` that has a caption with a word."""
+    """Return a row for each ``name`` in ``texts`` with an image in ``images`` and a caption that is not empty."""
     texts = texts[texts["text"].map(model_words).astype(bool)].sort_values(["image_id", "caption_id"])
     # A line break would split the caption in two.
     texts = texts.assign(captions=texts["text"].str.split().str.join(" "))
@@ -43,7 +43,7 @@ def names_of(texts: pd.DataFrame, images: pd.DataFrame) -> pd.DataFrame:
 def write_data_folder(folder: Path, final: Path, lists: Mapping[str, pd.DataFrame], numbers: dict[str, int]) -> None:
     """Fill ``folder``, which is moved to ``final`` (absolute) later: links are relative to ``final``.
 
-    ``lists`` are ``train`` and ``test``, with the same number of captions for each name; ``numbers`` are by word.
+    ``lists`` are ``train`` and ``test``, with the same number of captions for each name; ``numbers`` maps words.
     """
     template = yaml.safe_load(ATTNGAN_LAYOUT.read_text())
     captions = [[text for texts in names["captions"] for text in texts] for names in lists.values()]
@@ -94,7 +94,7 @@ def export_layout(
     lists = {"train": names_of(train, images), "test": names_of(seen, images)}
     require(len(lists["train"]), "images", "no image of train has a file and a caption", "add its photographs")
     lists |= {split: names_of(prompts[prompts["split"] == split], images) for split in TESTS}
-    # With all captions of test_unseen, so that the numbers do not depend on which of them are prompts.
+    # including all captions of test_unseen, so that the numbers do not depend on the choice of prompts
     texts = [text for names in lists.values() for of_name in names["captions"] for text in of_name]
     words = dict.fromkeys(word for text in [*texts, *unseen["text"]] for word in model_words(text))
     numbers = {word: number for number, word in enumerate(["<end>", *words])}
@@ -102,7 +102,7 @@ def export_layout(
     for names in lists.values():
         names["captions"] = [[of_name[i % len(of_name)] for i in range(most)] for of_name in names["captions"]]
     folders = {"train": {"train": lists["train"], "test": lists["test"]}}
-    for split in filter(lambda split: len(lists[split]), TESTS):  # some models fail on an empty list
+    for split in filter(lambda split: len(lists[split]), TESTS):  # some models fail for an empty list
         repeated = [i % len(lists[split]) for i in range(-(-len(lists[split]) // SAMPLER_BATCH) * SAMPLER_BATCH)]
         folders[split] = dict.fromkeys(("train", "test"), lists[split].iloc[repeated])
     longest = max(len(model_words(text)) for text in texts)

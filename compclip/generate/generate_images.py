@@ -1,4 +1,4 @@
-"""Run one generator over the prompts: an image for each. Missing and unreadable images are counted and named."""
+"""Run one generator over the prompts; count and name missing and unreadable images."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ MISSING_NAMED = 20
 
 
 def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
-    """Count images by split and status, and name the first that are missing or unreadable."""
+    """Return counts of images by split and status, and the first missing or unreadable ones."""
     result: dict[str, Any] = {"prompts": len(manifest), "splits": {}}
     for split, rows in manifest.groupby("split", sort=False):
         counts = rows["status"].value_counts()
@@ -35,13 +35,13 @@ def generate_images(generator: Generator, prompts: pd.DataFrame, context: Contex
     """Run one generator over the prompts.
 
     Args:
-        generator: its name, kind and settings.
-        prompts: columns of ``tables.PROMPTS``; those of splits that the kind does not serve are skipped.
-        context: what the kind reads, and the folder of the images.
-        contents: fingerprint of the user's files that the kind reads, which must not change meanwhile.
+        generator: name, kind and settings.
+        prompts: columns of ``tables.PROMPTS``; splits that the kind does not serve are skipped.
+        context: tables that the kind reads, and the folder of the images.
+        contents: fingerprint of the user's files that the kind reads; they must not change meanwhile.
 
     Returns:
-        The manifest, in the order of the prompts; the scenes of a kind that knows what it drew; the summary.
+        The manifest, in the order of the prompts; the scenes, if the kind knows them; the summary.
     """
     kind, settings = plugins.load(GENERATOR_KINDS, generator.kind), generator.settings(context.composition)
     prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)

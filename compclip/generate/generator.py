@@ -1,10 +1,10 @@
 """The interface of a generator kind: a module with ``Settings`` and ``generate``.
 
-``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``SPLITS`` are those
-that the kind serves (default: all), ``TABLES`` the tables that it reads (default: ``images``). ``SCENES`` is True for a
-kind that gives ``scenes``, ``MODEL`` for one that runs a torch model. A kind that reads the user's files may have
-``fingerprint(settings, cache) -> str``, a text that changes when they do (``core.fingerprint``, whose index is in
-``cache``), and ``preview(settings, prompts) -> str``, what `make check` says of them.
+``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``SPLITS`` are the
+splits that the kind serves (default: all), ``TABLES`` the tables that it reads (default: ``images``). ``SCENES`` is
+True for a kind that returns ``scenes``, ``MODEL`` for a kind that runs a torch model. A kind that reads the user's
+files may have ``fingerprint(settings, cache) -> str`` (``core.fingerprint``, whose index is in ``cache``), and
+``preview(settings, prompts) -> str``, the message of `make check` about them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ KEYS = ["split", "image_id", "caption_id", "draw"]
 
 
 class Settings(Section):
-    """The settings of a kind that has none."""
+    """The settings of a kind without settings."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Generated:
-    """What a generator gives."""
+    """The result of a generator."""
 
     manifest: pd.DataFrame  # columns of ``tables.MANIFEST``, a row for each prompt
-    scenes: pd.DataFrame | None = None  # what was drawn, for the oracle
+    scenes: pd.DataFrame | None = None  # the drawn scenes, for the oracle
     summary: dict[str, Any] = field(default_factory=dict)  # further entries of ``summary.json``
 
 
@@ -60,9 +60,9 @@ def reads(kind: ModuleType) -> tuple[str, ...]:
 
 
 def manifest(prompts: pd.DataFrame, paths: Iterable[str | None], without: str = "missing") -> pd.DataFrame:
-    """Return a manifest with ``paths`` in the order of ``prompts``; ``without`` is the status of a prompt without one.
+    """Return a manifest with ``paths`` in the order of ``prompts``; ``without`` is the status where a path is missing.
 
-    A ``missing`` image counts as wrong; ``skipped`` says that no real image fits the prompt, which is not scored.
+    A ``missing`` image counts as wrong; a ``skipped`` prompt, without a matching real image, is not scored.
     """
     result = prompts[KEYS].assign(path=pd.Series(list(paths), index=prompts.index, dtype="str"))
     return result.assign(status=result["path"].notna().map({True: "ok", False: without}))

@@ -1,7 +1,7 @@
-"""Shared by the generators of sketches: the statements of a prompt, the bird to start from, the drawing.
+"""Functions of all sketch generators: the statements of a prompt, the bird to start from, the drawing.
 
 For one image_id, caption_id and draw, all generators start from the same bird of train in the same pose. They differ
-only in what they make of the prompt, so that their scores can be compared in pairs.
+only in their use of the prompt, so their scores can be compared in pairs.
 """
 
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ SKETCH_TABLES = ("images", "splits", "swapped", "scenes", "facts")
 
 @dataclass(frozen=True)
 class Statement:
-    """What a prompt says of a part."""
+    """A statement of a prompt about a part."""
 
     part: str
     kind: str
@@ -34,7 +34,7 @@ class Statement:
         return f"{self.part}:{self.kind}"
 
 
-# Takes the drawable statements of a prompt, the bird to start from and random numbers; returns the bird to draw.
+# Maps the drawable statements of a prompt, the bird to start from and random numbers to the bird to draw.
 Painter = Callable[[Sequence[Statement], Scene, Dice], Scene]
 
 
@@ -81,7 +81,7 @@ def train_birds(context: Context) -> list[Scene]:
 
 
 def train_pairs(context: Context) -> Counter[tuple[str, str]]:
-    """Count each (adjective, noun) in the captions of train, none of which is held out."""
+    """Return counts of each (adjective, noun) in the captions of train, without held-out pairs."""
     pairs = context.tables["pairs"]
     pairs = pairs[pairs.image_id.isin(_train(context))]
     return Counter(zip(pairs.adjective, pairs.noun, strict=True))

@@ -1,1 +1,1 @@
-"""What do people say? Tasks from a scored run, pages and a site's files to ask them, and what the answers show."""
+"""Judgements of people: tasks from a scored run, projects for Label Studio, and the analysis of answers."""

@@ -1,6 +1,6 @@
 """Summarize the answers, the agreement of the workers, and the correlation of the scores with the answers.
 
-The answers of workers who miss too many tasks with a known answer are excluded and counted.
+Answers of workers who fail too many tasks with a known answer are excluded and counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from compclip.stats.agreement import agreement
 
 
 def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
-    """Return counts, majorities, agreement and times of one kind.
+    """Return counts, majorities, agreement and times of one kind of tasks.
 
-    ``rows`` are as from ``majorities``; ``opinions`` are those of kept workers, checks included.
+    ``rows`` are as ``majorities`` returns them; ``opinions`` are those of kept workers, including checks.
     """
     majority_counts = rows["majority"].value_counts()
     ones = np.round(rows["share"].fillna(0) * rows["answers"]).to_numpy(int)
@@ -50,9 +50,9 @@ def analyze(
     """Summarize the answers to a study.
 
     Args:
-        tasks: as from ``read_tasks``.
+        tasks: as ``read_tasks`` returns them.
         answers: CSV files, as in ``answers``.
-        scores: scores of the images by name, such as from ``run_scores``.
+        scores: scores of the images by name, as ``run_scores`` returns them.
         keep: fraction of a worker's gold tasks that must be right for the answers to count.
         resamples: resamples of the 95 % intervals, over images.
         seed: seed of every random choice.

@@ -1,4 +1,4 @@
-"""People's answers: CSV files with a row for each answer, as Label Studio exports them and as any tool can write them.
+"""People's answers: CSV files with a row for each answer, from Label Studio or any other tool.
 
 The columns are ``task_id``; ``annotator``, any name of the worker; ``choice``, the answer; and optionally
 ``lead_time``, in seconds. Other columns are ignored.
@@ -17,7 +17,7 @@ from compclip.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")
 ANSWER_COLUMNS = {"task_id": "task_id", "annotator": "worker", "choice": "answer", "lead_time": "seconds"}
-MAX_SECONDS = 86_400  # beyond a day the task was left open
+MAX_SECONDS = 86_400  # a day: the task was left open
 
 
 def read_answers(path: Path) -> pd.DataFrame:
@@ -36,7 +36,7 @@ def read_answers(path: Path) -> pd.DataFrame:
 
 
 def answer_fault(answer: str, worker: str, seconds: float, kind: str) -> str | None:
-    """Return what is wrong with an answer to a task of this kind, or None."""
+    """Return the fault of an answer to a task of this kind, or None."""
     allowed = ALL_KINDS[kind].answers
     if not WORKER.fullmatch(worker):
         return "annotator: expected 1 to 64 letters, digits, _ . @ + or -"
@@ -53,8 +53,8 @@ def collect(files: Sequence[Path], kinds: Mapping[str, str]) -> tuple[pd.DataFra
     ``kinds`` has the kind of each task_id; answers to other tasks are skipped.
 
     Returns:
-        The answers (task_id, worker, answer, seconds), sorted by worker and task; counts of all records and of those
-        that were skipped, by reason; and what is wrong with each record that has a fault.
+        The answers (task_id, worker, answer, seconds), sorted by worker and task; counts of all and of skipped records,
+        by reason; and the fault of each faulty record.
     """
     table = pd.concat([read_answers(path) for path in files], ignore_index=True)
     counts = Counter({"records": len(table), "of other tasks": int((~table["task_id"].isin(kinds)).sum())})

@@ -8,7 +8,7 @@ from compclip.core.section import Section
 
 
 class Sampling(Section):
-    """Which tasks are sampled from a scored run, and how many of each kind, without checks."""
+    """The tasks that are sampled from a scored run: splits, and numbers of each kind without checks."""
 
     splits: list[Literal["test_seen", "test_unseen", "test_swapped"]] = Field(
         ["test_seen", "test_unseen", "test_swapped"], min_length=1, description="published: test_seen, test_swapped"
@@ -19,7 +19,7 @@ class Sampling(Section):
 
 
 class Study(Section):
-    """What participants are told, and whose answers count."""
+    """The text for participants, and the answers that count."""
 
     consent: str | None = Field(
         None, min_length=1, description="text above each task: the study, withdrawal, whom to ask; null: none"
@@ -31,6 +31,6 @@ class Study(Section):
 
 
 class HumanConfig(Sampling, Study):
-    """What do people say? Without this section, no study is run."""
+    """Judgements of people. Without this section, no study is run."""
 
     generators: list[str] | None = Field(None, min_length=1, description="whose images are shown; null: all")

@@ -1,4 +1,4 @@
-"""Kendall's correlation of the scores of the images that people saw with their answers, with intervals over images."""
+"""Kendall's correlation of image scores with people's answers, with intervals over images."""
 
 from collections.abc import Mapping
 from statistics import fmean
@@ -13,7 +13,7 @@ from compclip.human.opinions import with_all_splits
 from compclip.human.tasks import PROMPT_COLUMNS, prompt_key
 from compclip.stats.correlation import kendall, resample_images
 
-MIN_DEFINED = 0.95  # fraction of resamples with a correlation below which there is no interval
+MIN_DEFINED = 0.95  # least fraction of resamples with a correlation for an interval
 RUN_SCORES = ("expected_top1", "similarity")  # columns of the run's scores
 CORRELATION_COLUMNS = ["kind", "split", "score", "value", "low", "high", "n", "images"]
 # By generator and prompt (``prompt_key``).
@@ -21,7 +21,7 @@ Scores = dict[tuple[Any, ...], float]
 
 
 def run_scores(scores: pd.DataFrame) -> dict[str, Scores]:
-    """Return a run's scores by name, as means over judges; ``scores`` has generator, split and ``SCORES``."""
+    """Return a run's scores by name, averaged over judges; ``scores`` has generator, split and ``SCORES``."""
     images = scores.groupby(["generator", *PROMPT_COLUMNS])
     return {name: images[name].agg(fmean).to_dict() for name in RUN_SCORES}
 
@@ -33,10 +33,10 @@ def correlate_entries(
 
     Args:
         entries: columns image_id, score, share.
-        mirrored: an entry compares two sides whose order means nothing; each entry then counts from both sides.
+        mirrored: an entry compares two sides in arbitrary order, and so counts from both sides.
     """
     sides = (1, -1) if mirrored else (1,)
-    # Rounded, because a difference of floats breaks ties.
+    # Rounded, because floating-point differences break ties.
     score, share = (
         np.concatenate([side * np.round(entries[name].to_numpy(float) - middle, DECIMALS) for side in sides])
         for name, middle in (("score", 0), ("share", 0.5))
@@ -45,22 +45,22 @@ def correlate_entries(
     (value,) = kendall(score, share, np.ones((1, len(score))))
     draws = kendall(score, share, resample_images(image, resamples, generator))
     defined = draws[~np.isnan(draws)]
-    # If many resamples have no correlation, those that have one are not a sample of it.
+    # If many resamples have no correlation, the others are not a representative sample.
     enough = len(defined) >= max(1, MIN_DEFINED * len(draws))
     low, high = np.quantile(defined, [0.025, 0.975]) if enough else (np.nan, np.nan)
     return {"value": value, "low": low, "high": high, "n": len(entries), "images": len(np.unique(image))}
 
 
 def _score(row: dict[str, Any], scores: Scores) -> float:
-    """Return a task's score: NaN without one, and for a perceptual task the first image's less the second's."""
+    """Return a task's score, NaN if there is none; a perceptual task's is the first image's minus the second's."""
     score = scores.get((row["a"], *prompt_key(row)), np.nan)
     return score - (scores.get((row["b"], *prompt_key(row)), np.nan) if row["kind"] == "perceptual" else 0.0)
 
 
 def answer_correlations(tasks: pd.DataFrame, scores: Mapping[str, Scores], resamples: int, seed: int) -> pd.DataFrame:
-    """Return the correlation of each score with the answers to each kind of task, over all splits and in each.
+    """Return the correlation of each score with the answers to each kind of task, over all splits and by split.
 
-    ``tasks`` as from ``opinions.majorities``; ``scores`` by name, then by generator and prompt (``prompt_key``).
+    ``tasks`` are as ``opinions.majorities`` returns them; ``scores`` by name, generator and prompt (``prompt_key``).
     """
     rows, answered = [], tasks[tasks["answers"] > 0]
     for name, known in scores.items():

@@ -1,4 +1,4 @@
-"""The scored images that people can be asked about, each with the caption that it is compared with."""
+"""The scored images for tasks, each with the caption that its own is compared with."""
 
 from collections import Counter
 
@@ -18,9 +18,9 @@ Others = dict[tuple[str, str, int], str]  # other captions by split, image_id an
 def make_trials(
     captions: pd.DataFrame, pairs: pd.DataFrame, heldout: set[str], adjectives: list[str], seed: int
 ) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return a trial (``TRIAL``) for each caption and held-out pair in it, and the number of skipped pairs by reason.
+    """Return a trial (``TRIAL``) for each caption and held-out pair in it, and numbers of skipped pairs by reason.
 
-    ``captions`` and ``pairs`` are of the images to ask about; ``adjectives`` (canonical) may be the wrong one.
+    ``captions`` and ``pairs`` are of the images to ask about; the wrong adjective is one of ``adjectives`` (canonical).
     """
     texts = captions.set_index(CAPTION_KEY)["text"]
     adjectives_of = pairs.groupby(["image_id", "noun"])["adjective"].agg(set)
@@ -38,7 +38,7 @@ def make_trials(
                 skipped["no wrong adjective is left"] += 1
             else:
                 wrong = str(rng(seed, "adjective_choice", image, caption, adjective, noun).choice(candidates))
-                # Two readings may give the same adjective to the same noun.
+                # Two readings may find the same pair.
                 places = tuple({m.start: m for m in target}.values())
                 changed, _ = apply(text, [Candidate(noun, wrong, places)])
                 rows.append((image, caption, adjective, noun, wrong, text, changed))
@@ -46,9 +46,9 @@ def make_trials(
 
 
 def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame) -> Others:
-    """Return the caption that each prompt is compared with, which differs in adjectives only.
+    """Return the caption that each prompt is compared with, which differs only in adjectives.
 
-    For a seen caption it is its swap, for a swapped caption its original, and for an unseen caption that of ``trials``.
+    It is the swap of a seen caption, the original of a swapped one, and that of ``trials`` for an unseen one.
     """
     others: Others = {}
     for row in swapped.itertuples():
@@ -63,7 +63,7 @@ def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.Data
 def entries_of(
     prompts: pd.DataFrame, manifests: pd.DataFrame, scores: pd.DataFrame, others: Others
 ) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return a row for each scored image, and counts of the others by reason.
+    """Return a row for each scored image, and counts of other images by reason.
 
     ``manifests`` and ``scores`` also have generator, and ``scores`` split. Columns are generator, ``PROMPT_COLUMNS``,
     text, pair, other (None without another caption) and path.

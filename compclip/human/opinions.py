@@ -1,4 +1,4 @@
-"""What the answers say: their values, who answered with care, majorities, and preferences with intervals.
+"""Evaluate answers: their values, the reliability of workers, majorities, and preferences with intervals.
 
 The value of an answer is 1 for: the generator whose name sorts first (perceptual), yes (match), the
 prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
@@ -20,7 +20,7 @@ from compclip.human.tasks import ALL_KINDS
 from compclip.stats import interval
 
 TIE, ALL = "tie", "all"
-MAX_WARNINGS = 5  # about faulty records on the screen; the log has all of them
+MAX_WARNINGS = 5  # number of faulty records on the screen; the log has all
 
 
 def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
@@ -33,7 +33,7 @@ def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def value(kind: str, answer: str, task: Mapping[str, Any]) -> float:
-    """Return the answer as 1 or 0, as defined above; ``task`` is a row of ``with_first``."""
+    """Return an answer's value, 1 or 0 as defined above; ``task`` is a row of ``with_first``."""
     if kind == "perceptual":
         return float(task[f"generator_{answer}"] == task["a"])
     return float(answer == ("yes" if "yes" in ALL_KINDS[kind].answers else task["right"]))
@@ -51,8 +51,8 @@ def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
 def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
     """Return a row for each worker, sorted: counts, mean and median seconds, checks met and passed, and kept.
 
-    A worker is kept who answered at least ``keep`` of the gold tasks correctly, or met none. repeats_same counts the
-    repeated tasks with the worker's first answer; it decides nothing, because a task can be a toss-up.
+    Workers are kept if they answered at least ``keep`` of their gold tasks correctly, or had none. repeats_same counts
+    the repeated tasks with the same answer; it does not exclude workers, because a task can be a toss-up.
     """
     gold = opinions[opinions["check"] == "gold"]
     right = (gold["answer"] == gold["right"]).groupby(gold["worker"]).agg(["size", "sum"])
@@ -75,11 +75,11 @@ def worker_counts(workers: pd.DataFrame) -> dict[str, int]:
 def screen(
     tasks: pd.DataFrame, files: Sequence[Path], keep: float
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, int]]:
-    """Read the answers to a study and exclude workers who miss more than ``1 - keep`` of their gold tasks.
+    """Read the answers to a study and exclude workers who fail more than ``1 - keep`` of their gold tasks.
 
     Returns:
         The answers that count, as from ``opinions_of``; the workers, as from ``workers_of``, with numbers in the order
-        of their names instead of these; and counts of the records, as from ``collect``.
+        of their names instead of names; and counts of the records, as from ``collect``.
     """
     answers, records, problems = collect(files, dict(zip(tasks["task_id"], tasks["kind"], strict=True)))
     for problem in problems[:MAX_WARNINGS]:
@@ -106,8 +106,8 @@ def screen(
 def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each task of the study: answers, share (the mean value; NaN without answers) and majority.
 
-    majority is a generator, yes or no, prompt or other, or TIE; None without answers. Repeats do not count.
-    ``opinions`` are those of kept workers.
+    majority is a generator, yes or no, prompt or other, or TIE; None without answers. Repeats are ignored. ``opinions``
+    are those of kept workers.
     """
     table = with_first(tasks[tasks["check"] == "none"])
     counted = opinions[opinions["check"] == "none"].astype({"value": float})
@@ -120,16 +120,16 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_all_splits(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows, and all of them again as split ALL."""
+    """Return the rows, followed by all of them again as split ALL."""
     return pd.concat([rows, rows.assign(split=ALL)])
 
 
 def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
     """Return the fraction of answers for each generator, by kind and split, with an interval over images.
 
-    A perceptual answer is for the generator whose image was preferred, to each other generator's (against) and to
-    all; a match answer if it is yes; a caption answer if it is the prompt's own caption. Split ALL has all splits.
-    ``opinions`` are those of kept workers.
+    A perceptual answer counts for the generator whose image was preferred, against each other generator and against
+    all; a match answer counts if it is yes, a caption answer if it is the prompt's own caption. Split ALL has all
+    splits. ``opinions`` are those of kept workers.
     """
     study = opinions[opinions["check"] == "none"]
     sides = study.assign(generator=study["a"], against=study["b"].fillna(""))

@@ -1,4 +1,4 @@
-"""The pictures that people see: in one format regardless of their source, and those of tasks with a known answer."""
+"""The pictures of tasks: in one format regardless of their source, and those of tasks with a known answer."""
 
 import io
 from pathlib import Path
@@ -10,10 +10,10 @@ from compclip.core.errors import UserError
 from compclip.core.pictures import BrokenImage, read_rgb
 
 MAX_SIDE = 512  # pixels of the longer side
-MAX_PNG_SIDE = 160  # up to this side a picture is PNG, because JPEG artifacts would show
+MAX_PNG_SIDE = 160  # up to this side a picture is PNG, because JPEG artifacts would be visible
 DRAWN_SIDE = 256
-TILES = 8  # on each side of a broken picture
-# Distinguishable with any color vision.
+TILES = 8  # per side of a broken picture
+# distinguishable with any color vision
 DRAWN_COLORS = {"black": (20, 20, 20), "yellow": (240, 205, 30), "blue": (30, 80, 200)}
 DRAWN_SHAPES = {"circle": 90, "square": 4, "triangle": 3}  # sides
 

@@ -22,13 +22,13 @@ from compclip.human.pictures import drawn_text, random_drawings
 from compclip.human.study import GOLD, Page, Picture, Task, with_checks
 from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 
-# Prompts of a cell that are compared for each task wanted, because two generators may make the same image.
+# Prompts of a cell that are compared per wanted task, because two generators may make the same image.
 COMPARED_PER_TASK = 4
 TASKS_PER_PAGE = 20  # tasks between checks
 
 
 def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
-    """Shuffle rows so that each image occurs once before any occurs twice, and each pair likewise."""
+    """Shuffle rows so that each image, and likewise each pair, occurs once before any occurs twice."""
     mixed = rows.iloc[generator.permutation(len(rows))]
     image = mixed.groupby("image_id").cumcount()
     pair = mixed.groupby([image, mixed["pair"].fillna("")]).cumcount()
@@ -36,7 +36,7 @@ def in_turns(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame
 
 
 def allot(sizes: Sequence[int], total: int, generator: np.random.Generator) -> list[int]:
-    """Return how many of ``total`` each cell gives: equally many, up to its size; the remainder is drawn."""
+    """Return how many of ``total`` tasks each cell gives: equal numbers, up to its size; the remainder is drawn."""
     given = np.zeros(len(sizes), int)
     while (left := min(total, sum(sizes)) - int(given.sum())) > 0:
         open_cells = np.flatnonzero(given < sizes)
@@ -45,7 +45,7 @@ def allot(sizes: Sequence[int], total: int, generator: np.random.Generator) -> l
 
 
 class Cell(NamedTuple):
-    """The possible tasks of a kind, a split and one or two generators, in the order in which they are used."""
+    """The possible tasks of a kind, a split and one or two generators, in order of use."""
 
     split: str
     generators: tuple[str, ...]
@@ -53,7 +53,7 @@ class Cell(NamedTuple):
 
 
 def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list[Cell], Counter[str]]:
-    """Return a cell for each split and generator, and counts of what was skipped; ``entries`` as in ``entries_of``."""
+    """Return a cell for each split and generator, and counts of skipped images; ``entries`` as in ``entries_of``."""
     cells, skipped = [], Counter[str]()
     if kind == "caption":
         skipped["no other caption"] += int(entries["other"].isna().sum())
@@ -71,9 +71,9 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
 def perceptual_cells(
     entries: pd.DataFrame, wanted: int, content: Callable[[str], str], seed: int
 ) -> tuple[list[Cell], Counter[str]]:
-    """Return a cell for each split and two generators that both have images of its prompts, and counts of skips.
+    """Return a cell for each split and pair of generators with images of the same prompts, and counts of skips.
 
-    ``content`` hashes a file's bytes; two equal images are no task.
+    ``content`` hashes a file's bytes; two equal images give no task.
     """
     cells, skipped = [], Counter[str]()
     for split, of_split in entries.groupby("split"):
@@ -81,7 +81,7 @@ def perceptual_cells(
         for a, b in combinations(sorted(by_generator), 2):
             others = by_generator[b][[*PROMPT_COLUMNS, "path"]]
             both = by_generator[a].merge(others, on=PROMPT_COLUMNS, suffixes=("", "_b"))
-            # Enough for the cell even if it must replace all others.
+            # enough for the cell even if it must replace all others
             rows = in_turns(both, rng(seed, "sample_tasks", "perceptual", split, a, b)).head(COMPARED_PER_TASK * wanted)
             tasks = []
             for row in rows.to_dict("records"):
@@ -96,7 +96,7 @@ def perceptual_cells(
 
 
 def choose_tasks(cells: Sequence[Cell], wanted: int, generator: np.random.Generator) -> list[list[Task]]:
-    """Return the tasks that each cell gives; the sides of every other task are reversed."""
+    """Return the tasks of each cell; the sides of every other task are reversed."""
     chosen = []
     for cell, n in zip(cells, allot([len(c.tasks) for c in cells], wanted, generator), strict=True):
         reverse = generator.permutation(np.arange(n) % 2).astype(bool)
@@ -105,7 +105,7 @@ def choose_tasks(cells: Sequence[Cell], wanted: int, generator: np.random.Genera
 
 
 def gold_task(kind: str, source: str | None, generator: np.random.Generator, stream: str) -> Task:
-    """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape with a wrong text.
+    """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape and a wrong text.
 
     ``source`` is the file of a perceptual task's image; ``stream`` names the random stream that shuffles its tiles.
     """
@@ -125,7 +125,7 @@ def gold_task(kind: str, source: str | None, generator: np.random.Generator, str
 def sample_tasks(
     entries: pd.DataFrame, real: Mapping[str, str], content: Callable[[str], str], sampling: Sampling, seed: int = 0
 ) -> tuple[dict[str, list[Page]], list[dict[str, Any]], Counter[str]]:
-    """Sample the tasks of each kind and deal them to pages; raises UserError if there are none.
+    """Sample the tasks of each kind and distribute them over pages; raises UserError if there are none.
 
     Args:
         entries: as from ``entries_of``.
@@ -135,7 +135,7 @@ def sample_tasks(
         seed: seed of every random choice.
 
     Returns:
-        The pages of each kind; how many tasks each cell gave, of how many; and why images were skipped.
+        The pages of each kind; the numbers of chosen and possible tasks of each cell; and why images were skipped.
     """
     pages_of, given, all_skipped = dict[str, list[Page]](), list[dict[str, Any]](), Counter[str]()
     for kind in KINDS:
@@ -153,7 +153,7 @@ def sample_tasks(
             about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
             given.append({**about, "tasks": len(tasks), "of": len(cell.tasks)})
         pages_of[kind] = []
-        # As few pages as possible, with each cell spread over all of them.
+        # as few pages as possible, with each cell spread over all pages
         turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
         order = [turns[i] for i in generator.permutation(len(turns))]
         dealt = [task for _, task in sorted(order, key=lambda item: item[0])]

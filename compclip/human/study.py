@@ -1,4 +1,4 @@
-"""Tasks before they have names, their table, and the tasks of their Label Studio projects."""
+"""Tasks, their pages and table, and the tasks of their Label Studio projects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Task:
-    """A row of ``tasks.TASKS`` before it is on a page."""
+    """A task that is not on a page yet."""
 
     kind: str
     pictures: tuple[Picture, ...]
@@ -63,12 +63,12 @@ class Task:
 
 
 Page = list[Task]
-# Tasks with a known answer that are added to each page, and tasks of each page that are asked twice.
+# Numbers of gold tasks that are added to each page, and of tasks that are repeated on it.
 GOLD, REPEATS = 2, 2
 
 
 def with_checks(page: Sequence[Task], gold: Sequence[Task], generator: np.random.Generator) -> Page:
-    """Return the page in a random order, with gold tasks anywhere but first, and repeats.
+    """Return the page in random order, with repeats, and with gold tasks anywhere but first.
 
     Tasks of the first half are repeated, with their sides reversed, in the last third.
     """
@@ -91,7 +91,7 @@ def task_table(
 ) -> pd.DataFrame:
     """Return the columns of ``TASKS``; ``study`` distinguishes these tasks from another run's.
 
-    A task's name does not reveal what it is. It depends on the page, the place, the pictures and the texts.
+    A task's name, which does not reveal its content, depends on the page, the place, the pictures and the texts.
     """
     rows = []
     for kind, of_kind in pages.items():
@@ -113,7 +113,7 @@ def task_table(
 
 
 def project_tasks(tasks: pd.DataFrame, pictures: Path, consent: str | None) -> list[dict[str, Any]]:
-    """Return the tasks of one kind, in order; they contain only what is shown, and the task's name.
+    """Return the project's tasks of one kind, in order, with only the task's name and what is shown.
 
     The text of consent is in each task's data, because Label Studio replaces a ``$`` in the configuration.
     """

@@ -16,7 +16,7 @@ CHECKS = ("none", "gold", "repeat")
 
 @dataclass(frozen=True)
 class TaskKind:
-    """A kind of task: what people read, the answers, their buttons' labels, and the numbers of pictures and texts."""
+    """A kind of task: the question, the answers, their labels, and the numbers of pictures and texts."""
 
     question: str
     answers: tuple[str, ...]
@@ -25,13 +25,13 @@ class TaskKind:
     texts: int
 
 
-# About a scored run's images.
+# about a scored run's images
 KINDS = {
     "perceptual": TaskKind("Which picture looks more real?", ("1", "2"), ("Picture 1", "Picture 2"), 2, 0),
     "match": TaskKind("Does the picture show what the text says?", ("yes", "no"), ("Yes", "No"), 1, 1),
     "caption": TaskKind("Which text fits the picture better?", ("1", "2"), ("Text 1", "Text 2"), 1, 2),
 }
-# About a compound noun's three images (stage compun).
+# about a compound noun's three images (stage compun)
 COMPOUND_KINDS = {
     "compound": TaskKind("Which picture shows it?", ("1", "2", "3"), ("Picture 1", "Picture 2", "Picture 3"), 3, 1),
 }
@@ -41,8 +41,8 @@ ALL_KINDS = KINDS | COMPOUND_KINDS
 # batch and place count from 1; all tasks of a batch, or page, are of one kind. of: the task that is
 # repeated. The prompt is (split, image_id, caption_id, draw), null for gold tasks; generator_1 and generator_2 made
 # picture_1 and picture_2; only perceptual tasks have picture_2. Tasks about compounds have three pictures,
-# the compound as image_id, and no other part of a prompt. text_1 and text_2 are shown. right: the correct answer,
-# null if the task is a matter of opinion.
+# the compound as image_id, and no other part of a prompt. text_1 and text_2 are shown. right: the correct answer, null
+# if there is none.
 TASKS = schema(
     unique=["task_id"],
     task_id=text(), kind=text(isin=tuple(ALL_KINDS)), check=text(isin=CHECKS), of=text(nullable=True),

@@ -1,4 +1,4 @@
-"""The checkpoints of a training, from which a killed one resumes."""
+"""The checkpoints of a training, from which it resumes after it was killed."""
 
 import math
 import time
@@ -11,11 +11,11 @@ from torch import nn
 from compclip.core.log import log
 from compclip.core.sealed import is_whole, sealed
 
-EVERY = 20.0  # seconds between two checkpoints: the work that a kill may cost
+EVERY = 20.0  # seconds between two checkpoints, which a kill may cost
 
 
 def moving(model: nn.Module) -> set[str]:
-    """Return the names of the tensors that training changes: trained parameters, buffers of parts in training mode."""
+    """Return the names of the tensors that training changes: trained parameters, and buffers in training mode."""
     buffers = {
         f"{prefix}.{name}" if prefix else name
         for prefix, module in model.named_modules()
@@ -27,9 +27,9 @@ def moving(model: nn.Module) -> set[str]:
 
 
 class Checkpoint:
-    """The state of a training in ``file``. The last one stays, so that a finished training is not repeated.
+    """The state of a training in ``file``. The last state stays, so a finished training is not repeated.
 
-    ``unit`` is what a row of the log stands for. At most ``fraction`` of the time is for writing checkpoints.
+    ``unit`` is what a row of the log covers. Writing checkpoints takes at most ``fraction`` of the time.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Checkpoint:
         self.written, self.cost = time.monotonic(), 0.0
 
     def keep(self, rows: list[dict[str, Any]], last: bool) -> None:
-        """Write the state after the last of ``rows`` if ``EVERY`` seconds have passed, or if it is the ``last``."""
+        """Write the state after ``rows`` if ``EVERY`` seconds have passed, or if it is the ``last``."""
         begun = time.monotonic()
         if not last and begun - self.written < max(EVERY, self.cost / self.fraction):
             return
@@ -57,7 +57,7 @@ class Checkpoint:
         self.cost = self.written - begun
 
     def resume(self) -> list[dict[str, Any]]:
-        """Load the state, if there is one that is not damaged, and return the rows of the finished units."""
+        """Load the state if it exists undamaged, and return the rows of the finished units."""
         if not is_whole(self.file, "the training starts again"):
             return []
         state = torch.load(self.file, map_location="cpu", weights_only=True)

@@ -9,12 +9,12 @@ from compclip.split.config import TrainOn
 
 
 class Training(ModelConfig):
-    """A CLIP fine-tuned on these captions. The defaults suit photographs and an OpenAI ResNet."""
+    """A CLIP fine-tuned on the captions. The defaults suit photographs and an OpenAI ResNet."""
 
     trainable: list[str] = Field(
         ["visual.layer4.*", "visual.attnpool.*", "text_projection", "logit_scale"],
         min_length=1,
-        description="patterns of the parameters that train; ['*'] for all. What precedes them is computed only once",
+        description="patterns of the parameters that train; ['*'] for all. Layers before them are computed only once",
     )
     train_on: TrainOn
     epochs: int = Field(10, ge=0, le=100_000, description="0 uses the pretrained model as it is")
@@ -28,7 +28,7 @@ class Training(ModelConfig):
     )
     precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field("fp32", description="amp_fp16 needs a GPU")
     crop: float | None = Field(
-        0.75, gt=0, description="half side of the crop around a bounding box, in its longer sides; null for no crop"
+        0.75, gt=0, description="half the side of the crop, relative to the box's longer side; null for no crop"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
     gpus: int = Field(
@@ -55,8 +55,8 @@ class JudgeConfig(Training):
     seeds: list[Annotated[int, Field(ge=0)]] | None = Field(
         None,
         min_length=1,
-        description="seeds of the judges, whose scores are averaged; null: two, `seed` and the next, because one judge"
-        " gives no word; one if nothing is trained (epochs: 0) or if share is false",
+        description="seeds of the judges, whose scores are averaged; null: two, `seed` and the next, because a word"
+        " needs two judges; one if nothing is trained (epochs: 0) or if share is false",
     )
     share: bool = Field(
         True,

@@ -1,7 +1,7 @@
-"""Images and captions to features while the judge trains.
+"""Compute the features of images and captions while the judge trains.
 
-A tower that trains completely takes pixels or ids. If a part of it is frozen, that part's activations are computed
-once and kept in a file, and each step starts from them.
+A tower that trains completely reads pixels or ids. The activations of a frozen part are computed once and kept in a
+file, from which each step starts.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,15 +19,15 @@ from compclip.clip.pixels import Item
 from compclip.judge.config import Training
 from compclip.judge.parallel import Group
 
-# Rows by number to features (n, d), not normalized.
+# Maps row numbers to features (n, d), not normalized.
 Images = Callable[[np.ndarray], torch.Tensor]
 Captions = Callable[[np.ndarray], torch.Tensor]
 
-ITEMS_AT_ONCE = 64  # images that are read, or images or captions that go through a frozen part, together
+ITEMS_AT_ONCE = 64  # images that are read together, or images or captions that a frozen part encodes together
 
 
 def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
-    """Return the features of captions, ids (n, length), by the whole text tower."""
+    """Return the features of captions, given as ids (n, length), by the whole text tower."""
 
     def features(rows: np.ndarray) -> torch.Tensor:
         return text_tower.encode_texts(judge.model, ids[torch.from_numpy(rows)].to(judge.device))
@@ -36,12 +36,12 @@ def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
 
 
 class Feed:
-    """The inputs of a judge in training, with files in ``folder`` that the first process of ``group`` writes."""
+    """The inputs of a judge in training; the first process of ``group`` writes their files in ``folder``."""
 
     def __init__(self, judge: Judge, config: Training, folder: Path, group: Group) -> None:
         self.judge, self.folder, self.group, self.precision = judge, folder, group, config.precision
         self.files: list[Path] = []
-        # Without training each item is encoded only once.
+        # Without training, each item is encoded only once.
         self.image_cut = image_cut(judge.model) if config.epochs else None
         self.text_cut = text_cut(judge.model) if config.epochs else None
 
@@ -54,7 +54,7 @@ class Feed:
                 return torch.from_numpy(pixels)
             with torch.inference_mode(), autocast(self.precision, judge.device):
                 x = cut.below(judge.preprocess.floats(pixels, judge.device))
-            # Channels last, which convolutions prefer.
+            # channels last, which is faster for convolutions
             return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
 
         def above(x: torch.Tensor) -> torch.Tensor:
@@ -95,7 +95,7 @@ class Feed:
 
     def _frozen_captions(self, cut: CutTower, ids: torch.Tensor, file: Path) -> Captions:
         judge = self.judge
-        # Only tokens are kept, no padding; captions of similar length are computed together.
+        # Padding is not kept; captions of similar length are computed together.
         lengths = text_tower.lengths(ids)
         tokens = int(lengths.sum())
         order = lengths.argsort(stable=True)
@@ -117,7 +117,7 @@ class Feed:
         def features(rows: np.ndarray) -> torch.Tensor:
             chosen = torch.from_numpy(rows)
             longest = int(lengths[chosen].max())
-            # After its end a caption repeats its end token, which no earlier token sees.
+            # A caption repeats its end token after the end; earlier tokens do not attend to it.
             places = starts[chosen, None] + torch.arange(longest).minimum(lengths[chosen, None] - 1)
             x = kept[places.flatten()].unflatten(0, places.shape)
             return cut.above(x, ids[chosen, :longest].to(judge.device))

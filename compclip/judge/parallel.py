@@ -1,6 +1,6 @@
-"""Several processes, one for each GPU and started by torchrun, that train as one process would on their batches.
+"""Train by several processes, one per GPU, started by torchrun, with the result of one process on the whole batch.
 
-Each encodes its part of a batch, all compute the loss of the whole batch, and the gradients are averaged. The first
+Each process encodes its part of a batch, all compute the loss of the whole batch, and gradients are averaged. The first
 process writes the files, and the others read them.
 """
 
@@ -20,7 +20,7 @@ from compclip.clip.device import is_gpu
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 
-# How long the other processes wait while the first one evaluates or reads; torchrun ends them if it dies.
+# Time for which the other processes wait while the first evaluates or reads; torchrun ends them if it dies.
 GROUP_TIMEOUT = timedelta(days=1)
 
 
@@ -41,10 +41,10 @@ class Group:
         return slice(self.rank * each, (self.rank + 1) * each)
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return (count * n, d) of all processes, in order of rank, for (n, d) of this one; gradients flow back."""
+        """Return the rows (count * n, d) of all processes, by rank, given this one's (n, d); gradients flow back."""
         if self.count == 1:
             return rows
-        # All processes compute the same loss from them, and ``average`` takes the mean of the sum of their gradients.
+        # All processes compute the same loss from these rows, and ``average`` averages their gradients.
         return torch.cat(all_gather(rows.contiguous()))
 
     def average(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -55,7 +55,7 @@ class Group:
                 gradient /= self.count
 
     def wait(self) -> None:
-        """Wait until all processes have come here."""
+        """Wait until all processes call this."""
         if self.count > 1:
             dist.barrier()
 
@@ -64,7 +64,7 @@ ALONE = Group()
 
 
 def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> torch.device:
-    """Return the device, of the kind of ``device``, of this process, one of ``gpus`` on this host.
+    """Return this process's device, of the type of ``device``; the host runs ``gpus`` processes.
 
     ``asked`` is the device in the config: several processes share the CPU only if it is cpu.
     """
@@ -80,7 +80,7 @@ def own_device(device: torch.device, gpus: int, asked: str, setting: str) -> tor
 
 @contextmanager
 def joined(gpus: int, device: torch.device, setting: str) -> Iterator[Group]:
-    """Join the processes that torchrun started, ``gpus`` on each host; a single process is alone."""
+    """Join the group of processes that torchrun started, ``gpus`` on each host; a single process is its own group."""
     started = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     remedy = f"start it by torchrun --nproc-per-node={gpus} (docs/cluster.md)"
     require(started == gpus, setting, f"{gpus}, but started as {started} processes", remedy)
@@ -90,16 +90,16 @@ def joined(gpus: int, device: torch.device, setting: str) -> Iterator[Group]:
     dist.init_process_group("nccl" if is_gpu(device) else "gloo", timeout=GROUP_TIMEOUT)
     group = Group(dist.get_rank(), dist.get_world_size())
     if not group.first:
-        # The others log only errors, with their tracebacks.
+        # other processes log only errors, with their tracebacks
         log.addFilter(lambda record: record.levelno >= logging.ERROR or record.exc_info is not None)
     yield group
-    # Not after a failure: it would wait for lost processes.
+    # not after a failure, which would wait for lost processes
     group.wait()
     dist.destroy_process_group()
 
 
 def synchronise_norms(model: nn.Module, group: Group, device: torch.device, setting: str) -> None:
-    """Let the batch norms in training mode see the batch of all processes; names stay."""
+    """Synchronize the batch norms in training mode over all processes; names stay."""
     norms = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
     if group.count > 1 and any(isinstance(m, norms) and m.training for m in model.modules()):
         fault = "batch norms that train can be synchronised only on GPUs"

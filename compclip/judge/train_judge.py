@@ -1,7 +1,7 @@
 """Train a judge: fine-tune an open_clip model on a data set's images and captions, with CLIP's loss.
 
-A killed training resumes from the cache to the same weights, and a finished one is not repeated while the code and
-settings that decide its weights stay.
+A killed training resumes from the cache to the same weights; a finished one is repeated only if the code or settings
+that determine its weights change.
 """
 
 import hashlib
@@ -33,28 +33,28 @@ from compclip.judge.parallel import ALONE, Group, synchronise_norms
 from compclip.judge.training import Evaluate, Examples, choose_trainable, in_batch_accuracy, train, training_mode
 from compclip.split.judged import judge_images, judged_images
 
-GPUS_SETTING = "judge.gpus"  # the setting that errors of several processes name
-WATCHED_IMAGES = 1000  # test images that show whether a training goes wrong; stage score computes the scores
+GPUS_SETTING = "judge.gpus"  # the setting that errors about several processes name
+WATCHED_IMAGES = 1000  # test images for validation; stage score computes the scores
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a judge learns from."""
+    """The training and validation data of a judge."""
 
-    items: list[BoxedFile]  # images with their boxes
+    items: list[BoxedFile]  # training images with their boxes
     texts: list[str]  # their captions, grouped by image
-    first: np.ndarray  # of each image the first caption
-    count: np.ndarray  # and how many
-    watched: dict[str, tuple[list[BoxedFile], list[str]]]  # by split, test images and a caption of each
+    first: np.ndarray  # first caption of each image
+    count: np.ndarray  # number of captions of each image
+    watched: dict[str, tuple[list[BoxedFile], list[str]]]  # test images and a caption of each, by split
 
 
 def training_code() -> str:
-    """Return the identity of the code that decides a training's weights and log."""
+    """Return the identity of the code that determines a training's weights and log."""
     return code_hash(__name__, within=("compclip.clip", "compclip.judge", "compclip.core.seeds"))
 
 
 def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by test split, up to ``WATCHED_IMAGES`` judged images with captions, drawn by seed; a caption each."""
+    """Return, by test split, up to ``WATCHED_IMAGES`` judged images, drawn by seed, and a caption of each."""
     result = {}
     for split, of_split in judged.groupby("split", sort=True):
         drawn = captions[captions["image_id"].isin(of_split["image_id"])]
@@ -66,7 +66,7 @@ def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> d
 
 
 def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each image in ``order``, its first caption and how many; owners: each caption's image, grouped."""
+    """Return the first caption and the number of captions of each image in ``order``; owners: each caption's image."""
     counts = pd.Series(owners).groupby(pd.Series(owners), sort=False).size()
     first = counts.cumsum() - counts
     return first.loc[list(order)].to_numpy(), counts.loc[list(order)].to_numpy()
@@ -76,15 +76,15 @@ def find_material(
     captions: pd.DataFrame, images: pd.DataFrame, splits: Sequence[pd.DataFrame], settings: Training, folder: Path, *,
     pretraining: pd.DataFrame | None = None, halves: int = 0,
 ) -> Material:  # fmt: skip
-    """Return what the judge learns from by ``settings.train_on``.
+    """Return the data of the judge by ``settings.train_on``.
 
     Args:
         captions: all captions (``tables.CAPTIONS``).
         images: all images (``tables.IMAGES``).
-        splits: the split of each image (``tables.SPLIT``), for each composition that the judge judges.
+        splits: the split of each image (``tables.SPLIT``), for each of the judge's compositions.
         folder: folder that the paths of images are relative to.
         pretraining: path and text of further images, whose captions are consecutive.
-        halves: seed of the half of the test images that judges see, if they train on half.
+        halves: seed of the half of the test images that train judges, if they train on half.
     """
     path_of = images.dropna(subset="path").set_index("image_id")["path"]
     captions = captions[captions["image_id"].isin(path_of.index)]
@@ -113,7 +113,7 @@ def find_material(
 def training_key(
     material: Material, config: Training, seed: int, threads: int, device: torch.device, processes: int
 ) -> str:
-    """Return 32 hex digits over all that a training depends on: code, settings, kind of machine, data, weights."""
+    """Return 32 hex digits of everything that a training depends on: code, settings, processor, data, weights."""
     digest = hashlib.blake2b(digest_size=16)
     files = find_source(config).files
     files += [find_weights(config.tower.weights)] if config.tower else []
@@ -128,13 +128,13 @@ def training_key(
 
 
 def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
-    """Return the function that measures how often images retrieve their captions; ``watched``: n of each, by split."""
+    """Return a function that measures how often images retrieve their captions; ``watched``: n of each, by split."""
 
     def unit(encode: Images | Captions, n: int, what: str) -> np.ndarray:
         with torch.inference_mode(), autocast(precision, judge.device):
             features = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
             vectors = F.normalize(torch.cat(features), dim=-1).float().cpu().numpy()
-        # In half precision lengths are not exact.
+        # In half precision, lengths are not exact.
         check_embeddings(vectors, "in training", lambda row: f"{what} {row + 1} of {n}", unit=False)
         return vectors
 
@@ -156,7 +156,7 @@ def learn(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Train a model in place, or only evaluate it if there are no epochs; return the rows of its log.
 
-    Folder ``work`` gets the checkpoint, which stays, and files that are removed at the end.
+    Folder ``work`` has the checkpoint, which stays, and files that are removed at the end.
     """
     tokenizer = built.tokenizer()
     judge = Judge(built.model, tokenizer, Preprocess(built.preprocess_cfg, config.crop), device, threads)
@@ -194,7 +194,7 @@ def learn(
 
 
 def describe_training(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the model, what it learned from, and how often images retrieve their captions in the end."""
+    """Return a summary: the model, its training data, and how often images finally retrieve their captions."""
     tokenizer, texts = built.tokenizer(), material.texts if config.epochs else []
     truncated = int(find_cut(tokenizer, texts, tokenize(tokenizer, texts)).sum())
     say_cut(truncated, len(texts))
@@ -216,13 +216,13 @@ def train_judge(
     material: Material, settings: Training, *, seed: int = 0, threads: int = 2, cache: Path = Path(".cache"),
     device: torch.device | None = None, group: Group = ALONE,
 ) -> tuple[Built, list[dict[str, Any]]]:  # fmt: skip
-    """Train a judge, or take a pretrained one as it is if there are no epochs.
+    """Train a judge, or use a pretrained one unchanged if there are no epochs.
 
     Args:
         material: from ``find_material``.
-        threads: of torch; another number changes floating-point rounding.
-        cache: folder of checkpoints and of what the frozen parts make of the images.
-        device: None: that of the settings.
+        threads: of torch; changes floating-point rounding.
+        cache: folder of checkpoints and of activations of frozen parts.
+        device: None: the settings' device.
         group: the processes that train together (``judge.parallel.joined``).
 
     Returns:

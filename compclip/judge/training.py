@@ -1,4 +1,4 @@
-"""The training: loss, learning rate, the parameters that train, the epochs, and how a killed training resumes."""
+"""The training of a CLIP: loss, learning rate, trainable parameters, epochs, and resuming."""
 
 import fnmatch
 import math
@@ -30,7 +30,7 @@ Evaluate = Callable[[], dict[str, float]]
 
 @dataclass(frozen=True)
 class Examples:
-    """n images and their captions, as the features that ``images`` and ``captions`` make of rows by number.
+    """n images and their captions; ``images`` and ``captions`` map row numbers to features.
 
     The captions of image i are rows first[i] to first[i] + count[i].
     """
@@ -42,10 +42,10 @@ class Examples:
 
 
 def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """Return the mean of two cross-entropies: each image among all texts of the batch, each text among all images.
+    """Return the mean of two cross-entropies: images among all texts of the batch, and texts among all images.
 
-    Equal captions in a batch count as wrong for each other, as in the paper. ``images`` and ``texts`` are (n, d), of
-    unit length; ``scale`` is the inverse temperature. Source: Radford et al. 2021, figure 3.
+    Equal captions in a batch count as wrong for each other's images, as in the paper. ``images`` and ``texts`` are (n,
+    d), of unit length; ``scale`` is the inverse temperature. Source: Radford et al. 2021, figure 3.
     """
     logits = scale * images @ texts.T
     target = torch.arange(len(images), device=images.device)
@@ -55,8 +55,8 @@ def clip_loss(images: torch.Tensor, texts: torch.Tensor, scale: torch.Tensor) ->
 def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cosine") -> float:
     """Return the learning rate of ``step`` (from 0) of ``steps``.
 
-    In the fraction ``warmup`` of the steps it rises linearly to ``peak``; then it falls along half a cosine to 0, or is
-    constant.
+    It rises linearly to ``peak`` during the fraction ``warmup`` of the steps, then falls along half a cosine to 0 or
+    stays.
     """
     climb = round(warmup * steps)
     if step < climb:
@@ -69,7 +69,7 @@ def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cos
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     """Freeze every parameter whose name matches no pattern, and return the names of the others."""
     names = [name for name, _ in model.named_parameters()]
-    # What patterns could match: the first two parts of the dotted names.
+    # suggestions: the first two parts of the dotted names
     beginnings = dict.fromkeys(re.sub(r"^([^.]+\.[^.]+)\..*", r"\1.*", name) for name in names)
     for pattern in patterns:
         fault = f"{pattern!r} matches no parameter; there are {', '.join(beginnings)}"
@@ -81,7 +81,7 @@ def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
 
 
 def training_mode(module: nn.Module) -> None:
-    """Set training mode, but evaluation mode for every part whose parameters are all frozen, batch norms included."""
+    """Set training mode, but evaluation mode for parts with only frozen parameters, including batch norms."""
     module.train()
     for child in module.children():
         parameters = list(child.parameters())
@@ -107,12 +107,12 @@ def train(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Train ``model`` in place; return a row for each epoch: epoch, step, loss, lr, and the results of evaluation.
 
-    An epoch draws its randomness from the seed and its number, so a killed training resumes from the last checkpoint
-    to the same weights. All processes of ``group`` have the same examples, and each takes its part of every batch; the
-    first evaluates and writes the checkpoints.
+    The randomness of an epoch depends on the seed and its number, so a killed training resumes from the last checkpoint
+    to the same weights. All processes of ``group`` have the same examples, and each encodes its part of every batch;
+    the first evaluates and writes the checkpoints.
 
     Args:
-        prepare: makes the examples and the evaluation; not called if the checkpoint is that of the last epoch.
+        prepare: returns the examples and the evaluation; not called if the checkpoint is from the last epoch.
     """
     device = next(model.parameters()).device
     training_mode(model)
@@ -168,14 +168,14 @@ def train(
 
 
 def _loss(group: Group, images: torch.Tensor, texts: torch.Tensor, log_scale: nn.Parameter) -> torch.Tensor:
-    """Return the loss of all processes' images (n, d), averaged over the k captions of each: texts (k * n, d)."""
+    """Return the loss of all processes for images (n, d) and texts (k * n, d), averaged over k captions of each."""
     all_images, parts = group.gather(images.float()), texts.float().split(len(images))
     losses = [clip_loss(all_images, group.gather(part), log_scale.exp()) / len(parts) for part in parts]
     return sum(losses[1:], losses[0])
 
 
 def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.ndarray:
-    """Return (k, n) rows of captions of each image, distinct unless it has fewer than k."""
+    """Return (k, n) rows of k captions of each image, distinct unless it has fewer than k."""
     places = np.arange(examples.count.max())
     order = np.where(places < examples.count[:, None], draw.random((len(examples.count), len(places))), 2).argsort(1)
     rounds = np.arange(k)[:, None] % examples.count
@@ -183,10 +183,10 @@ def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.
 
 
 def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -> float:
-    """Return how often an image's caption is nearest to it among those of its group of ``group`` images.
+    """Return how often an image's caption is the most similar one among those of its group of ``group`` images.
 
-    Ties count by their fraction. Rows after the last full group are ignored; fewer than ``group`` rows are one group.
-    NaN without rows. Rows of ``images`` and ``texts``, (n, d) each, belong together.
+    Ties count by their fraction. Rows after the last full group are ignored; fewer than ``group`` rows form one group.
+    NaN without rows. ``images`` and ``texts`` are (n, d), row by row.
     """
     n = len(images)
     size = min(group, n)

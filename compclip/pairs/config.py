@@ -6,7 +6,7 @@ from compclip.core.section import Section
 
 
 class Selection(Section):
-    """Which pairs are ranked."""
+    """The pairs that are ranked."""
 
     adjectives: int = Field(60, ge=1, description="most frequent adjectives; those in the lexicon are kept")
     pairs: int = Field(100, ge=1, description="most frequent pairs with those; their nouns are selected")
@@ -16,13 +16,13 @@ class Selection(Section):
 
 
 class Parsing(Section):
-    """How captions are parsed."""
+    """The parser of captions."""
 
     model: str = Field("en_core_web_sm", description="spaCy pipeline; if it is not installed, its copy on PyPI is used")
 
 
 class PairsConfig(Parsing):
-    """Which adjective goes with which noun."""
+    """The adjective-noun pairs of captions."""
 
     nouns: str | None = Field(None, description="name in lexicons/nouns: only its nouns are ranked; null for any noun")
     shards: int = Field(1, ge=1, description="jobs that share the parsing of the captions; pairs are equal")

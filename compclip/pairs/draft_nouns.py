@@ -22,7 +22,7 @@ class DraftNouns(Command):
     """Draft a noun lexicon from captions: the nouns that are most often in pairs, with their forms.
 
     Run stage pairs with ``pairs.nouns: null`` first. Edit the result: remove nouns that are not parts of a thing. A
-    form that two nouns share goes to the noun that has it more often.
+    form that two nouns share is listed under the noun that has it more often.
     """
 
     captions: Path = Field(description="captions.parquet")
@@ -32,7 +32,7 @@ class DraftNouns(Command):
 
 
 def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, list[str]]:
-    """Return the ``most`` frequent nouns of undisputed pairs to their other surface forms, each form once."""
+    """Return the ``most`` frequent nouns of undisputed pairs and their other surface forms; each form occurs once."""
     undisputed = pairs[pairs["relation"] != "disputed"]
     rows = undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one")
     unwanted = WORDS.vague_words | WORDS.people
@@ -45,7 +45,7 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, l
     for noun, form in counts[drafted].sort_index().sort_values(ascending=False, kind="stable").index:
         owner.setdefault(form, noun)
     for noun in drafted:
-        # A form in -s is a plural already; so is `shorts`, unlike `bus`, `glass` and `iris`.
+        # A form in -s is already a plural, such as `shorts`, unlike `bus`, `glass` and `iris`.
         has_plural = any(form != noun and form.endswith("s") for form, word in owner.items() if word == noun)
         if not has_plural and not re.search("[^aisu]s$", noun):
             owner.setdefault(plural(noun), noun)

@@ -1,6 +1,6 @@
-"""Find the occurrences and the tree of a caption; ``text.parsing`` does so for many, each distinct text once.
+"""Find the pairs and the tree of a caption; ``text.parsing`` runs this once for each distinct text.
 
-The result depends only on the text, the pipeline, the lexicons and this code, which are all in the cache's key.
+The result depends only on the text, the pipeline, the lexicons and this code, all of which the cache's key covers.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Occurrence(NamedTuple):
 def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurrence]:
     """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is ``words.spans``.
 
-    An adjective with a noun by the surface keeps it; another noun by the parse alone is disputed. So is a noun to the
-    left of an attributive adjective: in `a white belly grey back` the parser may choose it, a reader does not.
+    If the surface gives an adjective a noun, a different noun that only the parse gives is disputed. So is a noun to
+    the left of an attributive adjective: in `a white belly grey back` the parser may choose it, unlike a reader.
     """
     links, nowhere = find_by_surface(words)
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
@@ -59,7 +59,7 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurre
 
 
 class Extractor:
-    """Parses texts for ``text.parsing``, with the pipeline ``model``; without a noun lexicon any noun counts."""
+    """Parses texts for ``text.parsing`` by the pipeline ``model``; without a noun lexicon, any noun counts."""
 
     def __init__(
         self, model: str, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon | None = None

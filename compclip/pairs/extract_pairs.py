@@ -31,14 +31,14 @@ def extract_pairs(
         captions: texts, or a table with image_id and text (``tables.as_captions``).
         adjectives: lexicons of the adjectives that count, or their names in ``lexicons/adjectives``.
         nouns: lexicon of the nouns that count, or its name in ``lexicons/nouns``; None: any noun.
-        compounds: lexicon of compound nouns that are one noun; None: ``lexicons/compounds/common.yaml``.
+        compounds: lexicon of compounds that count as one noun; None: ``lexicons/compounds/common.yaml``.
         model: spaCy pipeline.
         processes: processes that parse at once; the result is the same.
         cache: SQLite file of parses, from which a killed call resumes.
 
     Returns:
         A row for each occurrence, in the order of the captions: image_id, caption_id, adjective, noun (canonical
-        words), the characters where both begin and end, relation.
+        words), the character offsets of both, relation.
 
     Raises:
         UserError: there is no such lexicon, or the pipeline is not installed (``pip install compclip[text]``).
@@ -58,7 +58,7 @@ def extract_pairs(
 
 
 def summarize_pairs(captions: pd.DataFrame, pairs: pd.DataFrame, model: str) -> dict[str, Any]:
-    """Count what was and was not found in captions; the log says it, and warns if most captions have no pair."""
+    """Return and log counts of captions and pairs; warn if most captions have no pair."""
     relations = pairs["relation"].value_counts()
     with_pairs = len(pairs[["image_id", "caption_id"]].drop_duplicates())
     empty = sum(not text.strip() for text in captions["text"])

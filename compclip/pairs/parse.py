@@ -27,7 +27,7 @@ def find_by_parse(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Link]
 
 
 def _modified(token: Token, parts: list[Role], at: dict[int, int]) -> list[tuple[int, str]]:
-    """Return the tokens of the nouns that an adjective's token modifies, with the relation."""
+    """Return the tokens of the nouns that an adjective modifies, with the relation."""
     while True:
         dep, head = token.dep_, token.head
         if dep == "conj" and parts[head.i] is Role.ADJECTIVE:
@@ -45,7 +45,7 @@ def _modified(token: Token, parts: list[Role], at: dict[int, int]) -> list[tuple
 
 
 def _subjects(verb: Token, parts: list[Role]) -> list[tuple[int, str]]:
-    """Return the nouns that a copula's predicate modifies: the nearest of its subject, then those that share it."""
+    """Return the nouns that a copula's predicate modifies: the nearest one of its subject, then those that share it."""
     subjects = [child for child in verb.children if child.dep_ in SUBJECT_LABELS]
     while not subjects and verb.dep_ == "conj":
         verb = verb.head

@@ -11,7 +11,7 @@ NAMED = ["adjective", "noun"]
 
 
 def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Add the counts of each value of ``by``: most frequent first, ties by name."""
+    """Return the summed counts of each value of ``by``: most frequent first, ties by name."""
     added = counts.groupby(by)[["count", "images"]].sum().reset_index()
     return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
 
@@ -23,17 +23,17 @@ def rank_pairs(
     """Rank the pairs of a composition by frequency.
 
     Args:
-        pairs: image_id, adjective, noun and relation of all occurrences, as of ``extract_pairs``; disputed ones do not
+        pairs: image_id, adjective, noun and relation of all occurrences, as in ``extract_pairs``; disputed ones do not
             count.
         adjectives: the composition's lexicon, or its name in ``lexicons/adjectives``.
         nouns: lexicon of the nouns that may be ranked, or its name in ``lexicons/nouns``; None: any noun.
-        selection: how many are ranked; None: the defaults.
+        selection: limits of the ranking; None: defaults.
 
     Returns:
         ``tables.RANKING``: a row for each pair, most frequent first.
 
     Raises:
-        UserError: no pair is left.
+        UserError: no pairs are left.
     """
     adjectives, selection = find_lexicon(adjectives, "adjectives"), selection or Selection()
     nouns = find_lexicon(nouns, "nouns") if nouns else None

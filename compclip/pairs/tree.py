@@ -15,14 +15,14 @@ class Tree(NamedTuple):
 
     labels: list[str]  # canonical words and lemmas
     heads: list[int]  # positions among the nodes; -1 at a root
-    relations: list[str]  # the dependency label of each node to its head
+    relations: list[str]  # the dependency label of each node
 
 
 def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]) -> Tree:
     """Return the tree of a parsed caption.
 
-    A form of several words that a lexicon lists (`eye ring`) is one node. A word without a letter or a digit
-    is not a node: its children get its head.
+    A form of several words in a lexicon (`eye ring`) is one node. Words without a letter or a digit are not nodes:
+    their children get their head.
     """
     tops = [doc[word.last] if word.first == word.last else _top(doc, word) for word in words]
     above = [at[top.head.i] for top in tops]  # a root is its own head
@@ -38,5 +38,5 @@ def tree(doc: Doc, words: list[Word], vocabulary: Vocabulary, at: dict[int, int]
 
 
 def _top(doc: Doc, word: Word) -> Token:
-    """Return the token of a word that is nearest to the root, so that words cannot form a cycle."""
+    """Return the token of a word that is closest to the root, so that words cannot form a cycle."""
     return min(doc[word.first : word.last + 1], key=lambda token: (sum(1 for _ in token.ancestors), -token.i))

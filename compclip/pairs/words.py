@@ -1,7 +1,6 @@
-"""The words of a parsed caption, each with its part in a pair.
+"""The words of a parsed caption, each with its role in a pair.
 
-The lexicons override the tagger: that it takes `orange` for a noun or `back` for an adverb does not matter for words
-that a lexicon lists.
+Lexicons override the tagger, so it does not matter that it tags a listed `orange` as a noun, or `back` as an adverb.
 """
 
 from __future__ import annotations
@@ -21,33 +20,33 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What a word can be in a noun phrase or a predicate."""
+    """The role of a word in a noun phrase or a predicate."""
 
     ADJECTIVE = "adjective"
     NOUN = "noun"
     AND = "conjunction"  # and, or, but, a comma
-    MODIFIER = "modifier"  # adverbs and `colored`: inside a phrase, without a pair
+    MODIFIER = "modifier"  # adverbs and `colored`: inside a phrase, not in a pair
     BE = "copula"
     THAT = "relative pronoun"
-    START = "determiner"  # a, the, its: a phrase begins
-    PLACE = "preposition"  # the nouns before and after are two things
-    OTHER = "other"  # prepositions, verbs: a phrase ends
+    START = "determiner"  # begins a phrase: a, the, its
+    PLACE = "preposition"  # separates nouns
+    OTHER = "other"  # ends a phrase: prepositions, verbs
 
 
-@dataclass(slots=True)  # making a frozen one takes three times as long
+@dataclass(slots=True)  # not frozen, which would take three times as long
 class Word:
-    """One word; a form of several tokens (`eye ring`) is one."""
+    """A word, or a form of several tokens (`eye ring`)."""
 
     part: Role
     canonical: str
-    group: str  # the lexicon that lists it, or empty
+    group: str  # the lexicon that lists it, or ""
     start: int  # characters of the text, end exclusive
     end: int
     first: int  # tokens of the parsed caption, both inclusive
     last: int
     lower: str  # the first token
     plural: bool  # by its ending
-    possessed: bool  # a noun's form in -ed: `headed` in `red headed bird`
+    possessed: bool  # a noun's participle: `headed` in `red headed bird`
 
 
 class LexiconEntry(NamedTuple):
@@ -58,7 +57,7 @@ class LexiconEntry(NamedTuple):
     group: str
 
 
-# The group of compounds that the noun lexicon does not list.
+# Group of compounds that are not in the noun lexicon.
 COMPOUND = "compound"
 
 
@@ -67,7 +66,7 @@ def _is_plural(lower: str) -> bool:
 
 
 def _token_part(token: Token) -> Role:
-    """Return the part of a word that no lexicon lists, by its tags."""
+    """Return the role of an unlisted word, by its tags."""
     lower, tag = token.lower_, token.tag_
     if lower in WORDS.transparent or lower in WORDS.pointers or token.text == "-":
         return Role.MODIFIER
@@ -93,7 +92,7 @@ def _token_part(token: Token) -> Role:
 class Vocabulary:
     """The lexicons, ready to be matched against the tokens of pipeline ``nlp``.
 
-    Without a noun lexicon any noun counts, by its lemma. Compounds are nouns with any noun lexicon.
+    Without a noun lexicon, any noun counts, by its lemma. Compounds are nouns with any noun lexicon.
     """
 
     def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon) -> None:
@@ -101,7 +100,7 @@ class Vocabulary:
         merge([*adjectives, nouns] if nouns else adjectives)
         self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
         self.lemmas: dict[str, str] = {}
-        # A neural lemmatizer needs the whole sentence: without a rule-based one, words are not lemmatized.
+        # Words are lemmatized only by a rule-based lemmatizer: a neural one needs the whole sentence.
         is_rule_based = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
         self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST] if is_rule_based else []
         self.labels: dict[tuple[str, str], str] = {}
@@ -156,17 +155,17 @@ class Vocabulary:
         return result
 
     def _is_hyphenated(self, tokens: Span) -> bool:
-        """Return whether three tokens, a hyphen between two, are a noun like `x-ray`, which the pipeline divides."""
+        """Return whether three tokens with a hyphen in the middle are a noun like `x-ray`, split by the pipeline."""
         if len(tokens) < 3 or any(token.whitespace_ for token in tokens[:2]):
             return False
         return all(token.tag_.startswith("NN") and not self._listed(token) for token in (tokens[0], tokens[2]))
 
     def _listed(self, token: Token | None) -> Role | None:
-        """Return the part of a token that a lexicon lists, or None."""
+        """Return the role of a token that a lexicon lists, or None."""
         return entry.part if token is not None and (entry := self.entries.get(token.lower_)) else None
 
     def _part(self, doc: Doc, i: int) -> Role:
-        """Return the part of a token that no lexicon lists, by its tags and its neighbours."""
+        """Return the role of an unlisted token, by its tags and its neighbors."""
         token = doc[i]
         before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
         part = _token_part(token)
@@ -195,7 +194,7 @@ class Vocabulary:
         return token.lower_ in WORDS.shading_nouns or token.head.i == following.i
 
     def _is_participle(self, token: Token, following: Token | None) -> bool:
-        """Return whether a verb's form is used as an adjective: `a pointed bill`, `is pointed`."""
+        """Return whether a verb form is used as an adjective: `a pointed bill`, `is pointed`."""
         if token.tag_ not in ("VBN", "VBD", "VBG"):
             return False
         if token.dep_ in ("amod", "acomp"):
@@ -211,9 +210,9 @@ class Vocabulary:
         return is_inside and (following.tag_.startswith(("NN", "JJ")) or following.lower_ in self.entries)
 
     def _fold(self, token: Token, part: Role) -> str:
-        """Return the canonical form of a word that no lexicon lists: a noun's lemma, else the word itself.
+        """Return the canonical form of an unlisted word: a noun's lemma, else the word itself.
 
-        `longer` is not folded to `long`, nor `spotted` to `spot`: they mean something else.
+        `longer` is not folded to `long`, nor `spotted` to `spot`: their meaning differs.
         """
         if part is not Role.NOUN:
             return token.lower_
@@ -222,7 +221,7 @@ class Vocabulary:
         return entry.canonical if entry.part is Role.NOUN else token.lower_
 
     def _lemma(self, token: Token) -> str:
-        """Return a noun's lemma by the pipeline's lemmatizer, which is needed only for plurals."""
+        """Return a noun's lemma; only plurals need the pipeline's lemmatizer."""
         lower = token.lower_
         if self.lemmatizer is None or token.tag_ not in ("NNS", "NNPS") or lower in WORDS.singulars_in_men:
             return lower
@@ -232,9 +231,9 @@ class Vocabulary:
         return self.lemmas[lower]
 
     def label(self, word: Word, token: Token) -> str:
-        """Return a word's label in the tree; empty for a word without a letter or a digit.
+        """Return a word's label in the tree, "" for words without a letter or a digit.
 
-        Nouns and adjectives have the canonical form that they have in pairs; others their lemma by form and tag.
+        Nouns and adjectives have their canonical form in pairs; others have their lemma by form and tag.
         """
         if not any(map(str.isalnum, word.lower)):
             return ""
@@ -246,7 +245,7 @@ class Vocabulary:
         return self.labels[form]
 
     def _lemma_by_tag(self, token: Token) -> str:
-        """Return the lemma of a token by its form and tag alone."""
+        """Return the lemma of a token, from only its form and tag."""
         from spacy.tokens import Doc
 
         doc = Doc(token.vocab, words=[token.lower_])
@@ -257,5 +256,5 @@ class Vocabulary:
 
 
 def spans(words: Iterable[Word]) -> dict[int, int]:
-    """Return the index of each token to that of its word."""
+    """Return the index of each token's word, by the token's index."""
     return {i: n for n, word in enumerate(words) for i in range(word.first, word.last + 1)}

@@ -1,4 +1,4 @@
-"""What all figures share: style, panels of rows, and how they are saved."""
+"""Functions of all figures: style, panels of rows, and saving."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox, blended_transform_factory
 
 from compclip.io import atomic
 
-# Inches: what a phone shows at full size, with words that can be read; how many letters of titles and texts fit.
+# Sizes in inches that are readable on a phone; the numbers of letters of titles and texts that fit.
 WIDTH, TITLE_LETTERS, LETTERS = 3.75, 36, 48
 FIGURE_STYLE: dict[str, Any] = {
     "svg.hashsalt": "compclip", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 10,
@@ -26,12 +26,12 @@ FIGURE_STYLE: dict[str, Any] = {
     "legend.frameon": False, "figure.constrained_layout.use": True,
 }  # fmt: skip
 GRAY = "#555555"
-# Series with a color and mark of their own have one of these: colors of Okabe and Ito.
+# Colors for series without a fixed look, from Okabe and Ito.
 SERIES_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", GRAY, "#000000")
 SERIES_MARKS = "oDs^vPX*"
-# The label, color and mark of each series, in order; a series with an empty label is not in the legend.
+# The label, color and mark of each series, in order; series with an empty label are not in the legend.
 Looks = Mapping[str, tuple[str, str, str]]
-# The place of each row, a group and a name; the heading of a group has no name.
+# The place of each row, by group and name; a group's heading has no name.
 Places = dict[tuple[str, str], int]
 
 
@@ -42,23 +42,23 @@ def style() -> AbstractContextManager[None]:
 
 
 def looks_of(names: Iterable[str]) -> Looks:
-    """Return a look for each name, for at most as many as there are ``SERIES_COLORS``."""
+    """Return a look for each of at most ``len(SERIES_COLORS)`` names."""
     return {name: (name, color, mark) for name, color, mark in zip(names, SERIES_COLORS, SERIES_MARKS, strict=False)}
 
 
 def in_percent(table: pd.DataFrame, value: str, low: str = "low", high: str = "high", **columns: Any) -> pd.DataFrame:
-    """Return columns of a table as value, low and high in percent, beside other ``columns``, for ``draw_rows``."""
+    """Return ``columns`` of a table, and value, low and high in percent, for ``draw_rows``."""
     return pd.DataFrame({"value": 100 * table[value], "low": 100 * table[low], "high": 100 * table[high], **columns})
 
 
 def draw_rows(lines: Sequence[Sequence[pd.DataFrame]], looks: Looks) -> tuple[Figure, Any]:
-    """Draw rows of marks with intervals; return the figure and its panels, an array (lines, panels of a line).
+    """Draw rows of marks with intervals; return the figure and its panels (lines, panels per line).
 
     Args:
         lines: a table for each panel; the panels of a line share rows and x axis. Columns: row, its name; series, a key
             of ``looks``; value; and optionally low and high, group (a heading above its rows) and filled. Groups, and
             rows in them, are in the order in which they first occur.
-        looks: of the series. Where a row has several, they are below each other.
+        looks: of the series; several series of a row are drawn below each other.
     """
     defaults = {"group": "", "filled": True, "low": np.nan, "high": np.nan}
     lines = [[pd.DataFrame(defaults, table.index).assign(**table) for table in tables] for tables in lines]
@@ -75,7 +75,7 @@ def draw_rows(lines: Sequence[Sequence[pd.DataFrame]], looks: Looks) -> tuple[Fi
         first = beside[0]
         first.set_yticks(range(len(place)), [name for _, name in place])
         first.set_ylim(len(place) - 0.4, -0.6)
-        # A long heading continues over the next panel.
+        # a long heading extends over the next panel
         first.set(zorder=1, facecolor="none")
         edge = blended_transform_factory(figure.transFigure, first.transData)
         for (group, name), y in place.items():
@@ -97,7 +97,7 @@ def _places(table: pd.DataFrame) -> Places:
 
 
 def _draw_marks(axes: Axes, table: pd.DataFrame, place: Places, looks: Looks, step: float) -> None:
-    """Draw the marks of a panel, those of two series ``step`` apart."""
+    """Draw the marks of a panel, with ``step`` between series."""
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     for (_, name), y in place.items():
@@ -118,12 +118,12 @@ def draw_line(axes: Axes, x: float, label: str = "") -> None:
 
 
 def finish(figure: Figure, about: str) -> Figure:
-    """Write one legend above a figure, with each label of its panels once, and a note with n and seed below it.
+    """Add a common legend above a figure, and a note with n and seed below it.
 
-    The figure has the height of its panels, and grows by what is around them.
+    The figure has the height of its panels, and grows by the height of legend and note.
     """
     marks: list[Any] = [mark for axes in figure.axes for mark in zip(*axes.get_legend_handles_labels(), strict=True)]
-    # A series that is both filled and hollow is filled in the legend.
+    # series with both filled and hollow marks are filled in the legend
     marks += [mark for mark in marks if mark[0].get_markerfacecolor() != "white"]
     shown = {label: mark for mark, label in marks}
     if shown:
@@ -141,21 +141,21 @@ def finish(figure: Figure, about: str) -> Figure:
 
 
 def empty(text: str) -> Figure:
-    """Return a figure that says why there is nothing to draw."""
+    """Return a figure with only a text, which says why there is nothing to draw."""
     figure = Figure(figsize=(WIDTH, 1))
     figure.text(0.02, 0.5, text, va="center")
     return figure
 
 
 def save(figure: Figure, path: Path, title: str, description: str = "") -> None:
-    """Write an SVG with a title and a description, its numbers; the same data gives the same bytes."""
-    # The layout solver differs in the last digits from run to run, and names in an SVG are hashes of all digits.
+    """Write an SVG with a title and a description of its numbers; equal data give equal bytes."""
+    # The layout solver's last digits vary between runs, and names in an SVG are hashes of all digits.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:
         left, bottom, width, height = (round(side, 4) for side in axes.get_position(original=True).bounds)
         axes.set_position((left, bottom, width, height))
-    # The title is above the figure, and a legend stays where it is.
+    # The page shows the title above the figure, and the legend's place is fixed.
     width, height = figure.get_size_inches()
     text = textwrap.fill(title, TITLE_LETTERS)
     top = height + 0.26 + 0.2 * text.count("\n")

@@ -20,7 +20,7 @@ Made = Mapping[tuple[str, str, int], "ShownPicture"]
 
 
 class GeneratedImages(NamedTuple):
-    """What a generator made (``tables.MANIFEST``), its scores by split (``of_all_judges``), and their summary."""
+    """A generator's images (``tables.MANIFEST``), their scores by split (``of_all_judges``), and a summary."""
 
     name: str
     manifest: pd.DataFrame
@@ -30,7 +30,7 @@ class GeneratedImages(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownPicture:
-    """A picture of a real image, or of one that a generator made."""
+    """A real or a generated image to show."""
 
     title: str
     path: str | None  # below the results folder; None if there is no picture
@@ -59,10 +59,10 @@ class ShownExample:
 
 
 def of_all_judges(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the first judge's scores (``tables.SCORES``) with what all judges say of each entry.
+    """Return the first judge's scores (``tables.SCORES``), with each entry's results over all judges.
 
-    ``hits`` and ``right`` count the judges that rank the caption and the prompt's own adjective first; ``hit`` is what
-    most say, ``expected_top1`` and ``adjective_first`` are means.
+    ``hits`` and ``right`` count the judges that rank the caption and the prompt's own adjective first; ``hit`` is their
+    majority, ``expected_top1`` and ``adjective_first`` are means.
     """
     means = {name: np.mean([table[name] for table in tables], axis=0) for name in ("expected_top1", "adjective_first")}
     hits = np.sum([table["hit"] for table in tables], axis=0)
@@ -71,9 +71,9 @@ def of_all_judges(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
-    """Return a text as (words, kind) segments; kind is empty between spans, which are (start, end, kind) in characters.
+    """Return a text as segments (words, kind), given spans (start, end, kind) in characters; kind is "" between them.
 
-    Spans of one kind with only spaces between them are one segment.
+    Spans of the same kind with only spaces between them form one segment.
     """
     segments: list[Segment] = []
     at = 0
@@ -89,7 +89,7 @@ def mark(text: str, spans: Iterable[Span]) -> list[Segment]:
 
 
 def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
-    """Return what a generator made of the captions of ``images``: the first draw of each prompt."""
+    """Return a generator's pictures for captions of ``images``: the first draw of each prompt."""
     manifest = generated.manifest[generated.manifest["image_id"].isin(images)]
     manifest = manifest.sort_values("draw").drop_duplicates(PROMPT_KEY)
     scores = [table.assign(split=split) for split, table in generated.scores.items()]
@@ -109,7 +109,7 @@ def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
 
 
 def _verdict(row: Any) -> str:
-    """Return how many judges retrieve an image's caption, and the mean of its exact scores."""
+    """Return how many judges retrieve an image's caption and the mean of its exact scores, as text."""
     several = f"{row.hits:.0f} of {row.judges:.0f} judges, " if row.judges > 1 else ""
     return f"{several}{percent(row.expected_top1, 0)} %"
 
@@ -126,7 +126,7 @@ def choose_rows(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generato
 
 
 def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:
-    """Return what to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
+    """Return the spans to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
 
     ``row`` is of ``tables.SWAPPED``; ``nouns`` are spans in the seen caption, by the start of their adjective.
     """
@@ -136,8 +136,8 @@ def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple
         seen.append((change["start"], change["end"], "seen"))
         swapped.append((change["new_start"], change["new_end"], "swapped"))
         for start, end in nouns.get(change["start"], []):
-            # Only adjectives and articles before them change, so a noun moves by as much as the end of the change
-            # before it.
+            # Only adjectives and articles before them change, so a noun moves as far as the end of the change before
+            # it.
             shift = ([0] + [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start])[-1]
             seen.append((start, end, "seen"))
             swapped.append((start + shift, end + shift, "swapped"))
@@ -155,7 +155,7 @@ def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
 
 
 def pair_spans(prompts: pd.DataFrame, pairs: pd.DataFrame) -> dict[tuple[str, int], list[Span]]:
-    """Return where prompts of test_unseen name their held-out pair, by image and caption."""
+    """Return the spans of the held-out pairs in prompts of test_unseen, by image and caption."""
     named = pairs.assign(pair=pairs["adjective"] + "_" + pairs["noun"])
     spans: dict[tuple[str, int], list[Span]] = {}
     for row in named.merge(prompts[[*CAPTION_KEY, "pair"]].drop_duplicates(), on=[*CAPTION_KEY, "pair"]).itertuples():
@@ -168,7 +168,7 @@ def choose_examples(
     generated: Iterable[GeneratedImages], n: int, stream: np.random.Generator, *, captions: pd.DataFrame,
     images: pd.DataFrame, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame,
 ) -> tuple[list[ShownExample], list[ShownExample]]:  # fmt: skip
-    """Return at most ``n`` swapped examples, and unseen ones. The tables are those of ``core.tables``."""
+    """Return at most ``n`` swapped examples, and unseen ones, from tables of ``core.tables``."""
     classes = dict(zip(captions["image_id"], captions["class_id"].fillna(captions["image_id"]), strict=True))
     prompts = prompts.drop_duplicates(PROMPT_KEY)
     drawn = {split: prompts[prompts["split"] == split] for split in TESTS}
@@ -178,7 +178,7 @@ def choose_examples(
     shown = {row.image_id for row in [*chosen, *others]}
     pairs = pairs[pairs["image_id"].isin(shown)]
     paths = images.set_index("image_id")["path"].dropna()
-    # Generators of all splits come first, so that each generator's pictures are in one column.
+    # Generators that serve all splits come first, so that each generator's pictures are in one column.
     made = [made_of(each, shown) for each in generated]
     made.sort(key=lambda of_generator: -len({split for split, _, _ in of_generator}))
 

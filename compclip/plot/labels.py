@@ -1,19 +1,19 @@
-"""Words and marks that figures and pages share."""
+"""Names, colors, marks and number formats of figures and pages."""
 
 import math
 
-# The label, color and mark of each split. Okabe and Ito's colors can be told apart with any color vision; none of these
-# is so light or dark that it fades if a page inverts the figure for dark mode.
+# The label, color and mark of each split. Okabe and Ito's colors are distinguishable with any color vision; these ones
+# stay visible when a page inverts the figure for dark mode.
 SPLIT_LOOKS = {
     "train": ("train", "#555555", "o"), "test_seen": ("seen", "#009E73", "s"),
     "test_unseen": ("unseen", "#0072B2", "^"), "test_swapped": ("swapped", "#D55E00", "D"),
 }  # fmt: skip
 # Names of the splits for readers, in order.
 SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()}
-# Differences are bold if their p-value, corrected for the others of their family, is below it.
+# Differences are bold if their p-value, corrected over their family, is below this.
 ALPHA = 0.05
 
-# What the atoms and compounds of each definition of divergence are.
+# The atoms and compounds of each definition of divergence.
 PART_NAMES = {
     ("pairs", "atoms"): "adjectives and nouns",
     ("pairs", "compounds"): "pairs",
@@ -28,7 +28,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def number(value: float, digits: int) -> str:
-    """Return -0.1234 as ``−0.123``; never ``−0.000``."""
+    """Return -0.1234 as ``−0.123``, but 0 without a sign."""
     # Adding 0 turns -0.0 into 0.0.
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 

@@ -1,8 +1,8 @@
-"""Pages: HTML beside the artifacts that they show; nothing else is fetched, and every text of the data is escaped.
+"""Pages: HTML beside the artifacts that they show. They fetch nothing else, and all texts of the data are escaped.
 
-Figures and pictures are links relative to the results folder, so that a browser loads them when they are looked at.
+Figures and pictures are links relative to the results folder, so a browser loads them only when they are visible.
 
-A stage with something to show has a script ``section`` with one function, ``section(layout)``, which returns a
+A stage with a part of a page has a script ``section`` with one function, ``section(layout)``, which returns a
 ``PageSection``, or None if there is nothing to show, and a template ``<stage>/templates/<stage>_section.html.j2``.
 """
 
@@ -26,15 +26,15 @@ from compclip.core.log import log
 from compclip.io import write_text
 from compclip.plot.labels import interval, percent
 
-PIXELS_IN_POINT = 4 / 3  # in a point
+PIXELS_IN_POINT = 4 / 3  # per point
 SVG_SIZE = re.compile(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
-# The elements of an SVG with which ``drawing.save`` names and describes it.
+# The elements of an SVG in which ``drawing.save`` writes title and description.
 NAMING_ELEMENTS = (".//{http://www.w3.org/2000/svg}title", ".//{http://purl.org/dc/elements/1.1/}description")
 
 
 @dataclass(frozen=True)
 class PageSection:
-    """What a stage shows on a page: a heading, the file name of a template without it, and the template's variables."""
+    """A stage's part of a page: a heading, the name of a template, and the template's variables."""
 
     title: str
     template: str
@@ -46,13 +46,13 @@ class PageSection:
 
 
 def data_uri(raw: bytes) -> str:
-    """Return a PNG, JPEG or SVG file as a URI that contains it."""
+    """Return a PNG, JPEG or SVG file as a data URI."""
     kind = "png" if raw.startswith(b"\x89PNG") else "jpeg" if raw.startswith(b"\xff\xd8") else "svg+xml"
     return f"data:image/{kind};base64,{base64.b64encode(raw).decode()}"
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:
-    """Return a page or a part of one; ``{{ part | body }}`` renders a ``PageSection``."""
+    """Return a page or a part of one as HTML; ``{{ part | body }}`` renders a ``PageSection``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(sorted(ROOT.glob("compclip/*/templates"))),
         autoescape=jinja2.select_autoescape(["html.j2", "xml.j2"]), undefined=jinja2.StrictUndefined,
@@ -75,9 +75,9 @@ def title_and_description(svg: bytes) -> tuple[str, str]:
 
 
 def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str, Any]]:
-    """Return each SVG with its ``name``, ``alternative`` text, size, ``file`` to download, and ``source``.
+    """Return, for each SVG, its ``name``, ``alternative`` text, size, ``file`` to download, and ``source``.
 
-    ``files`` are in folder ``figures`` beside the page, which contains them if they are to ``embed``.
+    ``files`` are in folder ``figures`` beside the page; with ``embed``, the page contains them.
     """
     shown = []
     for file in files:
@@ -99,7 +99,7 @@ def write_page(page: str, file: Path) -> None:
 
 
 def outlined(html: str) -> tuple[Markup, list[tuple[str, str]]]:
-    """Return a part as a page of its own: headings of level 3 become level 2 and get ids; and the ids with headings."""
+    """Return a part as a separate page, whose headings of level 3 become level 2 and get ids, and ids with headings."""
     headings = []
     for n, text in enumerate(re.findall("<h3>(.*?)</h3>", html, re.DOTALL), 1):
         html = html.replace(f"<h3>{text}</h3>", f'<h2 id="part-{n}">{text}</h2>', 1)

@@ -1,4 +1,4 @@
-"""Tables to read: their cells, their lines, and a table as Markdown; macro ``by_name`` writes one on a page."""
+"""Tables for readers: cells, lines, and Markdown; macro ``by_name`` writes a table on a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """A table to read; ``csv`` contains its numbers."""
+    """A table for readers; ``csv`` is the file with its numbers."""
 
     title: str
     head: str

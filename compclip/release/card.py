@@ -27,7 +27,7 @@ CONTEXT = {
     "separator": "cr:separator", "source": "cr:source", "subField": "cr:subField", "transform": "cr:transform",
 }  # fmt: skip
 DATA_TYPES = {"str": "sc:Text", "int64": "sc:Integer", "Int64": "sc:Integer", "float64": "sc:Float"}
-# The tables of a composition that are loaded by name, the first by default.
+# The tables of a composition that can be loaded by name; the first is the default.
 LOADED: dict[str, Schema] = {"prompts": PROMPTS, "variants": VARIANTS, "swapped": SWAPPED, "splits": SPLIT}
 MEDIA_TYPES = {
     ".parquet": "application/x-parquet", ".json": "application/json", ".jsonl": "application/jsonlines",
@@ -36,12 +36,12 @@ MEDIA_TYPES = {
 
 
 def _split_name(composition: str) -> str:
-    """Return a composition as the name of a split of ``datasets``, which allows letters, digits and _."""
+    """Return a composition's name as a split of ``datasets``, which allows letters, digits and _."""
     return re.sub(r"\W", "_", composition)
 
 
 def front_matter(config: ReleaseConfig, contents: Contents) -> str:
-    """Return the metadata by which ``datasets.load_dataset(folder)`` finds the tables."""
+    """Return the metadata from which ``datasets.load_dataset(folder)`` finds the tables."""
     configs: list[dict[str, Any]] = [
         {
             "config_name": name,
@@ -82,7 +82,7 @@ def data_card(config: ReleaseConfig, contents: Contents, folder: Path) -> str:
 
 
 def _record_set(name: str, file: str, schema: Schema) -> dict[str, Any]:
-    """Describe the columns of a table; lists (``changes``) are left to the file."""
+    """Return the description of a table's columns, without lists (``changes``)."""
     fields = [
         {
             "@type": "cr:Field",
@@ -99,7 +99,7 @@ def _record_set(name: str, file: str, schema: Schema) -> dict[str, Any]:
 
 
 def croissant(config: ReleaseConfig, contents: Contents, folder: Path) -> dict[str, Any]:
-    """Return the Croissant description of the release in ``folder``: each file with its sha256, tables by column."""
+    """Return the Croissant description of the release in ``folder``: files with sha256, and columns of tables."""
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     sets = [_record_set("captions", "captions.parquet", CAPTIONS)]
     for composition in contents.compositions:

@@ -8,7 +8,7 @@ VERSION = r"^\d+\.\d+\.\d+$"
 
 
 class ReleaseConfig(Section):
-    """What a release is called, and what its data card says."""
+    """The name of a release, and the content of its data card."""
 
     name: str | None = Field(None, pattern=NAME, description="null: the name of the data set")
     version: str = Field("1.0.0", pattern=VERSION, description="semantic version; new scores need a new major one")

@@ -1,4 +1,4 @@
-"""Compare the submissions of one release on a page: a single file that sorts, filters and compares any two."""
+"""Compare the submissions of a release on a page: a single file that can sort, filter and compare them."""
 
 import json
 from pathlib import Path
@@ -25,12 +25,12 @@ from compclip.report.rows import main_rows, of_kind, pivot
 from compclip.report.verdicts import FOLLOWS, composed_of
 
 VALUE_AND_ENDS = ("value", "low", "high", "fixed_low", "fixed_high")
-# Columns of a difference that the page shows.
+# columns of a difference on the page
 DIFFERENCE_COLUMNS = ["a", "b", "split", "measure", "difference", "low", "high", "p", "p_holm", "family", "n"]
 
 
 class Leaderboard(Command):
-    """Compare the submissions of one release on a self-contained page.
+    """Compare the submissions of a release on a self-contained page.
 
     Folders are searched for submission*.json. Intervals of the fraction composed are simultaneous over all submissions.
     """
@@ -42,7 +42,7 @@ class Leaderboard(Command):
 
 
 def submission_files(places: list[Path]) -> list[Path]:
-    """Return the files of submissions; UserError if a place has none."""
+    """Return the files of submissions; UserError if one of ``places`` has none."""
     files = list[Path]()
     for place in places:
         found = [place] if place.is_file() else sorted(place.rglob("submission*.json"))
@@ -73,7 +73,7 @@ def _ends(row: Any) -> dict[str, float | None] | None:
 
 
 def lines_of(part: ReleasePart, scores: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return what the page shows of each generator of a composition: its word and its scores, by column."""
+    """Return the page's lines for each generator of a composition: its word and its scores, by column."""
     health = part.health
     words = {
         of.generator: of.word
@@ -100,7 +100,7 @@ def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def leaderboard_data(release: Release, submissions: dict[Path, Submission], verified: set[str]) -> dict[str, Any]:
-    """Return what the page shows, as JSON values."""
+    """Return the page's data as JSON values."""
     about = {
         of.name: {"judge_weights": of.judge_weights, "verified": sha256(file) in verified}
         for file, of in submissions.items()

@@ -1,4 +1,4 @@
-"""Write a release: copies of a run's artifacts, how similarities are adjusted, a data card and ``croissant.json``."""
+"""Write a release: copies of a run's artifacts, adjustments of similarities, a data card and ``croissant.json``."""
 
 import shutil
 import zipfile
@@ -15,11 +15,11 @@ from compclip.release.released import RELEASE_FILE, Contents
 from compclip.score.choices import Adjustment
 
 PICTURES = "images.zip"
-ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest; equal content has equal bytes
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date, so that equal content has equal bytes
 
 
 def as_json(adjustment: Adjustment | None) -> dict[str, Any] | None:
-    """Return an adjustment as ``ReleasePart.adjustment`` reads it; float32 survives as decimals."""
+    """Return an adjustment in the form that ``ReleasePart.adjustment`` reads; decimals preserve float32."""
     if adjustment is None:
         return None
     mean = [float(value) for value in adjustment.mean]
@@ -27,7 +27,7 @@ def as_json(adjustment: Adjustment | None) -> dict[str, Any] | None:
 
 
 def zip_images(images: Iterable[tuple[str, Path]], file: Path) -> None:
-    """Write images, by their names, into an uncompressed archive."""
+    """Write images, given by name, into an uncompressed archive."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, path in images:
             archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), path.read_bytes())
@@ -40,11 +40,11 @@ def make_release(
     """Write a release.
 
     Args:
-        to: its folder, which is replaced.
+        to: folder of the release, which is replaced.
         contents: ``release.json`` without its files.
-        files: what is copied, by its path in the release.
-        adjustments: by their path in the release.
-        images: real images by their path in ``images.parquet``; none: no archive.
+        files: files to copy, by path in the release.
+        adjustments: by path in the release.
+        images: real images by path in ``images.parquet``; if empty, there is no archive.
     """
     with atomic_folder(to) as folder:
         for name, source in files.items():

@@ -1,6 +1,6 @@
-"""A release: a versioned folder with what others need to score a model, read and checked.
+"""Read and check a release: a versioned folder with everything that is needed to score a model.
 
-``release.json`` lists the sha256 of every file, so that its own digest identifies the release. Paths below are those of
+``release.json`` lists the sha256 of every file, so its own digest identifies the release. Paths below are relative to
 the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control generator:
 
 - ``captions.parquet``, ``images.parquet``, the judges' folders;
@@ -49,7 +49,7 @@ PART_TABLES = {
 
 
 class ReleasedJudge(Section):
-    """Where a judge is. Other kinds than two towers need a newer compclip, which says how they score."""
+    """The location of a judge. Kinds other than two towers need a newer compclip."""
 
     kind: Literal["two_towers"] = "two_towers"
     folder: str
@@ -57,7 +57,7 @@ class ReleasedJudge(Section):
 
 
 class ReleasedComposition(Section):
-    """A composition's judges by name, its control generators, and the reference and habit of each held-out split."""
+    """A composition's judges by name, control generators, and reference and habit of each held-out split."""
 
     candidates: int
     judges: dict[str, ReleasedJudge] = Field(min_length=1)
@@ -89,7 +89,7 @@ class Contents(Section):
 
 @dataclass(frozen=True)
 class ReleasePart:
-    """One composition of a release, its tables read."""
+    """One composition of a release, with its tables."""
 
     name: str
     release: "Release"
@@ -132,16 +132,16 @@ class ReleasePart:
         return matched_pairs(self.tables["ranking"], read_heldout(self.folder / "heldout.json"))
 
     def adjustment(self, judge: str) -> Adjustment | None:
-        """Return how the similarities of a judge are adjusted, as was chosen on real images."""
+        """Return how a judge's similarities are adjusted, as chosen on real images."""
         content = read_json(self.folder / "adjustments" / f"{judge}.json")
         return content and Adjustment(np.array(content["mean"], np.float32), content["multiple"], content["of_seen"])
 
     def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
-        """Return what ``summary.json`` of a control generator, by default the first, says of its scores by a judge."""
+        """Return ``summary.json`` of a control generator (by default, the first) by a judge."""
         return read_json(self.folder / "scores" / judge / (generator or self.about.generators[0]) / "summary.json")
 
     def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], dict[str, pd.DataFrame]]]) -> list[Scored]:
-        """Return the scores of a generator. by_judge: the summary, and the entries of each set."""
+        """Return a generator's scores. ``by_judge``: the summary, and the entries of each set."""
         swapped = self.tables["swapped"][tables.CAPTION_KEY]
         return all_scores(
             {
@@ -166,7 +166,7 @@ class ReleasePart:
         return result
 
     def composition(self, scores: list[Scored], controls: Collection[str]) -> Composition:
-        """Return what ``make_table`` takes: scores of these control generators and of others."""
+        """Return the input of ``make_table``: scores of these control generators and of further generators."""
         variants = read_json(self.folder / "variants.json")["splits"]
         known = [score for score in self.controls if score.generator in controls]
         return [*known, *scores], read_divergences(self.folder), {}, variants
@@ -208,7 +208,7 @@ class Release:
 
 
 def package_version(name: str) -> str:
-    """Return the version of a package; a checkout of compclip need not be installed."""
+    """Return the version of a package, or of a checkout of compclip that is not installed."""
     project = ROOT / "pyproject.toml"
     if name == PACKAGE and project.is_file():
         return tomllib.loads(project.read_text())["project"]["version"]
@@ -222,7 +222,7 @@ def read_described(file: Path, kind: str, model: type[Described], remedy: str) -
     """Read a JSON file of a ``kind`` as a pydantic model.
 
     Raises:
-        UserError: it has another schema version than this code, or does not fit the model; names the first fault.
+        UserError: its schema version differs from this code's, or it does not fit the model; names the first fault.
     """
     content = read_json(file)
     given = content.get("schema_version") if isinstance(content, dict) else None

@@ -1,7 +1,7 @@
-"""A submission: the scores of one model on a release, with what they were computed from.
+"""A submission: the scores of one model on a release, and the values from which they follow.
 
-``values`` has the measured columns of ``tables.SCORES`` in the order of a split's prompts, a list each; all other
-columns, and all estimates (``scores``, rows of ``scores.parquet``), follow from these and the release.
+``values`` has a list for each measured column of ``tables.SCORES``, in the order of a split's prompts; all other
+columns and all estimates (``scores``, rows of ``scores.parquet``) follow from these lists and the release.
 """
 
 import platform
@@ -33,7 +33,7 @@ MeasuredValues = dict[str, list[float | bool | None]]
 
 
 class ReleaseId(Section):
-    """Which release was scored; digest: the sha256 of its release.json."""
+    """The scored release; digest: the sha256 of its release.json."""
 
     name: str
     version: str
@@ -41,7 +41,7 @@ class ReleaseId(Section):
 
 
 class SubmittedScores(Section):
-    """The scores by one judge, by set, and the controls that only the images tell, by set and prompts."""
+    """The scores by one judge, by set, and the controls that need the images, by set and prompts."""
 
     hash: str
     values: dict[str, MeasuredValues]
@@ -74,7 +74,7 @@ class Submission(Section):
 
 
 def environment() -> dict[str, str]:
-    """Return what decides the last bits of an embedding: the processor, and the versions of packages."""
+    """Return the processor and the versions of packages, which affect the rounding of embeddings."""
     return {
         "machine": platform.machine(),
         "processor": processor(),
@@ -83,7 +83,7 @@ def environment() -> dict[str, str]:
 
 
 def processor() -> str:
-    """Return the model of the processor, as Linux names it."""
+    """Return the model of the processor, as reported by Linux."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -91,7 +91,7 @@ def processor() -> str:
 
 
 def read_submission(file: Path, release: Release) -> Submission:
-    """Read a submission for this release; UserError if it is damaged, or for another release or other judges."""
+    """Read a submission for this release; UserError if it is damaged, or for a different release or judges."""
     submission = read_described(file, "submission", Submission, "submit again")
     of = submission.release
     fault = f"is for release {of.name} {of.version} ({of.digest[:12]}), not {release.title} ({release.digest[:12]})"
@@ -121,7 +121,7 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePa
 
 
 def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
-    """Raise UserError unless each prompt has a value in range, that of a missing image is wrong, and chances agree."""
+    """Raise UserError unless all values are in range, missing images count as wrong, and chances are consistent."""
     require([*values] == [*MEASURED], where, f"columns {', '.join(values)}, expected {', '.join(MEASURED)}")
     for name, column in values.items():
         fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"
@@ -139,7 +139,7 @@ def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, imag
 
 
 def sets_of(part: ReleasePart) -> list[tuple[str, str, str]]:
-    """Return name, split and distractors of each set that is scored."""
+    """Return name, split and distractors of each scored set."""
     return list(set_names(TESTS, part.release.contents.scoring.distractors))
 
 
@@ -150,12 +150,12 @@ def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:
 
 
 def measured_values(table: pd.DataFrame) -> MeasuredValues:
-    """Return the measured columns of a table of scores, None where there is no value."""
+    """Return the measured columns of a table of scores, with None for missing values."""
     return {name: [None if pd.isna(value) else value for value in table[name].tolist()] for name in MEASURED}
 
 
 def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> SubmittedScores:
-    """Return the scores by one judge as a submission holds them."""
+    """Return the scores by one judge in the form of a submission."""
     controls = {
         f"{summary['set']} {summary['prompts']}": {name: summary.get(name) for name in CONTROLS}
         for of in scored.values()
@@ -166,7 +166,7 @@ def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> Submit
 
 
 def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
-    """Return ``tables.SCORES`` of a set: values, and the columns that follow from the release."""
+    """Return ``tables.SCORES`` of a set, from its values and the release."""
     prompts = prompts_of(part, split)
     table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
     pairs, scoring, weights = prompts["pair"].tolist(), part.release.contents.scoring, np.ones(len(prompts))
@@ -181,7 +181,7 @@ def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.Dat
 
 
 def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:
-    """Return the scores of a submission of one composition, computed from its values."""
+    """Return a submission's scores of one composition, computed from its values."""
     by_judge = {}
     for judge, of in judges.items():
         tables, abouts = dict[str, pd.DataFrame](), list[dict[str, Any]]()
@@ -195,7 +195,7 @@ def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores
 def set_abouts(
     part: ReleasePart, name: str, split: str, kind: str, table: pd.DataFrame, controls: Mapping[str, Mapping[str, Any]]
 ) -> Iterable[dict[str, Any]]:
-    """Yield what a summary says of a set and, of test_seen, of the prompts whose caption was swapped."""
+    """Yield the entries of a summary for a set and, in test_seen, also for the prompts whose caption was swapped."""
     keys = pd.MultiIndex.from_frame(part.tables["swapped"][ENTRY[:2]])
     rows = pd.MultiIndex.from_frame(table[ENTRY[:2]]).isin(keys)
     every = "swapped" if split == "test_swapped" else part.release.contents.prompts
@@ -213,7 +213,7 @@ def compare_submissions(
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions.
 
     Args:
-        submissions: names, and the scores by judge.
+        submissions: scores by judge, by the submission's name.
         controls: some of the control generators; None: all.
     """
     scores = [score for name, judges in submissions for score in scored_of(part, name, judges)]
@@ -225,14 +225,14 @@ def compare_submissions(
 def figures_of(
     release: Release, name: str, judges: Mapping[str, Mapping[str, SubmittedScores]]
 ) -> list[dict[str, Any]]:
-    """Return the rows of ``scores.parquet`` of a submission as JSON values, None where there is no value.
+    """Return a submission's rows of ``scores.parquet`` as JSON values, with None for missing values.
 
     Args:
         judges: the scores of each composition by judge.
     """
     tables = []
     for composition, part in release.parts.items():
-        # No other control decides a figure.
+        # other controls do not affect the estimates
         names = [release.contents.reference, *chain.from_iterable(part.about.anchors.values())]
         anchors = {anchor for anchor in names if anchor}
         tables.append(compare_submissions(part, [(name, judges[composition])], anchors)[0])

@@ -16,14 +16,14 @@ from compclip.report.rows import main_rows
 
 
 def figure_uri(figure: Any, title: str, folder: Path) -> str:
-    """Return a figure as a URI that contains it."""
+    """Return a figure as a data URI."""
     file = folder / "figure.svg"
     save(figure, file, title)
     return data_uri(file.read_bytes())
 
 
 def part_context(part: ReleasePart, scores: pd.DataFrame, comparisons: pd.DataFrame) -> dict[str, Any]:
-    """Return what pages show of a composition: verdicts and tables. scores, comparisons: its rows."""
+    """Return the variables of a page for a composition: verdicts and tables. ``scores``, ``comparisons``: its rows."""
     health = part.health
     given = verdicts.verdicts(scores, part.about.anchors, health.healthy, len(health.unreadable))
     views = {"composed": [composed_view(main_rows(scores))]} | score_views(scores, comparisons, {})
@@ -32,7 +32,7 @@ def part_context(part: ReleasePart, scores: pd.DataFrame, comparisons: pd.DataFr
 
 
 def write_submission_page(release: Release, submission: Submission, file: Path) -> list[str]:
-    """Write the page, and return a line on each composition."""
+    """Write the page, and return a line for each composition."""
     from tempfile import TemporaryDirectory
 
     compositions, lines = [], []

@@ -41,8 +41,8 @@ from compclip.score.scores import SetScores
 class Submit(Command):
     """Score a model's images on a release: writes submission.json and submission.html.
 
-    Images are named by the column file_name of the prompts; a manifest.jsonl in their folder says from which texts they
-    were made.
+    Images are named by the column file_name of the prompts; manifest.jsonl in their folder has the texts from which
+    they were made.
     """
 
     release: Path = Field(description="folder of the release")
@@ -65,7 +65,7 @@ class Pictures:
     Args:
         manifest: columns of ``tables.MANIFEST``, with paths of files.
         digests: by file_name, the sha256 of the image, ``missing`` or ``unreadable``.
-        sizes: how many images have which width and height.
+        sizes: numbers of images by width and height.
     """
 
     manifest: pd.DataFrame
@@ -97,7 +97,7 @@ def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
 
 
 def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool) -> None:
-    """Raise UserError for missing and unreadable images and for several sizes, unless these are accepted."""
+    """Raise UserError for missing and unreadable images and for different sizes, unless accepted."""
     lacking = [name for name, digest in pictures.digests.items() if digest in ("missing", "unreadable")]
     fault = f"{len(lacking)} of {len(pictures.digests)} images of {composition} are missing or unreadable"
     remedy = "draw them, or add --missing to count them as wrong"
@@ -116,9 +116,9 @@ def score_part(
     """Score the images of one composition by one judge, by set.
 
     Args:
-        manifest: as of ``Pictures``.
-        texts: from all texts to the function from some of them to their embeddings.
-        images: from paths to embeddings.
+        manifest: as in ``Pictures``.
+        texts: given all texts, returns a function that maps some of them to their embeddings.
+        images: maps paths to embeddings.
     """
     tables = {name: part.tables[name] for name in ("prompts", "swapped")}
     tables |= {"captions": part.release.captions, "judged": part.judged}

@@ -1,8 +1,8 @@
-"""Verify a submission: without its images that all figures follow from its values, with them the values too.
+"""Verify a submission: all figures follow from its values and, given its images, the values follow from them.
 
-On the same kind of processor, with the same versions of packages, everything must be equal. Elsewhere rounding differs:
-similarities may differ by ``SIMILARITY``, and where a caption is nearly as similar as another, it may be ranked on the
-other side of it. Such *near ties* are listed; more than ``NEAR_TIES`` of a set are a difference.
+On the same processor model, with the same versions of packages, everything must be equal. Elsewhere rounding differs:
+similarities may differ by ``SIMILARITY``, and captions with almost equal similarities may change ranks. Such *near
+ties* are listed; more than ``NEAR_TIES`` of a set are a difference.
 """
 
 import hashlib
@@ -34,14 +34,14 @@ from compclip.release.submission import (
 from compclip.release.submit import all_pictures, score_parts
 from compclip.stats.r_precision import expected_top1
 
-SIX_DECIMALS = 2e-6  # of values and figures with six decimals
+SIX_DECIMALS = 2e-6  # for values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
-FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")  # what names a figure in a line
-LISTED = 10  # near ties that are named
+FIGURE = ("composition", "judge_seed", "split", "prompts", "measure")  # columns that name a figure in a line
+LISTED = 10  # number of near ties that are listed
 UNPROVEN_VALUES = (
-    "Without images, this does not prove that the values are those of any images: similarities, ranks, hits and the"
-    " controls (blind_control, hubness) may be invented so that they agree with each other."
+    "Without images, this does not prove that the values come from images: similarities, ranks, hits and the controls"
+    " (blind_control, hubness) may be invented consistently."
 )
 UNPROVEN_ORIGIN = (
     "Not proven: that the model drew the images, from these prompts alone and without a choice among several, and what"
@@ -63,13 +63,13 @@ class VerifySubmission(Command):
 
 
 def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield what is impossible for entries (n,), whatever their images show, and for which."""
+    """Yield each kind of impossible value, and which entries (n,) have it."""
     table, rules = score_frame(part, split, values), part.rules
     expected = expected_top1(
         table["p_beaten"].to_numpy(), table["p_tied"].to_numpy(), rules.candidates, rules.scoring.ties
     )
     made = table["similarity"].notna().to_numpy()
-    # A rounded chance moves that of the first rank by as many times as there are candidates.
+    # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as much.
     far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
     yield "expected_top1 does not follow from p_beaten and p_tied", made & far
     hit = table["hit"].to_numpy()
@@ -84,7 +84,7 @@ def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValu
 
 
 def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
-    """Yield each difference between a submission's values and what follows from them and the release."""
+    """Yield each inconsistency of a submission's values and figures."""
     for name, part in release.parts.items():
         for judge, scores in submission.compositions[name].judges.items():
             for each, split, _ in sets_of(part):
@@ -98,7 +98,7 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
 
 
 def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield each figure of a submission that differs from the one computed from its values."""
+    """Yield each figure of a submission that differs from that computed from its values."""
     if len(given) != len(computed):
         yield f"scores: {len(given)} rows, {len(computed)} follow from the values"
         return
@@ -117,7 +117,7 @@ def _equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
 def unequal_values(
     where: str, given: MeasuredValues, computed: MeasuredValues, names: pd.Series, same: bool
 ) -> tuple[list[str], list[str]]:
-    """Return the differences of a set's values from those computed of the images, and near ties.
+    """Return the differences of a set's values from those computed from the images, and near ties.
 
     Args:
         names: (n,) file_name of each entry.
@@ -144,7 +144,7 @@ def unequal_values(
 
 
 def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line if images differ from those submitted."""
+    """Yield a line if images differ from the submitted ones."""
     if others := [name for name in given if given[name] != actual[name]]:
         first = others[0]
         states = f"{given[first][:12]} submitted, {actual[first][:12]} found"
@@ -154,7 +154,7 @@ def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Itera
 def unequal_scores(
     release: Release, submission: Submission, computed: Mapping[str, Mapping[str, SubmittedScores]], same: bool
 ) -> tuple[list[str], list[str]]:
-    """Return the differences of all values from those computed of the images, and near ties."""
+    """Return the differences of all values from those computed from the images, and near ties."""
     lines, ties = list[str](), list[str]()
     for name, part in release.parts.items():
         for judge, scores in submission.compositions[name].judges.items():
@@ -174,7 +174,7 @@ def unequal_scores(
 
 
 def add_record(file: Path, submission: Path, release: Release, name: str) -> None:
-    """Add a verified submission, by its sha256, to the file of verified ones."""
+    """Add a verified submission, by its sha256, to the file of verified submissions."""
     known = read_json(file) if file.is_file() else {}
     digest = hashlib.sha256(submission.read_bytes()).hexdigest()
     write_json(known | {digest: {"name": name, "release": release.digest}}, file)

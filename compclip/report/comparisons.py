@@ -1,14 +1,14 @@
-"""The rows of ``comparisons.csv``, one a difference a minus b by the trained judges, with original distractors.
+"""The rows of ``comparisons.csv``: differences a minus b by the trained judges, with original distractors.
 
-``kind`` is which n entries of a split are compared:
+``kind`` tells which n entries of a split are compared:
 
 - ``generators``: the scores of two generators on a split. A missing image counts as wrong.
 - ``both_made``: the same on the entries of which both have an image, if one of them lacks some.
 
 ``measure`` is a score of ``measures.COMPARED``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
-``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. Of each score, the family of
-``primary`` comparisons is generators on unseen and on swapped: ``p_holm`` is adjusted within it by Holm's method. All
-others are ``exploratory``.
+``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. For each score, the family
+of ``primary`` comparisons is ``generators`` on unseen and swapped: ``p_holm`` is adjusted within it by Holm's method.
+All other comparisons are ``exploratory``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ Name = tuple[str, str]
 
 
 def compare_values(a: Values) -> Row:
-    """Return the mean of differences with its intervals; only ``n`` without entries.
+    """Return the mean difference with its intervals, or only ``n`` if there are no entries.
 
-    The interval over pairs is missing if there are too few to tell.
+    The interval over pairs is missing if there are too few pairs.
     """
     if not len(a):
         return {"n": 0}
@@ -62,7 +62,7 @@ def _primary(row: Row) -> bool:
 
 
 def comparisons(scores: Sequence[Scored]) -> list[Row]:
-    """Return all comparisons of one composition: by measure, generators by split."""
+    """Return all comparisons of one composition, by measure and split."""
     main = {(score.generator, score.split): score for score in scores if score.main}
     about = {name: scores[0].summary[name] for name in ("dataset", "composition")}
     rows: list[Row] = []

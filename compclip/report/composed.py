@@ -1,7 +1,7 @@
 """The fraction of each held-out split that each generator composes, between habit and the reference.
 
-It is measured by adjective accuracy, on the prompts for which both anchors have an image. An image that a generator
-lacks counts as wrong.
+It is measured by adjective accuracy, on the prompts for which both anchors have an image. Missing images of a generator
+count as wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ from compclip.report.values import Values, values_of
 from compclip.stats.composed import Composed, fraction_composed, fractions_composed
 
 MEASURE = "adjective_accuracy"
-# Reference and habit of each held-out split; None for one that is not configured.
+# Reference and habit of each held-out split; None if not configured.
 AnchorsBySplit = Mapping[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True)
 class Anchors:
-    """The generators of known skill between which others are placed.
+    """The generators of known skill that are the ends of the scale.
 
     Args:
         by_split: reference and habit of each held-out split.
-        controls: the generators that are not to be ranked: simultaneous intervals are over all others.
+        controls: generators that are not ranked: simultaneous intervals are over all others.
     """
 
     by_split: AnchorsBySplit
@@ -36,7 +36,7 @@ class Anchors:
 
 @dataclass(frozen=True)
 class Fractions:
-    """What generators compose of one split: pointwise, with equal weights of pairs, and simultaneous."""
+    """Fractions composed of one split by generator: pointwise, with equal weights of pairs, and simultaneous."""
 
     pointwise: Mapping[str, Composed]
     equal: Mapping[str, Composed]
@@ -45,7 +45,7 @@ class Fractions:
 
 
 def _filled(values: Values, entries: pd.DataFrame) -> np.ndarray:
-    """Return the values (J, n) of these entries, 0 for those that have none."""
+    """Return the values (J, n) of these entries, 0 where missing."""
     rows = entries[ENTRY].merge(values.entries[ENTRY].reset_index(names="row"), on=ENTRY, how="left")["row"]
     known = rows.notna().to_numpy()
     filled = np.zeros((len(entries), values.by_judge.shape[1]))
@@ -54,7 +54,7 @@ def _filled(values: Values, entries: pd.DataFrame) -> np.ndarray:
 
 
 def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Fractions | None:
-    """Return what the generators of one composition compose of a split; None without its anchors."""
+    """Return the fractions composed of a split in one composition; None without the split's anchors."""
     main = {score.generator: values_of(score, MEASURE) for score in scores if score.main and score.split == split}
     reference, habit = (main.get(name or "") for name in anchors.by_split[split])
     if reference is None or habit is None or not len(both := reference - habit):
@@ -76,7 +76,7 @@ def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Frac
 
 
 def composed_columns(of: Composed) -> Row:
-    """Return a fraction as columns of ``scores.parquet``."""
+    """Return a fraction composed as columns of ``scores.parquet``."""
     note = of.why if of.decides is None else f"{of.decides} decides alone"
     ends = {"low": of.other_low, "high": of.other_high, "fixed_low": of.low, "fixed_high": of.high}
     return {"value": of.value, "note": note, **ends}
@@ -85,7 +85,7 @@ def composed_columns(of: Composed) -> Row:
 def follows_prompts(a: Values, b: Values, blind: float) -> Row:
     """Return (a - blind) / (b - blind): a generator's R-precision between that of text alone and the reference's.
 
-    ``a`` and ``b``, of the reference, are of the same entries. An image whose prompt has no pair is a pair by itself.
+    ``a`` and ``b`` (of the reference) are of the same entries. If a prompt has no pair, its image counts as one.
     """
     pairs = a.entries["pair"].fillna(a.entries["cluster"]).to_numpy()
     blinds = np.full(b.by_judge.T.shape, blind)
@@ -93,7 +93,7 @@ def follows_prompts(a: Values, b: Values, blind: float) -> Row:
 
 
 def measurements_of(fractions: Fractions, generator: str) -> dict[str, Row]:
-    """Return the columns of a generator's rows of ``scores.parquet``, by measure."""
+    """Return a generator's columns of ``scores.parquet``, by measure."""
     kinds = {"fraction_composed": fractions.pointwise, "fraction_composed_equal": fractions.equal}
     if len(fractions.together) > 1:
         kinds["fraction_composed_together"] = fractions.together
@@ -101,7 +101,7 @@ def measurements_of(fractions: Fractions, generator: str) -> dict[str, Row]:
 
 
 def evidence_of(fractions: Mapping[str, Fractions | None]) -> dict[tuple[str, str], float]:
-    """Return the fraction of the evidence that each pair of each split has."""
+    """Return the fraction of the evidence of each pair, by split and pair."""
     of_split = ((split, next(iter(of.pointwise.values()))) for split, of in fractions.items() if of)
     return {
         (split, str(pair)): float(value)

@@ -6,7 +6,7 @@ from compclip.core.section import Section
 
 
 class ReportConfig(Section):
-    """The table, the figures, the page."""
+    """The tables, the figures, the page."""
 
     examples: int = Field(
         24,

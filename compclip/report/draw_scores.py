@@ -1,4 +1,4 @@
-"""The figures of what generators compose, of scores, of held-out pairs, and the judges' training."""
+"""The figures of fractions composed, of scores, of held-out pairs, and of the judges' training."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,16 +18,16 @@ from compclip.stats.composed import REGIONS
 
 
 def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
-    """Draw a panel for each table; below each group, a generator, is a row for each of its splits, without a name."""
+    """Draw a panel for each table; a group is a generator, with an unnamed row for each of its splits."""
     figure, (panels,) = draw_rows([[table.assign(row=table["series"]) for table in tables]], SPLIT_LOOKS)
     panels[0].tick_params(labelleft=False)
-    for heading in panels[0].texts:  # beside the axis, since no names of rows are left of it
+    for heading in panels[0].texts:  # beside the axis, since there are no names of rows to its left
         heading.set(x=0.03, transform=panels[0].get_yaxis_transform())
     return figure, panels
 
 
 def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figure:
-    """Draw both scores of each generator and split with 95 % intervals, the reference's beside them, and chance."""
+    """Draw both scores of each generator and split with 95 % intervals, the reference's scores, and chance."""
     main = main_rows(scores)
     rows = of_measure(main, "r_precision")
     measures = [measure for name, measure in COMPARED.items() if of_measure(main, name)["value"].notna().any()]
@@ -39,7 +39,7 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
     candidates = int(rows["candidates"].iloc[0])
     for axes, measure, of in zip(panels, measures, tables, strict=True):
         others = of["generator"] != reference
-        # Each generator's heading moves the rows below it down.
+        # each generator's heading moves the rows below it down
         y = np.arange(len(of)) + (of["generator"] != of["generator"].shift()).cumsum()
         theirs = of["split"].map(of[~others].set_index("split")["value"])[others].dropna()
         if len(theirs):
@@ -60,7 +60,7 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
 
 
 def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
-    """Draw how much of each held-out split each generator composes, against how well it follows prompts."""
+    """Draw the fraction that each generator composes of each held-out split, against how well it follows prompts."""
     table = pivot(main_rows(scores))
     points: list[tuple[str, str, Row, float]] = [
         (generator, split, row, 100 * rows.get(FOLLOWS, {"value": np.nan})["value"])
@@ -98,7 +98,7 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
 
 
 def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
-    """Draw adjective accuracy: a row a pair, the lowest mean on top, panels a split. table: rows of ``pairs.csv``."""
+    """Draw adjective accuracy (``table``: rows of ``pairs.csv``) by split and pair, the lowest mean on top."""
     known = table[table["split"].isin(HELDOUT_SPLITS)].dropna(subset="adjective_accuracy")
     if known.empty:
         return empty("No held-out pair has adjective accuracy.")
@@ -127,11 +127,11 @@ def draw_pairs(table: pd.DataFrame, seed: int) -> Figure:
 
 
 def draw_loss(trainings: Sequence[pd.DataFrame], seed: int) -> Figure:
-    """Draw each judge's loss in each epoch, and how often it retrieves the captions of real test images."""
+    """Draw each judge's loss by epoch, and how often it retrieves the captions of real test images."""
     training = trainings[0]
     watched = [column for column in training if column.startswith("retrieval")]
     if "loss" not in training:
-        return empty("The judge was not trained: it is used as it came (epochs: 0).")
+        return empty("The judge was used without training (epochs: 0).")
     figure = Figure(figsize=(WIDTH, 1.5 + 1.5 * bool(watched)))
     panels = figure.subplots(1 + bool(watched), 1, sharex=True, squeeze=False)[:, 0]
     for one in trainings:

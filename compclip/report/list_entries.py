@@ -1,4 +1,4 @@
-"""Every judged image with its prompt and its rank."""
+"""The data of the page of judged images: each with its prompt and its rank."""
 
 import os.path
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from compclip.score.entries import ENTRY
 
 
 def marked_prompts(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:
-    """Return each prompt in segments: a swapped one's new adjectives are marked, an unseen one's held-out pair."""
+    """Return each prompt in segments; new adjectives (swapped) and held-out pairs (unseen) are marked."""
     new = {
         (row.image_id, row.caption_id): [(change["new_start"], change["new_end"], "swapped") for change in row.changes]
         for row in swapped.itertuples()
@@ -27,7 +27,7 @@ def marked_prompts(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataF
 def list_entries(
     generated: Iterable[GeneratedImages], *, pairs: pd.DataFrame, prompts: pd.DataFrame, swapped: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return the data of the page: the prompts, and of each generator columns with a row per judged image.
+    """Return the data of the page: the prompts, and each generator's columns with a row per judged image.
 
     Args:
         generated: images and scores, whose ranks are listed.
@@ -42,7 +42,7 @@ def list_entries(
             columns["prompt"] += [number[split, *key] for key in rows[ENTRY].itertuples(index=False)]
             columns["path"] += list(rows["path"])
             columns["hits"] += rows["hits"].tolist()
-            # How many judges choose the prompt's own adjective; -1 if there is no other to choose.
+            # The number of judges that choose the prompt's own adjective; -1 if there is no other.
             columns["right"] += rows["right"].where(rows["adjectives"] > 1, -1).tolist()
             rank = 1 + (summary["candidates"] - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
             columns["rank"] += rank.round(1).tolist()

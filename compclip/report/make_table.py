@@ -1,4 +1,4 @@
-"""The measured values of all scores, their differences, the scores by pair, and the table for papers."""
+"""Make the table of all scores, their differences, the scores by pair, and the table for papers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -33,10 +33,10 @@ def make_table(
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with six decimals.
 
     Args:
-        compositions: what is measured of each.
-        reference: generator by which R-precision is normalized.
-        anchors: between which the fraction composed is measured.
-        chunks: parts whose sampled R-precision is averaged.
+        compositions: the measurements of each.
+        reference: the generator that normalizes R-precision.
+        anchors: the ends of the scale of the fraction composed.
+        chunks: number of parts over which sampled R-precision is averaged.
     """
     rows, differences, pairs = list[Row](), list[Row](), list[Row]()
     for of in compositions:
@@ -50,7 +50,7 @@ def make_table(
         pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS),
         pd.DataFrame(pairs, columns=by_pair.PAIR_COLUMNS),
     )
-    # A run without notes has no text in their column.
+    # without notes, their column has no texts
     return with_decimals(scores).astype({"note": "str"}), *map(with_decimals, others)
 
 
@@ -59,7 +59,7 @@ def measurements(
     variants: Mapping[str, Mapping[str, Any]], reference: str | None, fractions: Mapping[str, Fractions | None],
     chunks: int,
 ) -> Iterator[Row]:  # fmt: skip
-    """Yield the rows of one composition: by generator, by split, by measure."""
+    """Yield the rows of one composition, by generator, split and measure."""
     bases = {score.split: score for score in scores if score.main and score.generator == reference}
     for score in scores:
         base, of_split = (bases.get(score.split), fractions.get(score.split)) if score.main else (None, None)
@@ -81,7 +81,7 @@ def measurements(
 
 
 def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, chunks: int) -> Iterator[Row]:
-    """Yield the rows of a score; ``base`` is the reference's, by which it is normalized."""
+    """Yield the rows of a score; ``base`` is the reference's score, which normalizes it."""
     about, summary, entries = score.about, score.summary, score.entries
     head = {**summary, **about, "judges": len(score.by_judge), "judge_seed": score.judge_seed}
     head = {name: head[name] for name in MEASUREMENTS.columns if name in head}
@@ -125,7 +125,7 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
 
 
 def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose floats have six decimals; None among them is NaN."""
+    """Return a table with floats rounded to six decimals, and NaN for None among them."""
     table = table.copy()
     for name in table:
         kinds = {*table[name].map(type)}
@@ -136,7 +136,7 @@ def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return ``table.csv``: a row a generator, both scores of each split with their intervals. scores: all rows."""
+    """Return ``table.csv``: a row per generator, with both scores of each split and their intervals."""
     rows = []
     for (dataset, composition), of in scores.groupby(["dataset", "composition"], sort=False):
         for generator, values in pivot(main_rows(of)).items():
@@ -150,7 +150,7 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def metrics(scores: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the R-precision that is compared, by generator and split, in percent with two decimals."""
+    """Return the main R-precision by generator and split, in percent with two decimals."""
     values: dict[str, dict[str, float]] = {}
     for row in of_measure(main_rows(scores), "r_precision").dropna(subset="value").itertuples():
         values.setdefault(row.generator, {})[row.split.removeprefix("test_")] = round(100 * row.value, 2)

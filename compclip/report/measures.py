@@ -1,4 +1,4 @@
-"""The measures of ``scores.parquet``: their names, units, and what each means."""
+"""The measures of ``scores.parquet``: names, units and definitions."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from compclip.plot.labels import number, percent
 
 @dataclass(frozen=True)
 class Measure:
-    """What a value says."""
+    """A measure of ``scores.parquet``."""
 
     name: str  # in all files
     definition: str
     unit: str = "%"  # %: a fraction in the file, shown in percent; empty: a number without a unit
-    digits: int = 1  # that are shown
-    entries: str = ""  # the column of ``tables.SCORES`` that it is the mean of
-    blind: str = ""  # the measure of text alone, by which it is normalized
+    digits: int = 1  # number of digits in tables
+    entries: str = ""  # the column of ``tables.SCORES`` whose mean it is
+    blind: str = ""  # the measure of text alone that normalizes it
     title: str = ""  # for readers
 
     def text(self, value: float) -> str:
@@ -24,8 +24,8 @@ class Measure:
 _RANKED_FIRST = "How often the judge ranks the caption first among the candidates, exact."
 _ADJECTIVE = "How often the judge ranks the prompt above its copies with other ranked adjectives, false of the image."
 _CEILING = (
-    "The expected adjective accuracy of one who picks at random among the prompt and the copies that captions of the"
-    " image state, if these were kept: the mean of 1 / (1 + stated copies)."
+    "The expected adjective accuracy of a random choice among the prompt and the copies that captions of the image"
+    " state, if these were kept: the mean of 1 / (1 + stated copies)."
 )
 _ADJUSTED = (
     "Adjective accuracy by similarity minus a multiple of the text's mean similarity with real images, chosen on seen"

@@ -1,4 +1,4 @@
-"""What people read of the scores: tables with notes, rendered for the screen, as Markdown, LaTeX and HTML."""
+"""Scores for readers: tables with notes, for the screen, Markdown, LaTeX and HTML."""
 
 import re
 import textwrap
@@ -26,29 +26,29 @@ from compclip.score.health import Health
 DIFFERENCES = "comparisons.csv"
 # By ``judge.train_on``.
 JUDGE_HAS_SEEN = {
-    "train": "has seen train alone",
+    "train": "has seen only train",
     "half": "has seen train and the half of the test images that is not judged",
-    "all": "has seen all images, the judged ones too",
+    "all": "has seen all images, including the judged ones",
 }
-# What follows a score's definition; ``{chance}`` and ``{blind}`` are replaced by texts in percent.
+# Notes after a score's definition; ``{chance}`` and ``{blind}`` are replaced by percentages.
 NOTES = {
     "r_precision": "Chance is {chance} %; with every image replaced by the mean image (the blind control) the judge"
     " reaches {blind} %.",
-    "adjective_accuracy": "It tests the pair itself, where R-precision also counts all else that an image shows."
+    "adjective_accuracy": "It tests the pair itself; R-precision also depends on everything else in an image."
     " Chance is {chance} %.",
 }
-# What reduces the error from each source.
+# How to reduce the error from each source.
 REMEDIES = {
     "pairs": "held-out pairs: hold out more (split.heldout.fraction)",
     "images": "images: make more",
     "judges": "judges: train more (judge.seeds)",
     "residual": "single captions: ask for more (split.per_image)",
 }
-# A generator that lacks more than this fraction of a split's images is named first.
+# Generators that lack more than this fraction of a split's images are named first.
 MOST_LACKING = 0.01
-# What the screen shows fits into 80 columns; its table has at most 12 lines.
+# The screen's text has at most 80 columns, its table at most 12 lines.
 SCREEN, MOST_GENERATORS = 80, 9
-# Marks in table.md what the screen shows.
+# Marks the screen's text in table.md.
 HEADLINES = "<!-- headlines -->\n```text\n{}\n```\n<!-- /headlines -->\n"
 LATEX = str.maketrans(
     {character: f"\\{character}" for character in "_%&#{}$"}
@@ -58,7 +58,7 @@ LATEX = str.maketrans(
 
 
 def _cell(of: Mapping[Place, Row], place: Place, prefix: str = "") -> TableCell | None:
-    """Return the value at a place with its interval, whose columns begin with ``prefix``, or with its deviation."""
+    """Return the value at a place with its interval (columns ``prefix``…) or its deviation."""
     row, measure = of.get(place), MEASURES[place[1]]
     if row is None or pd.isna(row["value"]):
         return None
@@ -70,21 +70,21 @@ def _cell(of: Mapping[Place, Row], place: Place, prefix: str = "") -> TableCell 
 
 
 def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], **more: str) -> View:
-    """Return a view with a line a generator. columns: places in ``rows``, by their heads."""
+    """Return a view with a line per generator. ``columns``: places in ``rows``, by heading."""
     table = pivot(rows).items()
     lines = [Line(name, [_cell(of, place) for place in columns.values()]) for name, of in table]
     return View(title, "generator", list(columns), lines, **more)
 
 
 def balances(trained: pd.DataFrame) -> bool:
-    """Return whether balancing changes a score; a column of balanced scores would else repeat the plain ones."""
+    """Return whether balancing changes a score; if not, a column of balanced scores would repeat the plain ones."""
     swapped = trained[trained["split"] == "test_swapped"].set_index("generator")
     plain, balanced = (of_measure(swapped, f"r_precision{end}")["value"] for end in ("", "_balanced"))
     return bool((plain.loc[balanced.index] != balanced).any())
 
 
 def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[str, Any]) -> dict[str, list[View]]:
-    """Return the views of one composition by kind. scores, comparisons: rows of these files."""
+    """Return the views of one composition by kind. ``scores``, ``comparisons``: rows of these files."""
     trained, oracle, matched = main_rows(scores), main_rows(scores, oracle=True), matched_rows(scores)
     comparisons = comparisons.assign(value=comparisons["difference"])
     views: dict[str, list[View]] = {}
@@ -105,7 +105,7 @@ def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[s
     columns = {f"{SPLIT_NAMES[split]}, sampled": (split, "r_precision_sampled") for split in TESTS}
     columns["swapped among swapped captions"] = ("other", "r_precision")
     views["other"] = [_by_split("R-precision by other protocols", other, columns)]
-    # The published protocol, which has prompts without a pair, knows no adjusted score.
+    # the published protocol, which has prompts without a pair, has no adjusted score
     if (trained["prompts"] == "pairs").any():
         adjusted = MEASURES["adjective_accuracy_adjusted"]
         columns = {head: (split, adjusted.name) for head, split in heads.items()}
@@ -114,18 +114,18 @@ def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[s
 
 
 def ceiling_note(scores: pd.DataFrame, name: str) -> str:
-    """Return what captions of the same image that disagree mean for a score; empty if they do not disagree."""
+    """Return a note on the ceiling that disagreeing captions of an image set, "" if they do not disagree."""
     ceilings = of_measure(scores, f"{name}_ceiling")["value"]
     if not (ceilings < 1).any():
         return ""
     return (
-        " Copies that another caption of the image states are left out; with them, one who picks at random among the"
-        f" stated adjectives would reach {span(ceilings, percent)} % (human ceiling)."
+        " Copies that another caption of the image states are excluded; with them, a random choice among the stated"
+        f" adjectives would reach {span(ceilings, percent)} % (human ceiling)."
     )
 
 
 def composed_view(trained: pd.DataFrame) -> View:
-    """Return what each generator composes of each held-out split, beside how it follows prompts."""
+    """Return the view of fractions composed by held-out split, and of how generators follow prompts."""
     measured = [split for split in HELDOUT_SPLITS if ((trained["split"] == split) & trained["value"].notna()).any()]
     columns = [
         "follows prompts",
@@ -154,7 +154,7 @@ def composed_view(trained: pd.DataFrame) -> View:
 
 
 def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
-    """Return the distances of each generator's splits, and of how many images they are."""
+    """Return the view of each generator's distances by split, and of the numbers of images."""
     columns = {SPLIT_NAMES[split]: (split, "fid") for split in TESTS}
     columns["swapped, balanced"] = ("test_swapped", "fid_balanced")
     about = [f"{SPLIT_NAMES[split]}: {of[split]['about']}" for split in TESTS for of in fids.values() if split in of]
@@ -165,7 +165,7 @@ def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
 
 
 def _between(comparisons: pd.DataFrame) -> View:
-    """Return each difference between generators."""
+    """Return the view of differences between generators."""
     lines = [
         Line(
             f"{row['a']} − {row['b']}{', images that both have' * (row['kind'] == 'both_made')}",
@@ -182,13 +182,13 @@ def _between(comparisons: pd.DataFrame) -> View:
 
 
 def span(values: pd.Series, text: Callable[[Any], str]) -> str:
-    """Return the least and the greatest value; a dash if there is none."""
+    """Return the range of values as text, a dash if there are none."""
     known = values.dropna()
     return " to ".join(dict.fromkeys(map(text, (known.min(), known.max())))) if len(known) else NONE
 
 
 def error_note(trained: pd.DataFrame) -> str:
-    """Return what contributes most to the error of the scores, and what to add; empty without scores."""
+    """Return a note on the largest source of the scores' error and its remedy, "" without scores."""
     rows = of_measure(trained, "r_precision")
     variances = {source: float((rows[f"se_{source}"] ** 2).sum()) for source in ERROR_SOURCES}
     if not (total := sum(variances.values())):
@@ -196,11 +196,11 @@ def error_note(trained: pd.DataFrame) -> str:
     largest = max(variances, key=variances.__getitem__)
     percentage = 100 * variances[largest] / total
     line = f"Over these scores, {percentage:.0f} % of the variance of R-precision is from {REMEDIES[largest]}."
-    return line if trained["judges"].max() > 1 else f"{line} One judge cannot show what judges add; list judge.seeds."
+    return line if trained["judges"].max() > 1 else f"{line} One judge has no error from judges; list judge.seeds."
 
 
 def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
-    """Yield what concerns one score alone. score: an entry of ``scores`` in ``scores/J/G/summary.json``."""
+    """Yield notes on one score. ``score``: an entry of ``scores`` in ``scores/J/G/summary.json``."""
     balance = score.get("balance")
     if balance and score["judged"]:
         cut = {pair: n for pair, n in balance["cut"].items() if n["kept"] < n["of"]}
@@ -211,13 +211,13 @@ def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:
         if names := score[kind]:
             yield f"{len(names):,} images are {kind} and count as wrong: they are named in summary.json."
     few, least = (score["pool"][name] for name in ("entries_with_fewer_than_candidates", "eligible_least"))
-    # The score of all captions of test_seen covers its swapped captions.
+    # the score of all captions of test_seen covers its swapped captions
     if few and (score["split"], score["prompts"]) != ("test_seen", "swapped"):
         yield f"{few:,} entries have fewer than {candidates - 1} eligible captions (at least {least:,})."
 
 
 def missing_lines(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each generator that lacks more than one image in a hundred of a split."""
+    """Return a line for each generator that lacks more than 1 % of a split's images."""
     lines = []
     for summary in summaries:
         for score in summary["scores"]:
@@ -229,16 +229,16 @@ def missing_lines(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what a reader of one composition's scores must know, a line each; the first is about the judge.
+    """Return notes for readers of one composition's scores; the first is about the judge.
 
     Args:
-        trained: the rows of ``scores.parquet`` that are compared, by trained judges.
+        trained: the main rows of ``scores.parquet``, by trained judges.
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
     """
     about, judges = summaries[0], int(trained["judges"].max())
     seen = JUDGE_HAS_SEEN[about["train_on"]]
     if about.get("judge_epochs") == 0:
-        seen = "was taken as it was given (judge.epochs: 0)"
+        seen = "was used without training (judge.epochs: 0)"
     judge = f"The judge is {about['judge']} ({about['judge_hash']}), which {seen}."
     if judges > 1:
         judge = f"Scores are means over {judges} judges, {about['judge']} with different seeds, each of which {seen}."
@@ -267,15 +267,15 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
 
 @dataclass(frozen=True)
 class Readable:
-    """One composition to read."""
+    """The results of one composition for readers."""
 
     title: str
     verdicts: Sequence[verdicts.Verdict]
-    lines: Sequence[str]  # the verdicts as text, or why there are none
+    lines: Sequence[str]  # verdicts as text, or why there are none
     few_pairs: Sequence[str]  # a warning if held-out splits have few pairs
     views: Mapping[str, Sequence[View]]  # by kind
-    notes: Sequence[str]  # what a reader must know; the first is about the judge
-    error_note: str  # what contributes most to the error
+    notes: Sequence[str]  # notes for readers; the first is about the judge
+    error_note: str  # the largest source of error
     scope: str = ""  # how many held-out pairs the words are about, if not all
     cautions: Sequence[str] = field(default_factory=list)  # generators that lack images or whose texts are unknown
 
@@ -285,7 +285,7 @@ def to_read(
     summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
     unchecked: Sequence[str] = (),
 ) -> Readable:  # fmt: skip
-    """Return one composition to read.
+    """Return the results of one composition for readers.
 
     Args:
         scores: rows of ``scores.parquet``; ``comparisons``, of that CSV file.
@@ -293,7 +293,7 @@ def to_read(
         fids: Fréchet distances by split of the generators that have them (``splits`` of ``fid/G.json``).
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
         divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
-        unchecked: generators whose folder does not say from which texts its images were made.
+        unchecked: generators whose folder does not state the texts of its images.
     """
     trained = main_rows(scores)
     divergences = [
@@ -321,7 +321,7 @@ def to_read(
 
 
 def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
-    """Return what the screen shows: what each generator composes, in percent, and the words."""
+    """Return the text for the screen: the percentages that each generator composes, and the words."""
     parts = []
     for composition, of in compositions.items():
         view = of.views["composed"][0]
@@ -347,21 +347,21 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
 
 
 def bullet(text: str) -> str:
-    """Return a text as an item of a list on the screen."""
+    """Return a text as a list item on the screen."""
     return textwrap.fill(f"- {text}", SCREEN, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def short(name: str) -> str:
-    """Return a generator's name as it fits the screen."""
+    """Return a generator's name, shortened for the screen."""
     return name if len(name) <= 14 else f"{name[:7]}…{name[-6:]}"
 
 
 def table_markdown(dataset: str, compositions: Mapping[str, Readable]) -> str:
-    """Return ``table.md``: what the screen shows, then verdicts, tables and notes of each composition."""
+    """Return ``table.md``: the screen's text, then verdicts, tables and notes of each composition."""
     return headlines(dataset, compositions) + render("table.md.j2", {"compositions": compositions.values()})
 
 
 def latex(compositions: Iterable[Readable]) -> str:
-    """Return ``table.tex``: a table for booktabs for each composition, both scores with their intervals."""
+    """Return ``table.tex``: a booktabs table for each composition, with both scores and their intervals."""
     labels = {of.title: "tab:" + re.sub("[^a-z0-9]+", "-", of.title.lower()) for of in compositions}
     return render("table.tex.j2", {"compositions": compositions, "labels": labels, "tex": lambda t: t.translate(LATEX)})

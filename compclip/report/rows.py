@@ -8,7 +8,7 @@ from compclip.core.tables import ORACLE
 
 Row = dict[str, Any]
 Place = tuple[str, str]  # split and measure
-# Prompts of test_seen that have rows of their own beside those of the whole split.
+# Subsets of test_seen's prompts that have their own rows.
 PARTS_OF_SEEN = ("swapped", "matched")
 
 
@@ -21,13 +21,13 @@ def main_rows(scores: pd.DataFrame, *, oracle: bool = False, distractors: str = 
 
 
 def matched_rows(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows, by all trained judges, of seen pairs as frequent as the held-out ones, as split ``matched``."""
+    """Return the rows of all trained judges for seen pairs as frequent as the held-out ones, as split ``matched``."""
     rows = scores[(scores["prompts"] == "matched") & (scores["judges"] == scores["judges"].max())]
     return rows[rows["judge"] != ORACLE].assign(split="matched")
 
 
 def pivot(rows: pd.DataFrame) -> dict[str, dict[Place, Row]]:
-    """Return the rows by generator and place. This order of generators, the config's, is that of all tables."""
+    """Return the rows by generator and place, in the config's order of generators, as in all tables."""
     table: dict[str, dict[Place, Row]] = {}
     for row in rows.to_dict("records"):
         table.setdefault(row["generator"], {})[row["split"], row["measure"]] = {str(key): row[key] for key in row}

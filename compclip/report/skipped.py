@@ -1,4 +1,4 @@
-"""What of the data is in no split or has no prompt; what of the images has no score is in the notes of ``readable``."""
+"""Data without a split or a prompt; images without a score are in the notes of ``readable``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ import pandas as pd
 
 from compclip.plot.labels import SPLIT_NAMES
 
-# Names that are shown; the summaries contain more of them.
+# Number of names that are shown; the summaries contain more.
 MOST_NAMES = 5
 
 
 @dataclass(frozen=True)
 class SkippedLine:
-    """What was skipped, how often, of how many (None: unknown), and the first names."""
+    """A kind of skipped data, its count, the total (None: unknown), and the first names."""
 
     what: str
     count: int
@@ -29,7 +29,7 @@ class SkippedLine:
 
 
 def in_dataset(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
-    """Yield what loading skipped. summary: dataset.json."""
+    """Yield the kinds that loading skipped. ``summary``: dataset.json."""
     for name, value in summary.items():
         if isinstance(value, dict) and {"count", "names"} <= set(value):
             yield SkippedLine(name.replace("_", " "), value["count"], None, value["names"])
@@ -54,7 +54,7 @@ def in_splits(captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFram
 
 
 def in_prompts(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
-    """Yield images without a prompt. summary: prompts.json."""
+    """Yield images without a prompt. ``summary``: prompts.json."""
     for split, counts in summary["splits"].items():
         if split != "test_swapped":
             name, of = SPLIT_NAMES[split], counts["images_in_split"]

@@ -15,7 +15,7 @@ from compclip.score.entries import ENTRY
 
 @dataclass(frozen=True)
 class Scored:
-    """One score: what the generator's summary says of it, the whole summary, and its entries (``tables.SCORES``).
+    """One score: its part of the generator's summary, the whole summary, and its entries (``tables.SCORES``).
 
     With several judges, ``entries`` are those of the first, and ``by_judge`` has each judge's own.
     """
@@ -25,7 +25,7 @@ class Scored:
     entries: pd.DataFrame
     by_judge: tuple[pd.DataFrame, ...]
     judge_seed: str | None = None  # None: several judges, or the oracle
-    part: bool = False  # whether it is one judge's score, beside the mean of several
+    part: bool = False  # whether it is one judge's score, shown beside the mean of several
 
     @property
     def generator(self) -> str:
@@ -37,13 +37,13 @@ class Scored:
 
     @property
     def main(self) -> bool:
-        """Return whether it is compared with others: all trained judges, all prompts, original distractors."""
+        """Return whether this is a main score: of all trained judges, for all prompts, with original distractors."""
         all_prompts = self.split == "test_swapped" or self.about["prompts"] not in PARTS_OF_SEEN
         whole = self.summary["judge"] != ORACLE and not self.part
         return whole and all_prompts and self.about["distractors"] == "original"
 
     def blind(self, measure: str) -> float | None:
-        """Return the score of text alone, if it is known."""
+        """Return the score of text alone, if known."""
         return self.about.get("blind_control" if measure == "r_precision" else "adjective_chance")
 
 
@@ -51,13 +51,13 @@ def scores_of(
     summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], swapped: pd.DataFrame, classes: pd.Series,
     matched: Collection[str] = (),
 ) -> list[Scored]:  # fmt: skip
-    """Return a generator's scores by one judge; that of matched pairs is one of its own, if they are prompted for.
+    """Return a generator's scores by one judge, including that of matched pairs if they are prompted for.
 
     Args:
         summary: ``scores/J/G/summary.json``.
-        tables: the entries (``tables.SCORES``) of each set that ``summary`` names.
+        tables: the entries (``tables.SCORES``) of each set in ``summary``.
         swapped: image_id and caption_id of the swapped captions.
-        classes: the class of each image by image_id, or a name of its own: images of a class are a cluster.
+        classes: the class of each image by image_id, or its own name: images of a class are a cluster.
         matched: the seen pairs that are as frequent as the held-out ones.
     """
     scores = []
@@ -96,7 +96,7 @@ def averaged(scores: Sequence[Scored]) -> Scored:
 
 
 def all_scores(judges: Mapping[str, Sequence[Scored]], oracle: Sequence[Scored] = ()) -> list[Scored]:
-    """Return a generator's scores by split: of all judges, of each, of the oracle. judges: scores by each, by name."""
+    """Return a generator's scores by split: of all judges, each judge, the oracle. ``judges``: scores by judge."""
 
     def place(score: Scored) -> tuple[int, bool, str]:
         return TESTS.index(score.split), score.about["prompts"] in PARTS_OF_SEEN, score.about["distractors"]

@@ -21,7 +21,7 @@ class Values:
     """A score of entries, or a difference of scores.
 
     Args:
-        entries: (n rows) what identifies them, ``cluster`` (the class of the image, or the image) and ``pair``.
+        entries: (n rows) key columns, ``cluster`` (the class of the image, or the image) and ``pair``.
         by_judge: (n, J).
     """
 
@@ -29,12 +29,12 @@ class Values:
     by_judge: np.ndarray
 
     def __sub__(self, other: "Values") -> "Values":
-        """Return the difference on the entries that both have; the pairs are those of the first."""
+        """Return the difference on common entries; the pairs are those of the first."""
         a, b = self.beside(other)
         return Values(a.entries, a.by_judge - b.by_judge)
 
     def beside(self, other: "Values") -> "tuple[Values, Values]":
-        """Return both on the entries that both have; the pairs are those of the first."""
+        """Return both on common entries; the pairs are those of the first."""
         rows = self.entries.reset_index(names="a").merge(other.entries[ENTRY].reset_index(names="b"), on=ENTRY)
         entries = rows[[*ENTRY, "cluster", "pair"]]
         return Values(entries, self.by_judge[rows["a"]]), Values(entries, other.by_judge[rows["b"]])
@@ -65,7 +65,7 @@ class Values:
 
 
 def values_of(score: Scored, measure: str, *, made: bool = False) -> Values:
-    """Return the values of the entries that have the score; ``made``: only of those that have an image."""
+    """Return the values of the entries that have the score; ``made``: only of entries with an image."""
     column = MEASURES[measure].entries
     known = score.entries[column].notna().to_numpy()
     if made:
@@ -75,7 +75,7 @@ def values_of(score: Scored, measure: str, *, made: bool = False) -> Values:
 
 
 def mean_columns(values: Values) -> Row:
-    """Return a score, its intervals, and what each source adds to its error."""
+    """Return the columns of a score: its value, its intervals, and the error from each source."""
     score = estimate_score(values.by_judge, values.images, values.pairs)
     sources = [source for source in ERROR_SOURCES if source != "judges" or values.by_judge.shape[1] > 1]
     errors = {f"se_{source}": getattr(score.components, source) ** 0.5 for source in sources}

@@ -1,7 +1,7 @@
-"""How much of what was held out does a generator compose? One line each, from the estimates of ``report.composed``.
+"""Verdicts: how much of what was held out each generator composes, a line each, from ``report.composed``.
 
 The words are those of ``stats.composed`` for these held-out pairs and judges; the interval for other pairs and judges
-stands beside. There is no word for a generator that does not follow prompts, whose images need not show any pair.
+is shown beside them. A generator that does not follow prompts gets no word, since its images need not show any pair.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,19 +16,19 @@ from compclip.report.composed import AnchorsBySplit
 from compclip.report.rows import Place, Row, main_rows, of_measure, pivot
 from compclip.stats.composed import word
 
-# A generator follows prompts if its R-precision on seen captions is more than this fraction of the reference's, each
-# above the blind control, over the whole interval.
+# A generator follows prompts if the interval of its R-precision on seen captions, as a fraction of the reference's
+# (both above the blind control), is above this.
 LEAST_FOLLOWED = 0.1
 FOLLOWS = "test_seen", "r_precision_normalized"
 NOT_FOLLOWING = "does not follow prompts"
 ANCHOR_NAMES = ("reference", "habit")
-# Half the width of an interval of a score near 50 % by the number of held-out pairs, in points: docs/intervals.md.
+# Half the width of the interval of a score near 50 %, in points, by number of held-out pairs (docs/intervals.md).
 HALF_WIDTHS = {5: 27, 10: 17, 16: 13}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a generator: a word, as "composes", and why."""
+    """The verdict on a generator: a word, such as "composes", and the reason."""
 
     generator: str
     word: str
@@ -40,7 +40,7 @@ class Verdict:
 
 
 def composed_of(rows: Mapping[Place, Row], split: str) -> Row | None:
-    """Return the row that is shown of a generator: with simultaneous intervals, if there are any."""
+    """Return the row of a generator to show: with simultaneous intervals, if there are any."""
     of = [rows.get((split, f"fraction_composed{kind}")) for kind in ("_together", "")]
     return next((row for row in of if row is not None), None)
 
@@ -57,7 +57,7 @@ def _estimate(row: Row, unreadable: int) -> str:
 
 
 def _followed(row: Row | None) -> tuple[str, str]:
-    """Return whether a generator follows prompts, "" if it does, and how much it does."""
+    """Return a word if a generator may not follow prompts ("" if it does), and how well it does."""
     if row is None or pd.isna(row["value"]):
         return "not known whether it follows prompts", ""
     ends = interval(row["fixed_low"], row["fixed_high"])
@@ -88,13 +88,13 @@ def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, un
 
 
 def verdicts(scores: pd.DataFrame, anchors: AnchorsBySplit, healthy: bool | None, unreadable: int = 0) -> list[Verdict]:
-    """Return a verdict for each generator of one composition of which something is estimated.
+    """Return a verdict for each generator of one composition with an estimate.
 
     Args:
         scores: rows of ``scores.parquet``.
         anchors: reference and habit of each held-out split.
-        healthy: whether the judge is fit to tell, if known.
-        unreadable: how many held-out pairs the judges do not read on other images: words are about the others.
+        healthy: whether the judges are fit for verdicts, if known.
+        unreadable: number of held-out pairs that the judges do not read on other images; the words exclude these.
     """
     anchors_by_name = {str(both[place]): given for both in anchors.values() for place, given in enumerate(ANCHOR_NAMES)}
     table = pivot(main_rows(scores)).items()
@@ -106,7 +106,7 @@ def verdicts(scores: pd.DataFrame, anchors: AnchorsBySplit, healthy: bool | None
 
 
 def none_line(anchors: AnchorsBySplit) -> str:
-    """Return why nothing is estimated."""
+    """Return why there are no estimates."""
     lacking = [part for part, of in zip(ANCHOR_NAMES, zip(*anchors.values(), strict=True), strict=True) if None in of]
     what = " and ".join(lacking) or "reference and habit"
     return (
@@ -116,7 +116,7 @@ def none_line(anchors: AnchorsBySplit) -> str:
 
 
 def few_pairs(scores: pd.DataFrame) -> Iterator[str]:
-    """Yield a warning if a held-out split has few pairs. scores: rows of ``scores.parquet`` of one composition."""
+    """Yield a warning if a held-out split has few pairs. ``scores``: rows of ``scores.parquet`` of one composition."""
     main = of_measure(main_rows(scores), "r_precision")
     pairs = main[main["split"].isin(HELDOUT_SPLITS)].groupby("split", sort=False)["pairs"].max()
     few = [f"{SPLIT_NAMES[str(split)]} tests {n}" for split, n in pairs.items() if 0 < n < FEW_PAIRS]

@@ -1,10 +1,10 @@
-"""Choose by which multiple of what a text alone gets its similarities are adjusted.
+"""Choose the multiple of a text's mean similarity by which its similarities are adjusted.
 
-A contrastive judge learns how frequent an adjective is with a noun, so that it prefers the frequent ones whatever an
-image shows. What a text gets from images in general is its mean similarity over the reference images, real images that
-are judged. The multiple of it that is subtracted is that with the greatest accuracy on seen pairs of real images, as
-the mean over adjectives: a rare adjective counts as much as a frequent one. For a seen pair it is chosen without this
-pair, so that seen pairs have no advantage over held-out ones, whose labels are not read.
+A contrastive judge learns how frequent an adjective is with a noun, so it prefers frequent ones whatever an image
+shows. A text's mean similarity over the reference images (real images that are judged) measures this preference. The
+subtracted multiple of it maximizes the accuracy on seen pairs of real images, averaged over adjectives: a rare
+adjective counts as much as a frequent one. For a seen pair, it is chosen without this pair, so that seen pairs have no
+advantage over held-out ones, whose labels are not used.
 """
 
 import numpy as np
@@ -21,34 +21,34 @@ REFERENCE_IMAGES = 512
 
 
 def reference_images(prompts: pd.DataFrame, images: pd.DataFrame, seed: int) -> list[str]:
-    """Return the paths of at most 512 real images of seen and unseen prompts, drawn by seed."""
+    """Return the paths of at most 512 real images of seen and unseen prompts, drawn with the seed."""
     entries = pd.concat([real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")])
     paths = np.array(sorted(set(entries["path"])), dtype=object)
     return sorted(rng(seed, "reference_images").permutation(paths)[:REFERENCE_IMAGES].tolist())
 
 
 def best_multiple(accuracy: pd.DataFrame, adjectives: np.ndarray) -> float:
-    """Return the multiple with the greatest mean accuracy over adjectives, of equal ones the least; 0 without entries.
+    """Return the smallest multiple with the greatest mean accuracy over adjectives; 0 without entries.
 
     Args:
-        accuracy: (p pairs, multiples) sums of accuracies, and a column ``n`` of how many.
-        adjectives: (p,) that of each pair.
+        accuracy: (p pairs, multiples) sums of accuracies, and a column ``n`` with their numbers.
+        adjectives: (p,) the adjective of each pair.
     """
     sums = accuracy.groupby(adjectives).sum()
     means = sums[[*MULTIPLES]].div(sums["n"], axis=0).mean()
-    # Rounded, so that no last bit decides.
+    # Rounded, so that the last bits do not decide.
     return float(means.round(DECIMALS).idxmax()) if len(sums) else MULTIPLES[0]
 
 
 def choose_adjustment(
     prompts: pd.DataFrame, images: pd.DataFrame, variants: pd.DataFrame, texts: Embed, pictures: Embed, seed: int = 0
 ) -> Adjustment | None:
-    """Choose how a judge's similarities are adjusted; None if no seen prompt of a real image has variants.
+    """Return how a judge's similarities are adjusted; None if there are no seen prompts with variants and a real image.
 
     Args:
         prompts, images, variants: columns of ``PROMPTS``, ``IMAGES`` and ``VARIANTS`` in ``tables``.
-        texts: from n texts to their embeddings by the judge, (n, d), of unit length.
-        pictures: the same from paths in ``images``.
+        texts: maps n texts to their embeddings by the judge, (n, d), of unit length.
+        pictures: the same for paths in ``images``.
         seed: draws the reference images.
     """
     seen = real_entries(prompts, images, "test_seen")

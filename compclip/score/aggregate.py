@@ -30,15 +30,15 @@ class Aggregate(Command):
     chunks: as published (equal chunks; the remainder is dropped, and fewer than ten entries give nothing, where the
     released code prints NaN) and over all entries.
 
-    Annotations are for test_swapped unless --split says otherwise; then the entries are balanced too (appendix 1.5):
-    by the two-pair rule for C-CUB color, by the one-pair rule otherwise. The released code, called as documented
-    (--dataset C-CUB), never applies its two-pair rule; --dominant 1 gives what it gives. Balanced are the exact mean,
-    by weights, and the chunks of a seeded subsample.
+    Annotations are for test_swapped unless --split is given; its entries are also balanced (appendix 1.5): by the
+    two-pair rule for C-CUB color, by the one-pair rule otherwise. The released code, called as documented (--dataset
+    C-CUB), never applies its two-pair rule; --dominant 1 gives its result. Balancing weights the exact mean, and draws
+    a seeded subsample for the chunks.
     """
 
     predictions: Path = Field(description="pickle of predictions")
     annotations: Path | None = Field(None, description="data.pkl of the data set: for checks and balancing")
-    # The released code compares with C-CUB and is called with C_CUB.
+    # The released code expects C-CUB, but is called with C_CUB.
     dataset: (
         Annotated[Literal["C-CUB", "C-Flowers"], BeforeValidator(lambda name: str(name).replace("_", "-"))] | None
     ) = Field(None, description="published data set, also spelled with _")
@@ -56,13 +56,13 @@ def caption_keys(table: pd.DataFrame) -> pd.MultiIndex:
 
 
 def unknown_caption(predictions: pd.DataFrame, captions: pd.DataFrame) -> str:
-    """Name a predicted caption that is not among ``captions``; an empty text if there is none."""
+    """Return the name of a predicted caption that is not in ``captions``, "" if there is none."""
     absent = predictions[~caption_keys(predictions).isin(caption_keys(captions))]
     return " ".join(map(str, absent.iloc[0][CAPTION_KEY])) if len(absent) else ""
 
 
 def score_hits(command: Aggregate, predictions: pd.DataFrame, weights: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-    """Return the weighted fraction of hits with its interval over images, and means over chunks of those ``kept``."""
+    """Return the weighted fraction of hits with its interval over images, and chunk means of the hits ``kept``."""
     hits, stream = predictions["hit"].to_numpy(float), rng(command.seed, "aggregate", "interval")
     fraction = interval.share(predictions["image_id"].to_numpy(), hits, weights, command.bootstrap, stream)
     result: dict[str, Any] = {"mean": rounded(fraction.value), "low": rounded(fraction.low)}

@@ -1,4 +1,4 @@
-"""Adjective accuracy: how often a judge ranks a prompt above its variants, which differ in one adjective alone."""
+"""Adjective accuracy: how often a judge ranks a prompt above its variants, which differ only in one adjective."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import pandas as pd
 
 from compclip.core.tables import CAPTION_KEY
 
-# From n texts, or paths in the manifest, to their embeddings, (n, d).
+# Maps n texts, or paths in the manifest, to their embeddings, (n, d).
 Embed = Callable[[Sequence[str]], np.ndarray]
 # Entries whose variants are compared at once.
 COMPARED_AT_ONCE = 1024
@@ -16,24 +16,24 @@ COMPARED_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class Choices:
-    """For each entry (n,), how well its own adjective is chosen; chances are NaN where there is no other."""
+    """For each entry (n,), the chances that its own adjective is chosen; NaN where there is no other."""
 
-    adjectives: np.ndarray  # to choose from, the own included
-    first: np.ndarray  # the chance that the own is ranked first
+    adjectives: np.ndarray  # to choose from, including the own
+    first: np.ndarray  # the chance that the own adjective is ranked first
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
     adjusted: np.ndarray | None = None  # ``first`` by adjusted similarities; None: there is no ``Adjustment``
 
 
 @dataclass(frozen=True)
 class Adjustment:
-    """What is subtracted from a similarity: a multiple of the text's mean similarity over the reference images.
+    """The term to subtract from a similarity: a multiple of the text's mean similarity over the reference images.
 
-    A judge prefers texts with adjectives that were frequent where it learned, whatever an image shows.
+    A judge prefers texts with adjectives that were frequent in its training data, whatever an image shows.
     """
 
     mean: np.ndarray  # (d,) the mean of the embeddings of the reference images
     multiple: float
-    of_seen: Mapping[str, float]  # the multiple for each seen pair, which was chosen without that pair
+    of_seen: Mapping[str, float]  # the multiple for each seen pair, chosen without that pair
 
     def multiples(self, pairs: pd.Series) -> np.ndarray:
         """Return the multiple for each of the pairs (n,)."""
@@ -42,14 +42,14 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class Similarities:
-    """Similarities of images with their prompts, (n,), and with variants of these, (m,); entry: the image of each."""
+    """Similarities of images with their prompts (n,) and with the prompts' variants (m,); entry: the image of each."""
 
     own: np.ndarray
     of_variants: np.ndarray
     entry: np.ndarray
 
     def minus(self, other: "Similarities", multiples: np.ndarray) -> "Similarities":
-        """Subtract a multiple (n,) of the others by image; both are of the same prompts and variants."""
+        """Return these similarities minus ``multiples`` (n,) of ``other``, which has the same prompts and variants."""
         of_variants = self.of_variants - multiples[self.entry] * other.of_variants
         return Similarities(self.own - multiples * other.own, of_variants, self.entry)
 
@@ -58,7 +58,7 @@ class Similarities:
 
 
 def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays (m,): an entry's row, and the row of a variant of its prompt, by entry."""
+    """Return two arrays (m,), in the order of entries: the entry's row, and the row of a variant of its prompt."""
     of_split = variants.assign(variant=range(len(variants))).loc[variants["split"] == split, [*CAPTION_KEY, "variant"]]
     rows = entries[CAPTION_KEY].assign(entry=range(len(entries))).merge(of_split, on=CAPTION_KEY)
     rows = rows.sort_values(["entry", "variant"])
@@ -66,7 +66,7 @@ def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFram
 
 
 def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
-    """Compare each image's similarity with its prompt to those with the prompt's variants, ties at random.
+    """Compare each image's similarity with its prompt to those with the prompt's variants; ties are broken at random.
 
     Args:
         own: (n,) the similarity of each image with its prompt.
@@ -89,7 +89,7 @@ def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarr
 
 
 def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd.DataFrame) -> Choices:
-    """Append the choices for prompts without an image: each of their variants is ranked above."""
+    """Append the choices for prompts without an image, for which every variant is ranked above the prompt."""
     entry, _ = variants_of_entries(failed, split, variants)
     wrong = adjective_accuracy(np.full(len(failed), -np.inf), np.zeros(len(entry)), entry)
     return Choices(
@@ -101,7 +101,7 @@ def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd
 
 
 def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return the function from rows of ``images`` (n, d) and rows of ``texts`` (k, d) to the cosine of each two."""
+    """Return a function that maps rows of ``images`` (n, d) and of ``texts`` (k, d) to their cosines, one by one."""
 
     def cosines(image: np.ndarray, text: np.ndarray) -> np.ndarray:
         blocks = (slice(start, start + COMPARED_AT_ONCE) for start in range(0, len(image), COMPARED_AT_ONCE))
@@ -114,9 +114,9 @@ def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.
 def similarities_of(
     entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray, mean: np.ndarray
 ) -> tuple[Similarities, Similarities]:
-    """Return the similarities of the entries' images (n, d), and those of the same texts with ``mean`` (d,)."""
+    """Return the similarities of the entries' images (n, d) and of ``mean`` (d,) with the same texts."""
     entry, variant = variants_of_entries(entries, split, variants)
-    # Draws share prompts and variants, so each text has one row.
+    # Draws share prompts and variants, so each distinct text has one row.
     place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
     n, vectors = len(entries), embed(texts.tolist())
     cosines = gathered(images, vectors)
@@ -130,7 +130,7 @@ def adjective_choices(
     entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray,
     adjustment: Adjustment | None = None,
 ) -> Choices:  # fmt: skip
-    """Return which adjective the judge chooses for each entry, from the embeddings (n, d) of their images."""
+    """Return the judge's choice of adjective for each entry, from the embeddings (n, d) of the images."""
     mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
     own, of_texts = similarities_of(entries, split, variants, embed, images, mean)
     if adjustment is None:

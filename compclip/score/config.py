@@ -6,7 +6,7 @@ from pydantic import Field
 
 from compclip.core.section import Section
 
-# The weights of TensorFlow's network of 2015-12-05, with which FID was first computed, as torch-fidelity serves them.
+# The weights of TensorFlow's network of 2015-12-05, by which FID was first computed, as published by torch-fidelity.
 INCEPTION = (
     "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/weights-inception-2015-12-05-6726825d.pth"
 )
@@ -60,7 +60,7 @@ class Fid(Section):
 
 
 class ScoreConfig(Scoring):
-    """Does the judge retrieve the caption?"""
+    """How generators are scored."""
 
     reference: str | None = Field(
         None,

@@ -1,6 +1,6 @@
-"""Entries and pools from the tables: which images are judged against which captions.
+"""Make entries and pools from the tables: the judged images, and the captions that they are compared with.
 
-A score covers one set of entries and one pool. The name of a set is also that of its file: ``test_seen``,
+A score covers one set of entries and one pool. A set's name is also the name of its file: ``test_seen``,
 ``test_unseen``, ``test_swapped``, and ``test_swapped.distractors-swapped`` for a second pool.
 """
 
@@ -30,14 +30,14 @@ class EntrySet:
     distractors: str
     entries: pd.DataFrame  # ENTRY, pair, text, path; sorted by ENTRY, without prompts whose image is missing
     pool: pd.DataFrame  # image_id, caption_id, text, a row per caption
-    # ENTRY, pair, file_name, status: prompts whose image is missing or unreadable, which count as wrong
+    # ENTRY, pair, file_name, status of prompts whose image is missing or unreadable, which count as wrong
     failed: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FAILED))
 
 
 def judged_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, split: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the prompts of ``split`` with an image and its path, and those whose image is missing or unreadable.
 
-    Prompts that no real image fits (status ``skipped``) are in neither.
+    Prompts without a matching real image (status ``skipped``) are in neither.
     """
     asked = prompts[prompts["split"] == split]
     made = manifest[manifest["split"] == split].drop(columns="split")
@@ -49,7 +49,7 @@ def judged_entries(prompts: pd.DataFrame, manifest: pd.DataFrame, split: str) ->
 
 
 def real_entries(prompts: pd.DataFrame, images: pd.DataFrame, split: str) -> pd.DataFrame:
-    """Return the prompts of a split as entries of the image that each was written for."""
+    """Return the prompts of a split as entries, each with the real image that it describes."""
     paths = images.dropna(subset="path").set_index("image_id")["path"]
     rows = prompts[prompts["split"] == split].drop_duplicates(CAPTION_KEY)
     return rows.assign(path=rows["image_id"].map(paths)).dropna(subset="path").sort_values(ENTRY, ignore_index=True)
@@ -72,7 +72,7 @@ def entry_sets(
     judged: pd.DataFrame,
     swapped: pd.DataFrame,
 ) -> list[EntrySet]:
-    """Return the sets of a generator that serves ``splits``, in their order."""
+    """Return the entry sets of a generator that serves ``splits``, in order."""
     result = []
     for name, split, kind in set_names(splits, distractors):
         entries, failed = judged_entries(prompts, manifest, split)
@@ -83,7 +83,7 @@ def entry_sets(
 
 @dataclass(frozen=True)
 class Numbered:
-    """A set as integers, as ``stats.r_precision`` takes it; ``texts`` are its distinct captions."""
+    """A set in integers, as ``stats.r_precision`` takes it; ``texts`` are its distinct captions."""
 
     entries: Entries
     pool: Pool
@@ -91,7 +91,7 @@ class Numbered:
 
 
 def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
-    """Number the images, classes and distinct texts of a set, in sorted order; UserError if its pool is empty."""
+    """Return a set with images, classes and distinct texts numbered in sorted order; UserError if its pool is empty."""
     has_pool = len(entry_set.pool) or not len(entry_set.entries)
     require(has_pool, entry_set.name, "no captions to draw distractors from", "add images to the split")
     entries, pool = entry_set.entries, entry_set.pool
@@ -108,7 +108,7 @@ def number_set(entry_set: EntrySet, classes: pd.Series) -> Numbered:
 
 
 def pool_summary(pool: Pool, classes: np.ndarray, candidates: int) -> dict[str, Any]:
-    """Summarize the size of the pool, and for how many entries, of ``classes`` (n,), it has too few captions."""
+    """Return the size of the pool, and for how many entries (of ``classes``, (n,)) it has too few captions."""
     kinds, counts = np.unique(classes, return_counts=True)
     eligible = np.array([pool.eligible(int(of)) for of in kinds], dtype=int)
     return {

@@ -1,4 +1,4 @@
-"""The health of a composition's judges, and what follows for the scores."""
+"""The health of a composition's judges, and its consequences for the scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pandas as pd
 from compclip.plot.labels import interval, pair_words, percent
 
 IMAGE_KINDS = {"real": "real images", "drawn": "images drawn as asked"}
-# A pair is read if the judges choose its adjective for more than this fraction of the images that show it.
+# A pair is readable if the judges choose its adjective for more than this fraction of the images that show it.
 LEAST_READ = 0.5
 
 
@@ -17,18 +17,18 @@ LEAST_READ = 0.5
 class Health:
     """The content of each judge's health.json, by the judge's name, and the allowed loss, ``score.health``.
 
-    What is said of generators is about these held-out pairs, and so is whether a judge reads them: its intervals are
-    over images alone. An interval for other pairs could not show that a judge without any error is fit: by 16 pairs
-    that are all read, up to 17 % of all pairs may be unreadable.
+    Verdicts on generators are about these held-out pairs, and so is the judges' health: its intervals are over images
+    alone. An interval for other pairs could not show that a judge without any error is fit: if all of 16 pairs are
+    readable, up to 17 % of all pairs may still be unreadable.
     """
 
     judges: Mapping[str, Mapping[str, Any]]
     loss: float
 
     def _means(self, name: str) -> dict[str, dict[str, float]]:
-        """Return ``difference`` or ``held_out`` by kind of images, as means over the judges that have it.
+        """Return ``difference`` or ``held_out`` by kind of images, averaged over the judges that have it.
 
-        The mean of the ends of intervals is never narrower than the interval of the mean.
+        The averaged ends of intervals are never narrower than the interval of the mean.
         """
         rows = [{"kind": kind} | dict(of[name] or {}) for content in self.judges.values()
                 for kind, of in content["images"].items()]  # fmt: skip
@@ -38,7 +38,7 @@ class Health:
 
     @property
     def unfit(self) -> list[str]:
-        """Return why the judges are unfit: they may lose more than is allowed, or choose by chance."""
+        """Return the reasons why the judges are unfit: a possible loss above the allowed one, or choices by chance."""
         lose, guess = (self._means(name).items() for name in ("difference", "held_out"))
         reasons = [f"they may lose more than {100 * self.loss:g} points (score.health) on {IMAGE_KINDS[kind]}"
                    for kind, of in lose if of["fixed_low"] < -self.loss]  # fmt: skip
@@ -47,12 +47,12 @@ class Health:
 
     @property
     def healthy(self) -> bool | None:
-        """Return whether the judges read held-out pairs well enough for a word; None if that is not known."""
+        """Return whether the judges read held-out pairs well enough for a word; None if unknown."""
         return False if self.unfit else True if self._means("difference") else None
 
     @property
     def line(self) -> str:
-        """Return what a reader of the scores must know."""
+        """Return a note on health for readers of the scores."""
         if means := self._means("difference"):
             kind, of = next(iter(means.items()))
             points = f"{percent(of['value'])} {interval(of['fixed_low'], of['fixed_high'])} points"
@@ -70,9 +70,9 @@ class Health:
 
     @property
     def unreadable(self) -> dict[str, float]:
-        """Return the held-out pairs that the judges do not read on real images with their accuracy, the lowest first.
+        """Return the held-out pairs that the judges do not read on real images, with their accuracy, lowest first.
 
-        As means over the judges: they choose another adjective for half of the images or more, or the interval of the
+        Averaged over the judges, another adjective is chosen for at least half of the images, or the interval of the
         accuracy includes chance.
         """
         pairs = [{"pair": pair, **of} for content in self.judges.values() for pair, of in content["pairs"].items()]
@@ -84,11 +84,11 @@ class Health:
 
     @property
     def unreadable_line(self) -> str:
-        """Return the unreadable pairs as text; empty without any."""
+        """Return the unreadable pairs as text, "" if there are none."""
         pairs = ", ".join(f"{pair_words(pair)} ({percent(of, 0)} %)" for pair, of in self.unreadable.items())
         return f"Held-out pairs that the judges do not read on real images: {pairs}." if pairs else ""
 
     def scope(self, pairs: int) -> str:
-        """Return how many of the held-out pairs words are about; empty if that is all."""
+        """Return how many held-out pairs the words are about, "" if all."""
         readable = pairs - len(self.unreadable)
         return f"Words are about the {readable} of {pairs} held-out pairs that the judges read." * (readable < pairs)

@@ -1,9 +1,9 @@
 """Measure the Fréchet inception distance of a generator's images from the real images of each split.
 
 As published: the real images of the split (of test_seen for swapped captions), whole, at 256 by 256 pixels; up to
-10,000 generated images, drawn by seed. Features are the 2048 of the original FID's Inception network, computed by
-torchmetrics. With fewer images than features the covariance is singular: the distance is biased upwards and comparable
-only with one of equally many images. Swapped entries are also balanced.
+10,000 generated images, drawn by seed. The 2048 features are those of the original FID's Inception network, computed by
+torchmetrics. With fewer images than features, the covariance is singular: the distance is biased upwards and comparable
+only at equal numbers of images. Swapped entries are also balanced.
 """
 
 from collections.abc import Sequence
@@ -29,18 +29,18 @@ from compclip.stats import balance
 import_torchvision()
 from torchmetrics.image import fid  # noqa: E402
 
-# Images are stretched to the size that the paper's models draw, as in the released code.
+# Images are stretched to the size of the paper's models, as in the released code.
 FID_PIXELS = Preprocess({**PREPROCESS, "size": 256, "resize_mode": "squash", "interpolation": "bilinear"}, None)
-MOST = 10_000  # generated images of a split that are compared, as published
+MOST = 10_000  # largest number of generated images of a split, as published
 FID_BATCH, FEATURES, DRAWN_KEY = 32, 2048, ["split", *ENTRY]
 
 
 def load_inception(weights: str, cache: Path) -> torch.nn.Module:
-    """Load the network of the original FID; UserError if the file (URL or path) does not hold its weights."""
+    """Load the network of the original FID; UserError if the file (URL or path) does not contain its weights."""
     path = fetch(FilePlace(weights), cache)
-    try:  # antialias=False: resized as by TensorFlow, whose network this is
+    try:  # antialias=False: resizes as TensorFlow, from which the network comes
         return fid.NoTrainInceptionV3("inception-v3-compat", [str(FEATURES)], str(path), antialias=False)
-    except Exception as error:  # of many kinds; no code from the file runs
+    except Exception as error:  # of many types; code in the file does not run
         raise UserError(f"{path}: not the Inception network's weights ({one_line(error)[:150]})") from error
 
 
@@ -49,11 +49,11 @@ def score_fid(
     results: str | Path, serves: Sequence[str] = TESTS, composition: str = "", balancing: Balance | None = None,
     seed: int = 0, device: str | torch.device = "cpu",
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
-    """Return the distance of each split that the generator ``serves``, and of how many images; None for fewer than two.
+    """Return the distance of each split that the generator ``serves`` (None for fewer than two images), and the sizes.
 
     Args:
         images, splits, prompts, manifest: columns of ``IMAGES``, ``SPLIT``, ``PROMPTS`` and ``MANIFEST`` in ``tables``.
-        network: of ``load_inception``; from pixels (n, 3, 256, 256), uint8, to features.
+        network: of ``load_inception``; maps pixels (n, 3, 256, 256), uint8, to features.
         results: folder that paths in ``images`` and ``manifest`` are relative to.
     """
     images = images.dropna(subset="path").merge(splits, on="image_id").sort_values("image_id")
@@ -73,7 +73,7 @@ def score_fid(
                 metric.update(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device), real=is_real)
         value = float(metric.compute())
         require(np.isfinite(value), "manifest", "features of an image are NaN or infinite", "check the weights")
-        return max(0.0, round(value, DECIMALS))  # of equal sets, rounding may leave a value below 0
+        return max(0.0, round(value, DECIMALS))  # for equal sets, rounding may give a value below 0
 
     distances: dict[str, dict[str, Any]] = {}
     for split in serves:

@@ -43,10 +43,10 @@ class ScoreFiles(Command):
 
 
 def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFrame:
-    """Return the rows of a table, ids of captions and draws as numbers.
+    """Return the rows of a table, with caption_id and draw as integers.
 
     Raises:
-        UserError: a row cannot be read, or there is none.
+        UserError: a row cannot be read, or there are no rows.
     """
     rows, bad = read_records(file, required, optional)
     for name in [name for name in NUMBERS if name in rows]:
@@ -59,7 +59,7 @@ def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFr
 
 
 def as_line(name: str, score: ScoreEstimate, entries: int) -> str:
-    """Return the score of n entries with its intervals, in percent."""
+    """Return a line with a score, its intervals in percent, and the number of entries."""
     ends = score.value, score.low, score.high, score.fixed_low, score.fixed_high
     value, low, high, fixed_low, fixed_high = ("–" if end is None else f"{100 * end:.1f}" for end in ends)
     return (

@@ -1,4 +1,4 @@
-"""Score a generator's images by a trained judge; find hubs, captions that are near to many images."""
+"""Score a generator's images by a trained judge, and find hubs: captions that are close to many images."""
 
 import math
 from collections.abc import Sequence
@@ -23,18 +23,18 @@ from compclip.split.pools import bounded, class_names
 from compclip.stats.estimates import ScoreEstimate, estimate_score
 from compclip.stats.r_precision import BLOCK, Blocks, Judged, Weights, blocks, by_class, expected_top1, weigh
 
-HUBS = 0.01  # fraction of the captions that count as hubs
+HUBS = 0.01  # fraction of captions that count as hubs
 
 
 class Nearest:
-    """The captions that wrongly rank first, collected block by block.
+    """The captions that wrongly rank first, collected by block.
 
-    The candidates of an image are its own caption and all captions of the pool of other classes; texts: their number.
+    An image's candidates are its own caption and all captions of other classes in the pool. texts: the number of texts.
     """
 
     def __init__(self, texts: int, numbered: Numbered) -> None:
         self.texts, self.numbered, self.weights = texts, numbered, Weights(numbered.pool, texts)
-        self.wrong = np.full(len(numbered.entries.own), -1)  # the caption ranked first, -1 for the own one
+        self.wrong = np.full(len(numbered.entries.own), -1)  # the caption ranked first, -1 if it is the own one
 
     def add(self, rows: np.ndarray, values: np.ndarray) -> None:
         entries = self.numbered.entries
@@ -48,14 +48,14 @@ class Nearest:
             of_class[:, no_candidates] = kept
 
     def hubness(self, rows: np.ndarray) -> float | None:
-        """Return which fraction of the wrong first ranks of ``rows`` the most frequent 1 % of the captions take."""
+        """Return the fraction of the wrong first ranks of ``rows`` that the most frequent 1 % of the captions take."""
         wins = np.bincount(self.wrong[rows][self.wrong[rows] >= 0], minlength=self.texts)
         hubs = math.ceil(HUBS * len(np.unique(self.numbered.pool.texts)))
         return float(np.sort(wins)[-hubs:].sum() / wins.sum()) if wins.any() else None
 
 
 def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
-    """Return the function from texts to their embeddings, (n, d); those of ``texts`` are in memory."""
+    """Return a function that maps texts to their embeddings, (n, d); those of ``texts`` are kept in memory."""
     place = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     vectors = embedder.texts(list(place))
 
@@ -68,7 +68,7 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
 
 
 def score_by_judge(rules: Rules, entry_set: EntrySet, embed: Embed, images: np.ndarray, choices: Choices) -> SetScores:
-    """Score one set by the embeddings (n, d) of its images."""
+    """Return the scores of one set, from the embeddings (n, d) of its images."""
     numbered = number_set(entry_set, rules.classes)
     # Texts with equal embeddings share a number.
     texts, index = merge_equal(embed(numbered.texts))
@@ -102,19 +102,19 @@ def score_images(
     sets: Sequence[EntrySet], rules: Rules, variants: pd.DataFrame, texts: Embed, images: Embed,
     adjustment: Adjustment | None = None,
 ) -> dict[str, SetScores]:  # fmt: skip
-    """Score a generator's images: does the judge retrieve the caption that an image was made from?
+    """Return the scores of a generator's images: how often the judge retrieves the caption that an image was made from.
 
-    The summaries add the blind control, in which each image has the mean embedding of all, and what hubs take.
+    The summaries add hubness and the blind control, in which each image has the mean embedding of all.
 
     Args:
-        sets: those of a split, which differ in their pools alone, one after the other.
+        sets: sets of a split, which differ only in their pools, must be consecutive.
         variants: columns of ``tables.VARIANTS``.
-        texts: from n captions to their embeddings by the judge, (n, d), of unit length.
-        images: the same from the paths of ``sets``.
+        texts: maps n captions to their embeddings by the judge, (n, d), of unit length.
+        images: the same for the paths of ``sets``.
         adjustment: None: adjective accuracy is not adjusted.
 
     Returns:
-        The scores of each set, by its name.
+        The scores of each set, by name.
     """
     scored: dict[str, SetScores] = {}
     for split, of_split in groupby(sets, key=lambda part: part.split):
@@ -132,7 +132,7 @@ class ImageScores:
 
     r_precision: ScoreEstimate  # exact
     adjective_accuracy: ScoreEstimate | None  # None without variants
-    candidates: int  # of each image
+    candidates: int  # one row per image
     summary: dict[str, Any]  # the sampled R-precision and the controls, as in summary.json
     table: pd.DataFrame  # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
 
@@ -150,11 +150,11 @@ def score_with_judge(
         entries: a row for each image: path of its file, image_id and text of the caption that it was made from. Also
             caption_id (default: 0, 1 and so on within an image_id); draw, if a caption has several images; pair
             (``adjective_noun``), over which the intervals then extend.
-        judge: as of ``clip.model.load_judge``.
-        captions: those that may be distractors: image_id and text; class_id, if images have classes, since captions of
-            an image's class are not its distractors. None: those of ``entries``.
-        variants: image_id, caption_id and text of copies of captions with another adjective, as of ``make_variants``.
-        scoring: by default as in the config.
+        judge: as ``clip.model.load_judge`` returns it.
+        captions: possible distractors: image_id and text; class_id, if images have classes, since captions of an
+            image's class are not its distractors. None: the captions of ``entries``.
+        variants: image_id, caption_id and text of copies of captions with another adjective, as in ``make_variants``.
+        scoring: None: the defaults of the config.
         batch: items encoded at once; changes floating-point rounding.
 
     Raises:

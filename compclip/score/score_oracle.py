@@ -1,6 +1,6 @@
 """Score a generator's drawn scenes by the oracle: a caption's similarity is the fraction of its facts that are true.
 
-It knows what was drawn, and shows the ceiling that the captions set, since distractors may be true of an image too.
+The oracle knows what was drawn. Its score is a ceiling set by the captions, since distractors may be true of an image.
 """
 
 from collections import defaultdict
@@ -27,12 +27,12 @@ Facts = dict[CaptionKey, frozenset[Fact]]
 
 
 class Oracle:
-    """What the oracle knows, of all generators.
+    """The oracle's data, shared by all generators.
 
     Args:
         scenes: of the real images, with columns ``part:kind``.
         images, swapped, variants: columns of ``IMAGES``, ``SWAPPED`` and ``VARIANTS`` in ``tables``.
-        facts: image_id, caption_id, part, kind, value and start of what captions state.
+        facts: image_id, caption_id, part, kind, value and start of each fact that a caption states.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Oracle:
     ) -> None:  # fmt: skip
         self.scenes, self.images, self.variants = scenes, images, variants
         stated: dict[CaptionKey, list[tuple[int, str, str, str]]] = defaultdict(list)
-        # As objects, because Python takes values from Arrow's strings one by one, and slowly.
+        # As objects, because iterating over Arrow strings is slow.
         rows = facts[[*CAPTION_KEY, "start", "part", "kind", "value"]].astype(object)
         for image, caption, *fact in rows.itertuples(index=False):
             stated[image, caption].append(tuple(fact))
@@ -61,7 +61,7 @@ def _changed(stated: Sequence[tuple[int, str, str, str]], changes: Iterable[Mapp
 
 
 def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.DataFrame) -> Choices:
-    """Return which adjective the oracle chooses for each entry, from the scenes of their images."""
+    """Return the oracle's choice of adjective for each entry, from the scenes of the images."""
     entry, variant = variants_of_entries(entry_set.entries, entry_set.split, oracle.variants)
     captions = entry_set.entries[CAPTION_KEY].itertuples(index=False, name=None)
     asked = [own.get(caption, frozenset()) for caption in captions]
@@ -75,9 +75,9 @@ def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.D
 def scenes_of_entries(
     entry_set: EntrySet, images: pd.DataFrame, scenes: pd.DataFrame, drawn: pd.DataFrame | None
 ) -> pd.DataFrame:
-    """Return the scene of each entry's image, in the order of the entries, with columns ``part:kind``.
+    """Return the scene of each entry's image, in entry order, with columns ``part:kind``.
 
-    ``scenes`` are those of the real images, ``drawn`` those that the generator drew, by ENTRY and split.
+    ``scenes`` are those of the real images; ``drawn`` those of the generator, by ENTRY and split.
     """
     entries = entry_set.entries
     real = images.dropna(subset="path").set_index("path")["image_id"]
@@ -94,9 +94,9 @@ def scenes_of_entries(
 
 
 def _counted(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which of all facts are true of each of the scenes (n, f) and stated by each caption (k, f), and how many.
+    """Return which facts are true of each scene (n, f), which each caption states (k, f), and how many it states (k,).
 
-    Products are counts, whole numbers that are exact in float32; the numbers of facts (k,) are at least 1.
+    Products are counts, which float32 represents exactly; the numbers of facts are at least 1.
     """
     facts = sorted(set().union(*captions))
     place = {fact: column for column, fact in enumerate(facts)}
@@ -113,7 +113,7 @@ def _counted(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> tuple
 
 
 def fraction_true(scenes: pd.DataFrame, captions: Sequence[frozenset[Fact]]) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function from rows of ``scenes`` (n) to their similarities with ``captions`` (k), shape (rows, k).
+    """Return a function that maps rows of ``scenes`` (n) to similarities with ``captions`` (k), of shape (rows, k).
 
     Each fraction is one division in float64, so equal fractions are equal floats; 0 without facts.
     """
@@ -127,7 +127,7 @@ def facts_text(stated: frozenset[Fact]) -> str:
 
 
 def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
-    """Replace each caption's text in ``table`` by its facts as text, and record in ``known`` what these texts mean."""
+    """Return ``table`` with each caption's facts as its text; store the facts of each such text in ``known``."""
     texts = []
     for image, caption in table[CAPTION_KEY].itertuples(index=False):
         stated = facts.get((image, caption), frozenset())
@@ -137,7 +137,7 @@ def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]
 
 
 def score_by_oracle(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
-    """Score one set."""
+    """Return the oracle's scores of one set."""
     known: dict[str, frozenset[Fact]] = {}
     own = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
     other = oracle.swapped if entry_set.distractors == "swapped" else oracle.original
@@ -150,7 +150,7 @@ def score_by_oracle(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd
     shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)
     similarities = fraction_true(shown, captions)
     choices = oracle_choices(entry_set, oracle, own, shown)
-    # A distractor ties with an own caption that is completely true only if it is completely true as well.
+    # A distractor ties with a completely true own caption only if it is completely true as well.
     perfect = replace(numbered.entries, own=np.full(len(entry_set.entries), n))
     tied, weights = np.zeros(len(perfect.own)), Weights(numbered.pool, n + 1)
 
@@ -176,8 +176,8 @@ def score_by_oracle(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd
 def score_oracle(
     sets: Sequence[EntrySet], rules: Rules, oracle: Oracle, drawn: pd.DataFrame | None
 ) -> dict[str, SetScores]:
-    """Score a generator's sets, as ``score_images`` does, by the scenes that it drew; None if it shows real images.
+    """Return the oracle's scores of a generator's sets, by name. ``drawn``: its scenes; None if it shows real images.
 
-    The summaries add what is true of the images, and the ceiling that true distractors leave.
+    The summaries add the fraction of facts that are true, and the ceiling that true distractors leave.
     """
     return {part.name: score_by_oracle(rules, part, oracle, drawn) for part in sets}

@@ -1,4 +1,4 @@
-"""From judged entries to a table of scores and its summary, for the trained judge and for the oracle."""
+"""Turn judged entries into a table of scores and its summary, for trained judges and the oracle."""
 
 import sys
 from collections.abc import Callable
@@ -26,8 +26,8 @@ class Rules:
     scoring: Scoring
     classes: pd.Series  # the class of each image, by image_id
     seed: int = 0
-    composition: str = ""  # which dominant pairs are balanced
-    prompts: str = "all"  # which captions of test_seen and test_unseen are prompts, for the summaries
+    composition: str = ""  # how dominant pairs are balanced
+    prompts: str = "all"  # the captions of test_seen and test_unseen that are prompts, for the summaries
     swapped: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CAPTION_KEY))  # the swapped captions
 
     @property
@@ -46,12 +46,12 @@ class SetScores:
     """The scores of one set."""
 
     table: pd.DataFrame  # columns of ``tables.SCORES``
-    summaries: list[dict[str, Any]]  # of all entries and, in test_seen, of those whose caption was swapped
+    summaries: list[dict[str, Any]]  # of all entries and, in test_seen, of the swapped captions
     predictions: list[Prediction]  # as published
 
 
 def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices: Choices) -> pd.DataFrame:
-    """Return the columns of ``tables.SCORES``, a row per entry; those without an image come last and are wrong."""
+    """Return the columns of ``tables.SCORES``, a row per entry; entries without an image come last and are wrong."""
     parts = [of[[*ENTRY, "pair"]] for of in (entry_set.entries, entry_set.failed) if len(of)]
     table = pd.concat(parts or [entry_set.entries[[*ENTRY, "pair"]]], ignore_index=True)
     for name, values, failed in (
@@ -74,10 +74,10 @@ def score_set(
     rules: Rules, entry_set: EntrySet, numbered: Numbered, blocks: Blocks, texts: int, choices: Choices,
     more: Callable[[np.ndarray, Judged], dict[str, Any]],
 ) -> SetScores:  # fmt: skip
-    """Score one set and, of test_seen, the entries whose caption was swapped.
+    """Return the scores of one set and, in test_seen, also of the entries whose caption was swapped.
 
-    ``more`` is what a judge adds to the summary of entries with an image, (n,) booleans; it is called after one pass
-    over ``blocks``. ``texts`` is the number of distinct captions; ``choices`` are also of entries without an image.
+    ``more`` maps entries with an image, (n,) booleans, to additions to the summary; it is called after one pass over
+    ``blocks``. ``texts`` is the number of distinct captions; ``choices`` include entries without an image.
     """
     scoring = rules.scoring
     judged = judge_entries(blocks, texts, numbered.entries, numbered.pool, **rules.ranking)
@@ -91,7 +91,7 @@ def score_set(
     if entry_set.split == "test_seen":
         captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION_KEY]) for of in (table, rules.swapped))
         rows = captions.isin(swapped)
-        # Prompts without an image are those of the set.
+        # Missing images are those of the whole set.
         named = replace(entry_set, failed=entry_set.failed.iloc[:0])
         summary = set_summary(rules, named, numbered, table, rows, None, "swapped")
         summaries.append(summary | more(rows[:made], judged))
@@ -102,7 +102,7 @@ def score_set(
 def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
     """Return the sampled hits as published: image_id, caption_id, path, and the index of the candidate ranked first."""
     columns = (entry_set.entries[name].tolist() for name in ("image_id", "caption_id", "path"))
-    # One object for equal texts, so that the bytes of the pickle depend only on the content.
+    # One object for equal texts, so that the pickle's bytes depend only on the content.
     return [
         (sys.intern(image), int(caption), sys.intern(path), int(index))
         for image, caption, path, index in zip(*columns, judged.predicted, strict=True)
@@ -115,7 +115,7 @@ def _sampled(rules: Rules, hits: pd.Series) -> dict[str, Any]:
 
 
 def adjective_summary(table: pd.DataFrame) -> dict[str, Any]:
-    """Return adjective accuracy, its chance level and n, over the entries whose prompt has variants."""
+    """Return adjective accuracy, its chance level and n, over entries whose prompt has variants."""
     asked = table[table["adjectives"] > 1]
     if asked.empty:
         return {"adjective": None, "adjective_chance": None, "adjective_judged": 0}
@@ -128,7 +128,7 @@ def set_summary(
     rules: Rules, entry_set: EntrySet, numbered: Numbered, table: pd.DataFrame, rows: np.ndarray,
     cut: balance.Cut | None, prompts: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` says which captions they cover."""
+    """Return the summary of the entries ``rows``, (n,) booleans; ``prompts`` names the captions that they cover."""
     table, made = table[rows], rows[: len(entry_set.entries)]
     failed = entry_set.failed.groupby("status")["file_name"].agg(list)
     result: dict[str, Any] = {

@@ -7,14 +7,14 @@ from pydantic import Field, model_validator
 from compclip.core.section import Section
 from compclip.judge.config import SmallJudgeConfig
 
-# Positions of a stretched text tower, and how many of the first ones stay as they are.
+# Positions of a stretched text tower, and how many of the first ones are not changed.
 STRETCHED_LENGTH, KEPT_POSITIONS = 248, 20
-# What growing captions measure, by name, as readers see it.
+# The measures of growing captions, with their labels.
 INTRINSIC_MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment rate"}
 
 
 class SpecsTraining(Section):
-    """How SPECS is trained; the defaults are the published values."""
+    """The training of SPECS; the defaults are the published values."""
 
     epochs: int = Field(6, ge=1)
     batch: int = Field(100, ge=2, description="images that a GPU encodes at once")
@@ -29,7 +29,7 @@ class SpecsTraining(Section):
 
 
 class LongCaptions(Section):
-    """The user's long captions, instead of descriptions of the sketches."""
+    """A user's long captions, instead of descriptions of the sketches."""
 
     examples: str = Field(description="training captions: ShareGPT4V's JSON, or a table with columns image and text")
     images: str | None = Field(None, description="folder that the training images' paths are relative to")

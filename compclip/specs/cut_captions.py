@@ -1,6 +1,6 @@
-"""Check which long captions are usable for training, and cut them into chunks by spaCy's parse.
+"""Check which long captions are usable for training, and divide them into chunks by spaCy's parse.
 
-The rules of what a chunk is are in ``phrases``. A caption's first i chunks are its text up to the i-th end.
+``phrases`` defines chunks. A caption's first i chunks are its text up to the i-th end.
 """
 
 import json
@@ -19,11 +19,11 @@ from compclip.specs.phrases import chunk_ends
 from compclip.text.language import identity, load_language
 from compclip.text.parsing import parse_texts
 
-PIPELINE_BATCH = 32  # texts; more take memory and save hardly any time
+PIPELINE_BATCH = 32  # texts; larger batches take more memory and save little time
 
 
 class Chunker:
-    """Cuts texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in several."""
+    """Divides texts by spaCy's pipeline ``model`` in this process; ``text.parsing`` runs it in several."""
 
     def __init__(self, model: str) -> None:
         self.pipeline = load_language(model)
@@ -34,12 +34,12 @@ class Chunker:
         return [key(self.context, text) for text in texts]
 
     def cut(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ends of each text's chunks; none for a blank text."""
-        # The zone frees what spaCy would keep of each new word.
+        """Return the ends of each text's chunks, [] for a blank text."""
+        # The zone frees the memory that spaCy would keep for each new word.
         with self.pipeline.memory_zone():
             docs = self.pipeline.pipe((text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH)
             ends = map(chunk_ends, docs)
-            # What is not parsed of a very long text belongs to its last chunk.
+            # The last chunk of a very long text includes the part that is not parsed.
             return [[*e[:-1], len(t.rstrip())] if t.strip() else [] for e, t in zip(ends, texts, strict=True)]
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
@@ -51,7 +51,7 @@ def cut_captions(
     examples: pd.DataFrame, images: Path, *, model: str = "en_core_web_sm", processes: int = 2,
     cache: str | Path = ":memory:",
 ) -> pd.DataFrame:  # fmt: skip
-    """Check examples (columns image, text; ``data.read_source``) and cut their captions into chunks.
+    """Check examples (columns image, text; ``data.read_source``) and divide their captions into chunks.
 
     Args:
         images: folder that the images' paths are relative to.

@@ -1,4 +1,4 @@
-"""Images with long captions for training: read from ShareGPT4V or a table, checked, and drawn in an epoch's order."""
+"""Images with long captions for training: reading from ShareGPT4V or a table, checks, and the order of epochs."""
 
 import hashlib
 import io
@@ -46,7 +46,7 @@ class LongExamples:
         return LongExample(self.images / name, self.texts[number], name, self.ends[number].tolist())
 
     def stream(self, seed: int, epoch: int, start: int = 0) -> Iterator[LongExample]:
-        """Yield the examples after the first ``start`` of an epoch, whose order depends on seed and epoch alone."""
+        """Yield the examples after the first ``start`` of an epoch, whose order depends only on seed and epoch."""
         return (self[number] for number in rng(seed, "specs", "order", epoch).permutation(len(self))[start:])
 
 
@@ -65,7 +65,7 @@ def read_source(source: Path) -> pd.DataFrame:
         require(is_list, source, "expected a list of objects with image and conversations")
         pairs = [(record.get("image"), _first_answer(record)) for record in records]
         table = pd.DataFrame(pairs, columns=["image", "text"], dtype=object)
-    # Half a character cannot be written to artifacts.
+    # Lone surrogates cannot be written to artifacts.
     cells = table[["image", "text"]]
     table = cells.map(lambda cell: cell.strip().encode("utf-8", "replace").decode() if isinstance(cell, str) else "")
     return table.assign(image=table["image"].str.removeprefix("./")).astype("str")
@@ -79,7 +79,7 @@ def _first_answer(record: dict[str, Any]) -> Any:
 
 
 def check_examples(table: pd.DataFrame, images: Path) -> pd.DataFrame:
-    """Return ``table`` with columns digest, of the image's content, and fault, details in parentheses."""
+    """Return ``table`` with columns digest (of the image's content) and fault (with details in parentheses)."""
 
     def check(row: tuple[str, str]) -> tuple[str, str]:
         name, text = row

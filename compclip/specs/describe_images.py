@@ -10,7 +10,7 @@ from compclip.core.seeds import rng
 from compclip.dataset.sketch.description import count_values, describe_scene, grow, shorten
 from compclip.dataset.sketch.world import ATTRIBUTES, Dice
 
-SHORT_CAPTIONS = 4  # of each image
+SHORT_CAPTIONS = 4  # number per image
 DESCRIPTION_SCHEMAS = {
     "examples": tables.EXAMPLES,
     "steps": tables.STEPS,
@@ -20,7 +20,7 @@ DESCRIPTION_SCHEMAS = {
 
 
 def divide_described(images: list[str], test: int, seed: int) -> pd.DataFrame:
-    """Draw ``test`` test images (split test_seen); the others are training images."""
+    """Return the split of each image: ``test`` drawn test images (test_seen); the others train."""
     fault = f"{test} of {len(images)} images leave fewer than two to train on"
     require(len(images) >= test + 2, "specs.test", fault, "lower it")
     tested = set(rng(seed, "describe_images").permutation(len(images))[:test].tolist())
@@ -32,10 +32,10 @@ def describe_images(scenes: pd.DataFrame, *, test: int = 1000, seed: int = 0) ->
     """Describe drawn birds at length, and divide them into training and test images.
 
     Training images get one description each, test images growing ones with wrong details. All images also get short
-    captions, from which a CLIP learns before it is stretched.
+    captions, on which a CLIP is trained before it is stretched.
 
     Args:
-        scenes: what was drawn, as of ``dataset.sources.sketch``, and the file name of each image (file).
+        scenes: table ``scenes`` of ``dataset.sources.sketch``, and the file name of each image (file).
         test: number of test images.
 
     Returns:
@@ -44,13 +44,13 @@ def describe_images(scenes: pd.DataFrame, *, test: int = 1000, seed: int = 0) ->
     scenes = scenes.sort_values("image_id", ignore_index=True)
     splits = divide_described(scenes["image_id"].tolist(), test, seed)
     values = scenes[list(ATTRIBUTES)].astype(object).where(scenes[list(ATTRIBUTES)].notna(), None).to_dict("records")
-    frequencies = count_values(values)  # decide how often a wrong value is drawn
+    frequencies = count_values(values)  # how often a wrong value is drawn
     rows: dict[str, list[tuple]] = {"examples": [], "steps": [], "captions": []}
     for image, file, split, scene in zip(scenes["image_id"], scenes["file"], splits["split"], values, strict=True):
         # The words depend on the seed and the image's own scene.
         dice = Dice(rng(seed, "describe_images", image))
         grown = grow(describe_scene(scene, frequencies, dice))
-        # Each from a description of its own.
+        # each from its own description
         short = [shorten(describe_scene(scene, frequencies, dice), dice) for _ in range(SHORT_CAPTIONS)]
         rows["captions"] += [(image, number, None, text) for number, text in enumerate(short)]
         if split == "train":

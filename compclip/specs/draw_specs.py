@@ -1,4 +1,4 @@
-"""Draw what training with long captions changed: each judge's measures for each seed."""
+"""Draw the effect of training with long captions: each judge's measures for each seed."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,10 +12,10 @@ JUDGE_LOOKS = {"stretched": ("#555555", "o"), "contrastive": ("#0072B2", "s"), "
 
 
 def draw_specs(table: pd.DataFrame) -> tuple[Figure, str]:
-    """Draw a row for each measure and seed, with an interval for each judge; ``table`` as of ``read_intrinsic``.
+    """Draw a row for each measure and seed, with an interval for each judge; ``table``: as in ``read_intrinsic``.
 
     Returns:
-        The figure, and its values as a text.
+        The figure, and its values as text.
     """
     gains = table[table["against"] != ""]
     log.info("%d of %d gains have an interval above 0", (gains["low"] > 0).sum(), len(gains))

@@ -1,4 +1,4 @@
-"""What all evaluations of a judge share: images that cannot be read, and how results are written."""
+"""Functions of all evaluations of a judge: handling of unreadable images, and the format of results."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from compclip.score.scores import rounded
 from compclip.stats import interval
 
 NO_FILE = "no such image file"
-SPECS_RESAMPLES = 2000  # of images, for the intervals
+SPECS_RESAMPLES = 2000  # number of resamples of images
 
 Device = Annotated[Literal["auto", "cpu", "cuda"], Field("auto", description="auto: a GPU if there is one")]
 
 
 def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
-    """Return embeddings (n, d) of files, zero for a faulty one, and what is wrong with each (n,), ``""`` if nothing."""
+    """Return embeddings (n, d) of files, zero for a faulty one, and each file's fault (n,), "" if it has none."""
     distinct = dict.fromkeys(paths)
     # os.path, because Path.is_file fails if a name is too long, for example a caption.
     faults = {path: NO_FILE for path in distinct if not os.path.isfile(path)}
@@ -35,7 +35,7 @@ def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarra
     except InvalidEmbedding:
         raise
     except Exception:
-        # One bad file stops its batch; only then is each file decoded.
+        # A bad file fails its batch; only then are files decoded one by one.
         broken = {path: fault for path in distinct if path not in faults and (fault := _fault(path))}
         if not broken:
             raise
@@ -57,9 +57,9 @@ def _fault(path: Path) -> str:
 def mean_over_images(
     values: np.ndarray, images: np.ndarray, generator: np.random.Generator, *, paired: bool = False
 ) -> dict[str, float | int | None]:
-    """Return the mean of ``values`` (n,), with a 95 % interval over images, as in a result.
+    """Return the mean of ``values`` (n,) with a 95 % interval over images, as an entry of a result.
 
-    ``paired``: the values are differences, not hits, so that 0 and 1 are values like others.
+    ``paired``: the values are differences, not hits, so 0 and 1 have no exact intervals.
     """
     ends: dict[str, float | None] = dict.fromkeys(("value", "low", "high"))
     if len(values):
@@ -70,7 +70,7 @@ def mean_over_images(
 
 
 def result_head(data: Path, definition: str, seed: int) -> dict[str, Any]:
-    """Return what every result begins with."""
+    """Return the first entries of every result."""
     about = {"data": data.resolve().name, "definition": " ".join(definition.split()), "level": interval.LEVEL}
     return about | {"resamples": SPECS_RESAMPLES, "seed": seed}
 

@@ -1,4 +1,4 @@
-"""Does the similarity rise with every correct detail, and fall with a wrong one? (SPECS' intrinsic measures)"""
+"""The intrinsic measures of SPECS: whether the similarity rises with correct details and falls with wrong ones."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ INTRINSIC_DEFINITION = """Over captions with more than one increment, the mean o
 increments, those at which the similarity rises; neg: of its negatives, those that the true text beats; increment_rate:
 (pos + 1 - the share of its negatives that beat the true text) / 2. A tie is neither a rise nor a win of either side."""
 
-SkippedNames = dict[str, list[str]]  # from a reason to the names of what was skipped
+SkippedNames = dict[str, list[str]]  # names of skipped entries, by reason
 STEP_COLUMNS = ["image", "path", "caption_id", "step", "text", "negative"]
 
 
@@ -46,7 +46,7 @@ def score_captions(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure_means(captions: pd.DataFrame, seed: int, *, paired: bool = False) -> dict[str, dict]:
-    """Return each measure's mean over captions (``score_captions``) with its interval over images."""
+    """Return each measure's mean over captions (``score_captions``), with its interval over images."""
     means = {}
     for measure in INTRINSIC_MEASURES:
         known = captions.dropna(subset=measure)
@@ -56,7 +56,7 @@ def measure_means(captions: pd.DataFrame, seed: int, *, paired: bool = False) ->
 
 
 def measure_gains(a: pd.DataFrame, b: pd.DataFrame, seed: int) -> dict[str, dict]:
-    """Return each measure of ``a`` minus that of ``b`` (``score_captions`` of two judges) over the captions of both.
+    """Return each measure of ``a`` minus that of ``b`` (``score_captions`` of two judges), over common captions.
 
     The differences are paired: both judges see the same resampled images.
     """
@@ -66,7 +66,7 @@ def measure_gains(a: pd.DataFrame, b: pd.DataFrame, seed: int) -> dict[str, dict
 
 
 def read_steps(path: Path, images: Path) -> tuple[pd.DataFrame, SkippedNames]:
-    """Return the sorted steps (STEP_COLUMNS) of a table, and the captions skipped because of an empty text.
+    """Return the sorted steps (STEP_COLUMNS) of a table, and the captions that were skipped for an empty text.
 
     The table has the columns image (a file of folder ``images``), caption_id, step (a number), text and, optionally,
     negative: the text with its newest part replaced by a wrong one.
@@ -98,7 +98,7 @@ def is_absent(cells: pd.Series) -> pd.Series:
 def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, SkippedNames]:
     """Return ``steps`` (sorted by image) with columns similarity and negative_similarity, and the skipped images.
 
-    Equal texts have equal similarities, whatever else is compared.
+    Equal texts have equal similarities, regardless of the other texts.
     """
     paths = dict(zip(steps["image"], steps["path"], strict=True))
     vectors, faults = embed_readable(embedder, list(paths.values()))
@@ -136,11 +136,11 @@ def intrinsic(
     """Measure how often the similarity rises with a correct detail and falls with a wrong one (SPECS).
 
     Args:
-        steps: captions of growing detail (STEP_COLUMNS), of ``read_steps``.
+        steps: captions of growing detail (STEP_COLUMNS), as ``read_steps`` returns them.
         judges: each judge's name and embedder; the first is compared with the others, paired over the same images.
             An iterator may load one judge after another.
-        skipped: what of the data is skipped already.
-        where: what messages call the data.
+        skipped: entries that were skipped already.
+        where: name of the data in messages.
 
     Returns:
         The result (INTRINSIC_DEFINITION), and the similarities of each step by each judge.

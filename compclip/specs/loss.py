@@ -1,4 +1,4 @@
-"""The loss of SPECS: a caption finds its image, a right detail raises the similarity, a wrong one lowers it.
+"""The loss of SPECS: captions retrieve their images, right details raise the similarity, wrong ones lower it.
 
 Source: Chen, Salazar and Kementchedjhieva, EMNLP 2025 (arXiv 2509.03897), and its released code.
 """
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-# Weights of the contrastive term, the details and the negatives: as published, and the contrastive term alone.
+# Weights of the contrastive term, the details and the negatives: as published, and only the contrastive term.
 LOSS_WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
 MARGIN_RANGE = (0.0, 1.5)  # in logits
 
@@ -25,8 +25,8 @@ class Losses(NamedTuple):
 class Margin:
     """The adaptive margin of the hinges, in logits: ``epsilon``.
 
-    It starts at 0, and each hinge, after using it, sets it to its own mean difference. Details use what the negatives
-    of the previous batch achieved, negatives what the details just did.
+    It starts at 0, and each hinge, after using it, sets it to its own mean difference. So details use the difference of
+    the previous batch's negatives, and negatives that of the current details.
     """
 
     def __init__(self) -> None:
@@ -43,17 +43,17 @@ def specs_loss(
     images: torch.Tensor, full: torch.Tensor, base: torch.Tensor, detail: torch.Tensor, negative: torch.Tensor,
     scale: torch.Tensor, margin: Margin | None = None, weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
 ) -> Losses:  # fmt: skip
-    """Compute the contrastive term, the hinge of details and then, with the adapted margin, that of negatives.
+    """Return the contrastive term, the hinge of details and, with the adapted margin, the hinge of negatives.
 
     Args:
         images: (n, d) embeddings of unit length; row i of each of the texts belongs to image i.
-        full: (n, d) the whole captions. The contrastive term has one direction only, text to image.
+        full: (n, d) the whole captions. The contrastive term has only one direction, text to image.
         base: (n, d) the captions' first chunks.
         detail: (n, d) one chunk more than base.
         negative: (n, d) base with its last chunk replaced by another image's.
         scale: the inverse temperature, which turns cosines into logits.
-        margin: the margin after the batches before; None: before the first batch.
-        weights: those of the contrastive term, the details and the negatives.
+        margin: the margin after the previous batch; None for the first batch.
+        weights: of the contrastive term, the details and the negatives.
     """
     margin = margin or Margin()
     logits = scale * full @ images.T

@@ -1,4 +1,4 @@
-"""The SPECS score: how well a long caption fits its image, computed from the embeddings of both.
+"""The SPECS score: how well a long caption fits its image, from the embeddings of both.
 
 Source: Chen, Salazar and Kementchedjhieva, "SPECS" (EMNLP 2025), and the README of its release.
 """
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
     """Return the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d), (n,).
 
-    It is computed in float32, or in float64 if both are; the cosine of a row of zeros is 0.
+    Computed in float32, or in float64 if both inputs are; the cosine of a row of zeros is 0.
     """
     if images.ndim != 2 or images.shape != texts.shape:
         raise ValueError(f"expected pairs of rows, got images {tuple(images.shape)} and texts {tuple(texts.shape)}")

@@ -1,9 +1,9 @@
-"""Find where a caption can stop and still be complete: the ends of its phrases and clauses, by the dependency parse.
+"""Find the places where a caption can end and be complete: the ends of phrases and clauses, by the dependency parse.
 
-A place between two words is an end if the words before it need no relation across it. A noun is not separated from its
-adjectives or its `of`, a verb not from its object, a preposition not from its noun. A subject is separated from its
-verb, and a phrase from further details: prepositional phrases, participles, relative and adverbial clauses,
-appositions, and what `and` joins.
+A place between two words is an end if the words before it are complete without a relation across it. A noun is not
+separated from its adjectives or its `of`, a verb not from its object, a preposition not from its noun. A subject is
+separated from its verb, and a phrase from further details: prepositional phrases, participles, relative and adverbial
+clauses, appositions, and what `and` joins.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Close = Callable[[int, int], None]
 
 # Relations (spaCy's labels) to a preceding head that is complete without the word.
 FOLLOWING_RELATIONS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split())
-# Relations to a following head of a word that is complete without the head.
+# Relations to a following head without which the word is complete.
 PRECEDING_RELATIONS = frozenset("prep agent advcl ccomp parataxis conj punct dep meta intj csubj csubjpass".split())
-ADVERBS = frozenset("advmod npadvmod".split())  # belong only to their neighbors: `is located centrally`
+ADVERBS = frozenset("advmod npadvmod".split())  # belong to their neighbors: `is located centrally`
 SUBJECT_RELATIONS = frozenset("nsubj nsubjpass".split())
 COMPLEMENTS = frozenset("attr acomp oprd dobj xcomp ccomp prt".split())
 
@@ -39,8 +39,8 @@ UNFINISHED = frozenset(
     " made marked named point pointing points positioned range ranges ranging refer refers reminiscent seem seems"
     " serve serves serving situated suggestive surrounded titled topped typical".split()
 )
-PAIRED = frozenset("both either neither between".split())  # they announce a second part: `both … and`
-# Tags of words that no phrase ends with: conjunctions, articles, prepositions, `to`, modals, `who`, `whose`.
+PAIRED = frozenset("both either neither between".split())  # begin a construction of two parts: `both … and`
+# Tags of words that cannot end a phrase: conjunctions, articles, prepositions, `to`, modals, `who`, `whose`.
 OPEN_TAGS = frozenset("CC DT PDT IN TO MD WDT WP WP$ WRB PRP$ EX POS".split())
 TERMINAL = frozenset(". ! ? … 。 ！ ？ ...".split())
 CLOSING = frozenset(") ] } ” ’ » ''".split())
@@ -49,11 +49,11 @@ SEPARATOR_MARKS = frozenset(", ; : — – --".split())  # follow a word without
 
 
 def chunk_ends(doc: Doc) -> list[int]:
-    """Return the character offset of the end of each chunk: increasing, the last one ``len(text.rstrip())``.
+    """Return the end of each chunk, as an increasing character offset; the last one is ``len(text.rstrip())``.
 
-    A chunk is a noun phrase with what precedes it, a verb with what it needs, a prepositional phrase or a clause. It
-    has a word with a letter, if the text has one. Punctuation that ends a sentence or closes a bracket belongs to the
-    chunk before it, other punctuation to the chunk after it. A blank text has no chunk.
+    A chunk is a noun phrase with the words before it, a verb with its complements, a prepositional phrase or a clause.
+    It has a word with a letter if the text has one. Punctuation that ends a sentence or closes a bracket belongs to the
+    chunk before it, other punctuation to the chunk after it. A blank text has no chunks.
     """
     words = [token for token in doc if not token.is_space]
     if not words:
@@ -71,7 +71,7 @@ def chunk_ends(doc: Doc) -> list[int]:
 
 
 def _inside(doc: Doc) -> list[bool]:
-    """Return for each token whether the place before it is inside something that must not be separated."""
+    """Return, for each token, whether the place before it is inside a unit that must not be divided."""
     steps = [0] * (len(doc) + 1)
 
     def close(first: int, last: int) -> None:
@@ -105,7 +105,7 @@ def _inside(doc: Doc) -> list[bool]:
 
 
 def _is_descriptive(subject: Token) -> bool:
-    """Return whether a subject describes something: `the bird`, `one of them`, not `it` or `which`."""
+    """Return whether a subject is descriptive: `the bird`, `one of them`, not `it` or `which`."""
     if subject.tag_.startswith("N"):
         return True
     return subject.tag_ not in ("WP", "WDT", "EX", "PRP") and subject.right_edge.i - subject.left_edge.i >= 2
@@ -145,10 +145,10 @@ def _is_bound(token: Token, head: Token) -> bool:
 
 
 def _is_bound_preposition(token: Token, head: Token, complete: bool) -> bool:
-    """Return whether a preposition belongs to the word before it, which is ``complete`` if it has a complement."""
+    """Return whether a preposition belongs to the word before it; ``complete``: that word has a complement."""
     if token.lower_ in ("of", "than") or not any(token.rights) or _in_respect(token.doc, token.i):
         return True
-    # Directly behind it: `next to it`, `is caked with mud`, `that rests on her knees`.
+    # directly after it: `next to it`, `is caked with mud`, `that rests on her knees`
     return head.i + 1 == token.left_edge.i and (
         head.tag_.startswith("RB")
         or (head.tag_ == "VBN" and token.lower_ == "with")
@@ -176,7 +176,7 @@ def _close_brackets(doc: Doc, close: Close) -> None:
 
 
 def _can_stop(last: Token, first: Token) -> bool:
-    """Return whether a text may end with ``last`` and continue with ``first``, as far as these two words decide."""
+    """Return whether these two words allow a text to end with ``last`` and continue with ``first``."""
     separated = last.idx + len(last) < first.idx
     if first.is_sent_start and last.text[-1] in TERMINAL | CLOSING | {'"', "'"}:
         return separated

@@ -22,7 +22,7 @@ from compclip.specs.config import KEPT_POSITIONS
 from compclip.specs.stretch import write_judge
 
 FIRST_TABLE, SECOND_TABLE = "positional_embedding", "positional_embedding_res"
-HEAD_WIDTH = 64  # of every attention in OpenAI's transformers
+HEAD_WIDTH = 64  # width of each attention head in OpenAI's transformers
 
 
 class Released(Command):
@@ -43,13 +43,13 @@ def read_released(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         cfg = _config(state)
         with torch.device("meta"):
             construct(cfg).load_state_dict(state, assign=True)
-    except Exception as error:  # any, by the tensor that is missing or has another shape
+    except Exception as error:  # of any type, for a missing tensor or one of a different shape
         raise UserError(f"{file}: not a CLIP with a ViT under OpenAI's names: {one_line(error)[:300]}") from error
     return cfg, state
 
 
 def _config(state: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-    """Return the model config that the shapes of the tensors give."""
+    """Return the model config that follows from the tensors' shapes."""
     width, (vision, _, _, patch) = state["ln_final.weight"].shape[0], state["visual.conv1.weight"].shape
     grid = round((len(state["visual.positional_embedding"]) - 1) ** 0.5)
     return {
@@ -67,7 +67,7 @@ def _layers(state: Mapping[str, torch.Tensor], tower: str) -> int:
 
 
 def check_output(folder: Path) -> None:
-    """Check that writing a judge to ``folder`` overwrites nothing."""
+    """Raise UserError if writing a judge to ``folder`` would overwrite files."""
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     require(is_free, f"--output {folder}", "exists already", "choose a new or an empty folder")
 

@@ -24,14 +24,14 @@ class Score(Command):
     """Score pairs of an image and a text by SPECS.
 
     The table has the columns image (a path relative to the table) and text; other columns are kept. The output has
-    three more columns: specs, cosine (of the two embeddings, from which the score is computed) and status: ok, cut
-    (scored, but the text is longer than the judge reads and was truncated), or why there is no score. Each distinct
-    image and text is encoded once and cached. The exit code is 1 if any pair has no score.
+    three more columns: specs, cosine (of the embeddings, from which the score is computed) and status: ok, cut (scored,
+    but the text was truncated to the length that the judge reads), or why there is no score. Each distinct image and
+    text is encoded once and cached. The exit code is 1 if any pair has no score.
     """
 
     pairs: Path = Field(description="CSV with the columns image and text")
     judge: Path = Field(description="folder of the judge")
-    # The last batch is filled up, so that a large one wastes time on few pairs.
+    # The last batch is padded, so a large batch wastes time on few pairs.
     batch: int = Field(16, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Device
@@ -40,9 +40,9 @@ class Score(Command):
 
 
 def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]) -> pd.DataFrame:
-    """Score n texts (captions) with n images (files); a bad image or text costs only its own pairs.
+    """Score n texts (captions) with n images (files); a bad image or text affects only its own pairs.
 
-    The columns are specs and cosine, float32, NaN where there is none, and the status of each pair.
+    The columns are specs and cosine, float32, NaN if there is no score, and the status of each pair.
     """
     # Imported here, because torch is slow to import.
     import torch
@@ -63,7 +63,7 @@ def score_pairs(embedder: Embedder, images: Sequence[Path], texts: Sequence[str]
 
 
 def read_image_texts(path: Path) -> pd.DataFrame:
-    """Return a CSV file with columns image and text as texts, "" where there is none."""
+    """Return the rows of a CSV file with columns image and text, as texts, "" where empty."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").fillna("")
     except (ValueError, OSError) as error:  # of pandas' parser, or a byte that is not UTF-8

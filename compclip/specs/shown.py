@@ -10,9 +10,9 @@ from compclip.io import read_json
 from compclip.plot.labels import interval, percent
 from compclip.specs.config import INTRINSIC_MEASURES
 
-# The names of judges that readers see, in their order.
+# Labels of judges, in order.
 JUDGE_NAMES = {"stretched": "stretched, before training", "contrastive": "plain contrastive", "specs": "loss of SPECS"}
-# A row per measurement; ``against`` is the judge whose value is subtracted, or empty.
+# A row per measurement; ``against`` is the judge whose value is subtracted, or "".
 SPECS_COLUMNS = ["seed", "judge", "against", "measure", "value", "low", "high", "n", "images"]
 
 
@@ -26,7 +26,7 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
         for judge, against, measures in values:
             about = {"seed": result["seed"], "judge": judge, "against": against}
             rows += [{**about, "measure": measure, **measures[measure]} for measure in INTRINSIC_MEASURES]
-    # float, because there may be no interval at all.
+    # float, because all intervals may be missing
     return pd.DataFrame(rows)[SPECS_COLUMNS].astype({"value": float, "low": float, "high": float})
 
 

@@ -17,7 +17,7 @@ from compclip.core.log import log
 from compclip.io import atomic_folder, write_json
 from compclip.specs.config import KEPT_POSITIONS, STRETCHED_LENGTH
 
-# In open_clip's CLIP, and in its CustomTextCLIP.
+# in open_clip's CLIP and CustomTextCLIP
 POSITION_NAMES = ("positional_embedding", "text.positional_embedding")
 
 
@@ -26,8 +26,8 @@ def stretch_positions(
 ) -> torch.Tensor:
     """Stretch positional embeddings (n, d) to (length, d), of the same dtype.
 
-    The first ``keep`` stay. Each of the others becomes k = (length - keep) / (n - keep) positions, k a whole number, by
-    linear interpolation towards the next one; the last one is extrapolated by the difference before it.
+    The first ``keep`` are not changed. Each of the others becomes k = (length - keep) / (n - keep) positions, k an
+    integer, by linear interpolation towards the next one; the last one is extrapolated by the preceding difference.
     """
     n = len(positions)
     factor, remainder = divmod(length - keep, n - keep) if 0 <= keep < n else (0, 0)
@@ -43,7 +43,7 @@ def stretch_positions(
 
 
 def stretch(source: Built, length: int = STRETCHED_LENGTH) -> Built:
-    """Return a copy of a CLIP that reads captions of ``length`` tokens; its first positions stay."""
+    """Return a copy of a CLIP that reads captions of ``length`` tokens, with unchanged first positions."""
     cfg, state = stretch_state(source.model_cfg, source.model.state_dict(), length)
     return assemble(cfg, state, source.preprocess_cfg, source.vocabulary, "stretched", source.tokenizer_files)
 
@@ -72,7 +72,7 @@ def position_name(names: Container[str]) -> str:
 
 
 def write_judge(built: Built, name: str, crop: float | None, about: dict[str, Any], folder: Path) -> None:
-    """Write a judge's folder atomically, with a manifest that says what it was made from."""
+    """Write a judge's folder atomically, with a manifest of its sources."""
     with atomic_folder(folder.resolve()) as temporary:
         digest = save_judge(built, name, crop, temporary)
         length = built.model_cfg["text_cfg"]["context_length"]

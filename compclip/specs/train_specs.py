@@ -1,4 +1,4 @@
-"""Train a stretched CLIP by the loss of SPECS or, for comparison, by its contrastive term alone."""
+"""Train a stretched CLIP by the loss of SPECS or, for comparison, only by its contrastive term."""
 
 import math
 import re
@@ -29,23 +29,23 @@ from compclip.specs.data import LongExample
 from compclip.specs.loss import LOSS_WEIGHTS, Losses, Margin, specs_loss
 from compclip.specs.stretch import position_name
 
-# Words that no image shows or contradicts. Not all stop words: `no`, `two`, `above` tell images apart.
+# Words that an image cannot show or contradict. Other stop words, such as `no`, `two`, `above`, distinguish images.
 UNSEEN_WORDS = frozenset(
     "a an the this that these those it its he his she her they their there here who which one you we i is are was were"
     " be been being has have had having can see sees seen also and".split()
 )
 LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
 WEIGHT_DECAY = 1e-2
-SPECS_GPUS = "specs.base.gpus"  # the setting that errors of several processes name
-CHECKPOINT_FRACTION = 0.05  # of the training's time, at most
+SPECS_GPUS = "specs.base.gpus"  # the setting that errors about several processes name
+CHECKPOINT_FRACTION = 0.05  # largest fraction of the training's time
 
-Stream = Callable[[int, int], Iterator[LongExample]]  # the examples of an epoch, by its number, after the first so many
+Stream = Callable[[int, int], Iterator[LongExample]]  # maps epoch and start to the examples from there on
 
 
 def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
-    """Number the chunks by their content words (or all, if a chunk has none): (n, c) int, -1 for no chunk.
+    """Return numbers (n, c) of chunks by content words (by all words if a chunk has none); -1 where there is no chunk.
 
-    `It has a red bill` and `There is a red bill` have equal numbers and are no negatives of each other.
+    `It has a red bill` and `There is a red bill` have equal numbers, so they are not negatives of each other.
     """
     numbers: dict[tuple[str, ...], int] = {}
 
@@ -65,8 +65,8 @@ def draw_triples(
 
     The base is the caption's first i chunks, the detail the first i + 1. The negative is the base with its i-th chunk
     replaced by the i-th chunk of another image of the batch, with other content. i is uniform among the numbers for
-    which the caption has a next chunk and some image such a negative; that image is uniform among these. Without any
-    such i the negative is the base and teaches nothing. Without a second chunk that fits, all three texts are the
+    which the caption has a next chunk and an image has such a negative; that image is uniform among these. Without such
+    an i, the negative is the base, which has no effect. Without a second chunk that fits, all three texts are the
     caption.
 
     Args:
@@ -75,7 +75,7 @@ def draw_triples(
     """
     chunks = chunk_numbers(examples)
     _, images = np.unique([example.name for example in examples], return_inverse=True)
-    # Drawn for the whole batch, so that the triples do not depend on the number of processes.
+    # drawn for the whole batch, so that the triples do not depend on the number of processes
     lots = draw.random((len(examples), 2))
     triples, without = [], 0
     for row, fit in zip(range(len(examples))[rows], fitting, strict=True):
@@ -100,14 +100,14 @@ def draw_triples(
 
 
 def count_fitting(tokenizer: Tokenizer, example: LongExample) -> int:
-    """Return how many chunks of a caption that is too long can be read together."""
+    """Return how many chunks of a caption the model can read together."""
     beginnings = [example.text[:end] for end in example.ends]
     return int((~find_cut(tokenizer, beginnings, tokenize(tokenizer, beginnings))).sum())
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one process encodes at once, with the numbers of captions that are truncated or have no negative."""
+    """A batch of one process, with the numbers of captions that are truncated or have no negative."""
 
     pixels: np.ndarray  # (n, height, width, 3) bytes
     ids: torch.Tensor  # (1, n, length) of the whole captions; with hinges (4, n, length): bases, details, negatives
@@ -118,7 +118,7 @@ class Batch:
 def make_batch(
     judge: Judge, examples: Sequence[LongExample], rows: slice, draw: np.random.Generator, hinges: bool
 ) -> Batch:
-    """Return ``rows``, this process's, of the batch of all processes; ``hinges``: with bases, details, negatives."""
+    """Return the batch of this process, ``rows`` of all processes'; ``hinges``: with bases, details, negatives."""
     own = examples[rows]
     (pixels,) = judge.read_ahead([(example.image, None) for example in own], len(own))
     texts = [example.text for example in own]
@@ -136,7 +136,7 @@ def make_batch(
 
 
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Yield the batches; the next one is made while this one is used."""
+    """Yield the batches, preparing the next one while one is used."""
     with ThreadPoolExecutor(1) as pool:
         pending = pool.submit(next, batches, None)
         while (batch := pending.result()) is not None:
@@ -158,7 +158,7 @@ class Trainer:
         self.margin = Margin()
 
     def batches(self, stream: Stream, steps: range, each: int, seed: int) -> Iterator[Batch]:
-        """Yield this process's batches of ``steps``, ``each`` an epoch, with randomness by seed and step alone."""
+        """Yield this process's batches of ``steps``, ``each`` per epoch; randomness depends only on seed and step."""
         size, accumulation = self.settings.batch * self.group.count, self.settings.accumulation
         examples: Iterator[LongExample] = iter(())
         for step in steps:
@@ -182,7 +182,7 @@ class Trainer:
         return specs_loss(images, full, base, detail, negative, self.model.logit_scale.exp(), self.margin, weights)
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
-        """Make one step; returns its row of the log."""
+        """Make one step, and return its row of the log."""
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.zero_grad()
@@ -196,7 +196,7 @@ class Trainer:
         self.group.average(p for p in self.model.parameters() if p.requires_grad)
         held = self.positions.clone()
         self.scaler.step(self.optimizer)
-        self.positions.copy_(held)  # frozen; weight decay would change them even without a gradient
+        self.positions.copy_(held)  # Frozen, because weight decay would change them even without a gradient.
         self.scaler.update()
         with torch.no_grad():
             self.model.logit_scale.clamp_(0, MAX_SCALE)
@@ -213,14 +213,14 @@ def train_specs(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate and counts.
 
-    A caption has to find its image among those of all processes. As published, the loss of a step is the mean over its
-    batches, and an adaptive margin goes from batch to batch. The randomness of a step depends on the seed and its
-    number alone, so that a killed training resumes from its checkpoint and ends with the same weights.
+    A caption must retrieve its image among those of all processes. As published, the loss of a step is the mean over
+    its batches, and batches share an adaptive margin. The randomness of a step depends only on the seed and its number,
+    so a killed training resumes from its checkpoint and ends with the same weights.
 
     Args:
         judge: the stretched CLIP.
-        stream: the examples, ``count`` in each epoch (``LongExamples.stream``); those that fill no step are skipped.
-        checkpoint: file that a killed training resumes from.
+        stream: the examples, ``count`` per epoch (``LongExamples.stream``); an incomplete last step is skipped.
+        checkpoint: file from which a killed training resumes.
         loss: a key of LOSS_WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
     """
     size = settings.batch * group.count * settings.accumulation

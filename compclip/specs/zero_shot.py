@@ -1,4 +1,4 @@
-"""Which class does an image belong to, by CLIP's templates with the classes' names? Top-1 and top-5 accuracy."""
+"""Top-1 and top-5 accuracy of classification by CLIP's templates with the classes' names."""
 
 import io
 from pathlib import Path
@@ -38,7 +38,7 @@ class ZeroShot(Command):
 
 
 def read_classified(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
-    """Return the names of the folders or classes, and the class of each image, (n,), with its file or content."""
+    """Return the names of folders or classes, the class of each image, (n,), and its file or content."""
     from torchvision.datasets import CIFAR10, CIFAR100, ImageFolder
 
     try:

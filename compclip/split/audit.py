@@ -1,14 +1,14 @@
-"""Re-establish what the splits promise, from words and the lexicons' surface forms alone.
+"""Verify the guarantees of the splits from words and the lexicons' surface forms alone.
 
 Two guarantees: (1) no caption of train or test_seen has a held-out pair; (2) in a swapped caption only adjectives (and
-a/an before them) changed, and each changed pair is held out. Nothing of the pair extraction is imported, so that a
-fault there is found here. ``accept_split`` refuses a split with violations; suspicions are listed for people to read.
+a/an before them) changed, and each changed pair is held out. This module imports no pair extraction, so it finds faults
+there. ``accept_split`` refuses a split with violations; suspicions are listed for people to check.
 
-What ``reading`` misses is a suspicion, like every held-out adjective within three words of its noun; most of those are
-between two nouns (`a black bill and white wings`: black near wings). Where the pair extraction disagrees with
-``reading`` about a held-out pair, ``make_splits`` has put the image in no split, so it is not a violation.
+Pairs that ``reading`` may miss are suspicions: every held-out adjective within three words of its noun; most belong to
+another noun (`a black bill and white wings`: black near wings). Where the pair extraction disagrees with ``reading``
+about a held-out pair, ``make_splits`` has put the image in no split, so it is not a violation.
 
-What the steps could not take of a published split (``violations`` in their summaries) is added to its violations.
+Faults that earlier steps found in a published split (``violations`` in their summaries) count as violations.
 """
 
 import re
@@ -33,14 +33,14 @@ class HeldoutReading(NamedTuple):
     """The held-out pairs of a text."""
 
     stated: set[tuple[str, str]]
-    suspicious: set[tuple[str, str]]  # not stated, but the adjective is near the noun
-    unexplained: set[tuple[str, str]]  # near, and the adjective is stated of no noun
+    suspicious: set[tuple[str, str]]  # not stated, but with the adjective near the noun
+    unexplained: set[tuple[str, str]]  # near, with an adjective that modifies no other noun
 
 
 def read_heldout_pairs(
     texts: Collection[str], heldout: set[tuple[str, str]], reader: Reader
 ) -> dict[str, HeldoutReading]:
-    """Return the readings of the texts that state a held-out pair or may."""
+    """Return the readings of the texts that state, or may state, a held-out pair."""
     adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
     readings = {}
     for text in track(texts, len(texts), "texts"):
@@ -103,7 +103,7 @@ def _offset_faults(
         }
         for label, surface in surfaces.items():
             if [(item.kind, item.word) for item in reader.read(surface)] != [("adjective", change[label])]:
-                faults.append(f"{label} {change[label]} does not stand at its offsets")
+                faults.append(f"{label} {change[label]} is not at its offsets")
         copied, copied_new = old_end, new_end
     if text[copied:] != swapped_text[copied_new:]:
         faults.append("more than the adjective changed at the end")
@@ -111,7 +111,7 @@ def _offset_faults(
 
 
 def _without_article(text: str) -> str:
-    """Return ``text`` with an a or an at its end written a."""
+    """Return ``text`` with a final ``an`` replaced by ``a``."""
     return re.sub(r"(?i)(?<![^\W_])an?(?=\s+$)", "a", text)
 
 
@@ -135,7 +135,7 @@ def audit_swapped(
         elif source["split"] != "test_seen":
             faults.append(f"its image is in {source['split']}")
         if row["pair"] not in {f"{c['new_adj']}_{c['noun']}" for c in changes}:
-            faults.append(f"its pair {row['pair']} is none of its changed pairs")
+            faults.append(f"its pair {row['pair']} is not one of its changed pairs")
         violations += [{"guarantee": "swapped", "fault": fault, **row} for fault in faults]
     return violations
 
@@ -146,21 +146,20 @@ def audit(
     compounds: Lexicon | None = None, *, facts: pd.DataFrame | None = None, reported: Sequence[dict[str, Any]] = (),
     unused: Collection[str] = (), tolerance: str = "refuse", where: str = "split",
 ) -> dict[str, Any]:  # fmt: skip
-    """Check a split and its swapped captions by the order of words alone, and compare this with the pair extraction.
+    """Check a split and its swapped captions by word order alone, and compare word order with the pair extraction.
 
     Args:
         captions: all, as ``extract_pairs`` takes them.
-        pairs: as in ``tables``: all occurrences, which are compared with the order of words and not used otherwise.
-        splits, swapped: as of ``make_splits`` and ``swap_adjectives``.
-        heldout: the held-out pairs.
+        pairs: as in ``tables``: all occurrences, used only for the comparison with word order.
+        splits, swapped: as ``make_splits`` and ``swap_adjectives`` return them. heldout: the held-out pairs.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: the held-out ones and their regular
             plurals.
         compounds: None: ``lexicons/compounds/common.yaml``.
-        facts: image_id, part and value of what drawn captions state: each reader is compared with them, if ``nouns`` is
+        facts: image_id, part and value that drawn captions state: both readers are compared with them, if ``nouns`` is
             given.
-        reported: violations that were found in a published split; some stand for several (``count``).
+        reported: violations that were found in a published split; an entry may count for several (``count``).
         unused: images that may be in no split.
-        tolerance: whether ``accept_split`` is to refuse violations, or to count them.
+        tolerance: whether ``accept_split`` refuses violations or counts them.
         where: what is audited, for messages.
 
     Returns:
@@ -174,7 +173,7 @@ def audit(
     captions = captions[["image_id", "caption_id", "split", "text"]]
     violations = list(reported)
     without_split = set(captions.loc[captions["split"].isna(), "image_id"])
-    # The steps that take a published split report these.
+    # The steps that read a published split report these.
     lost = [] if reported else sorted(without_split.difference(unused))
     violations += [{"guarantee": "every image has a split", "image_id": image} for image in lost]
     clean = captions[captions["split"].isin(["train", "test_seen"])]
@@ -214,12 +213,12 @@ def audit(
 
 
 def in_words(violation: dict[str, Any]) -> str:
-    """Return a violation on a line, with the first of its names."""
+    """Return a violation on one line, with its first name."""
     fields = {key: value[:1] if key == "names" else value for key, value in violation.items()}
     return ", ".join(f"{key} {value}" for key, value in fields.items())
 
 
 def unused_images(summary: dict[str, Any]) -> list[str]:
-    """Return the images that splits.json reports in no split."""
+    """Return the images that splits.json reports as in no split."""
     contested = [record["image_id"] for record in summary.get("contested", ())]
     return [*summary.get("unused", ()), *summary.get("left_out", ()), *contested]

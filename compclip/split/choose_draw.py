@@ -1,8 +1,8 @@
-"""Choose how the held-out pairs are drawn, where the config leaves it open, so that scores have narrow intervals.
+"""Choose how the held-out pairs are drawn, unless the config sets it, so that scores have narrow intervals.
 
-The paper's rule is tried first. Each draw is tried completely: pairs are drawn, images divided, captions swapped and
-prompts listed, and the widths of their intervals estimated. The first draw that reaches the wanted width and leaves
-enough images to train is chosen, or the one that comes nearest to it.
+The paper's rule is tried first. For each draw, pairs are drawn, images divided, captions swapped, prompts listed, and
+the widths of their intervals estimated. The first draw that reaches the wanted width and leaves enough images to train
+is chosen, else the one that comes nearest to it.
 """
 
 import math
@@ -29,15 +29,15 @@ DRAWS: dict[str, tuple[Any, ...]] = {
     "fraction": (0.1, 0.15, 0.2, 0.3),
     "prefer": ("any", "swappable"),
 }
-# The numbers of captions that are extrapolated to, in today's.
+# Multiples of the number of captions to extrapolate to.
 TIMES = [1.1**step for step in range(1, 73)]
-# The ranked pairs grow at most with this power of the captions: on birds and flowers with 0.2 to 0.8, the latter where
-# few are ranked.
+# The ranked pairs grow at most with this power of the captions: on birds and flowers 0.2 to 0.8, the latter where few
+# pairs are ranked.
 MOST_GROWTH = 0.7
 
 
 def draws_of(config: DrawConfig) -> list[Draw]:
-    """Return the draws that a config leaves open, in the order in which they are tried; what it sets is kept."""
+    """Return the draws to try, in order; settings of the config are kept."""
     given = config.model_dump(exclude_none=True)
     choices = [dict(zip(DRAWS, values, strict=True)) for values in product(*DRAWS.values())]
     draws = [Draw(**(choice | given)) for choice in choices]
@@ -45,17 +45,17 @@ def draws_of(config: DrawConfig) -> list[Draw]:
 
 
 def widest(halves: Iterable[float | None]) -> float:
-    """Return the largest half width, infinite if one is None: no interval."""
+    """Return the largest half width, infinite if one is None (no interval)."""
     return max(half or math.inf for half in halves)
 
 
 def captions_needed(
     splits: dict[str, dict[str, Any]], ranking: pd.DataFrame, captions: int, width: float
 ) -> int | None:
-    """Return roughly how many captions reach the half width ``width``, to two digits; None if too many to tell.
+    """Return roughly how many captions reach the half width ``width``, to two digits; None if too many to estimate.
 
-    With f times the captions, the prompts are f times as many. The ranked pairs, and with them the held-out ones, grow
-    by the power of f by which they have grown since half of the captions.
+    With f times the captions, the prompts are f times as many. The ranked pairs, and so the held-out ones, grow by a
+    power of f, estimated from their growth between half of the captions and all.
     """
     counts = ranking["count"]
     growth = min(MOST_GROWTH, math.log2(len(counts) / max(1, (counts >= 2 * counts.min()).sum())))
@@ -74,13 +74,13 @@ def choose_draw(
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     test_seen: str | int = "auto", seed: int = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> tuple[Draw, dict[str, Any]]:  # fmt: skip
-    """Choose what a config leaves open of the draw, and log in one line the choice, its reason and what it gives.
+    """Choose the settings of the draw that a config does not set, and log the choice, its reason and the widths.
 
     Args:
         captions, pairs, ranking: as in ``tables``: all captions and occurrences, and the pairs that count.
-        config: what is set is kept.
+        config: its settings are kept.
         width: half the width of the 95 % interval, in points, that test_unseen and test_swapped should not exceed.
-        adjectives, nouns, compounds, test_seen, seed, dataset, composition: as of ``make_splits``.
+        adjectives, nouns, compounds, test_seen, seed, dataset, composition: as in ``make_splits``.
 
     Returns:
         The draw; and for heldout.json the wanted width, the draws tried, the estimates of both splits and, if they are
@@ -93,7 +93,7 @@ def choose_draw(
     names: dict[str, Any] = {"seed": seed, "dataset": dataset, "composition": composition}
     draws, faults, trials = draws_of(config), list[str](), list[Any]()
     for draw in track(draws, len(draws), "draws tried"):
-        log.disabled = True  # of splits that may not be made
+        log.disabled = True  # of a draw that gives no splits
         try:
             heldout = draw_heldout(ranking, draw, seed, dataset, composition)
             splits, sizes = make_splits(captions, pairs, ranking, heldout, *lexicons, test_seen=test_seen, **names)
@@ -125,6 +125,6 @@ def choose_draw(
     values = f"fraction {draw.fraction:g}, window {draw.window[0]:g} to {draw.window[1]:g}, prefer {draw.prefer}"
     widths = ", ".join(named_width(split, row) for split, row in estimates.items())
     about = f"{number} of {len(ranking)} ranked pairs are held out ({values}), {reason}: {widths}{remedy}"
-    # Not a warning, but the first that a run shows of its splits.
+    # A warning, because `make run` shows no lower level.
     log.warning("%s: %s", where, about)
     return draw, {"chosen": chosen}

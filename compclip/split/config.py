@@ -15,14 +15,14 @@ TrainOn = Annotated[
 
 
 class DrawConfig(Section):
-    """How the held-out pairs are drawn; what is null is chosen by the captions (``choose_draw``)."""
+    """How the held-out pairs are drawn; ``choose_draw`` sets what is null."""
 
-    fraction: float | None = Field(None, gt=0, lt=1, description="of the unique ranked pairs; half rounds up")
-    least: int = Field(0, ge=0, description="held-out pairs at least, where the fraction is fewer")
+    fraction: float | None = Field(None, gt=0, lt=1, description="fraction of the ranked pairs; half rounds up")
+    least: int = Field(0, ge=0, description="least number of held-out pairs, if the fraction gives fewer")
     window: tuple[float, float] | None = Field(None, description="percentiles of the ranking to draw between")
     prefer: Literal["any", "swappable"] | None = Field(
         None,
-        description="swappable: first pairs whose nouns occur often with other adjectives, which a swap can replace,"
+        description="swappable: prefer pairs whose nouns occur often with other adjectives, which a swap can replace,"
         " but not so often that they would dominate; any as published",
     )
 
@@ -65,19 +65,19 @@ class Heldout(DrawConfig):
         return pairs
 
     def listed(self, composition: str) -> list[str]:
-        """Return the pairs that are listed for a composition; none if they are drawn."""
+        """Return the pairs listed for a composition, [] if they are drawn."""
         listed = self.pairs.get(composition) if isinstance(self.pairs, dict) else self.pairs
         return listed or []
 
 
 class Published(Section):
-    """A split that others have published, used instead of a drawn one; {composition} in a path is replaced."""
+    """A published split, used instead of a drawn one; {composition} in a path is replaced."""
 
     split: str = Field(min_length=1, description="split.pkl: the held-out pairs, and the images of each split")
     data: str | None = Field(None, min_length=1, description="data.pkl: its swapped captions; null: they are made here")
 
     def file(self, kind: Literal["split", "data"], composition: str) -> str | None:
-        """Return the split.pkl or data.pkl of a composition; None if swapped captions are made here."""
+        """Return the path of split.pkl or data.pkl for a composition; None if swapped captions are made here."""
         path = self.split if kind == "split" else self.data
         return path and path.replace(COMPOSITION_FIELD, composition)
 
@@ -125,12 +125,12 @@ class SplitConfig(Section):
     prompts: PromptRule
     draws: int = Field(1, ge=1, description="images to be made for each prompt")
     per_image: int | None = Field(
-        None, ge=1, description="most prompts per image and split, of seen also of those matched; null: all"
+        None, ge=1, description="most prompts per image and split, in seen also of matched pairs; null: all"
     )
 
     @property
     def is_chosen(self) -> bool:
-        """Whether held-out pairs are drawn, and the captions choose how."""
+        """Whether held-out pairs are drawn with settings that ``choose_draw`` chooses."""
         is_drawn = self.method == "pairs" and not self.published and not self.heldout.pairs
         return is_drawn and None in (self.heldout.fraction, self.heldout.window, self.heldout.prefer)
 

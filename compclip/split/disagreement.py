@@ -1,12 +1,12 @@
-"""Compare what the parse and the order of words state of held-out pairs, in all captions, before any image is moved.
+"""Compare the held-out pairs that parse and word order read from all captions, before any image is moved.
 
-``make_splits`` and ``swap_adjectives`` remove what contradicts the order of words, so the absence of violations does
-not show that the parse is right. If the parse misses a pair, test_unseen has fewer images, and word order alone states
-it.
+``make_splits`` and ``swap_adjectives`` remove images and swaps that contradict word order, so the absence of violations
+does not show that the parse is right. If the parse misses a pair, test_unseen has fewer images, and only word order
+reads it.
 
-The two readers share the lexicons and the word lists of ``lexicons/grammar.yaml``: both miss a form that no lexicon
-has. They share no rules: the parse has spaCy's tokens, tags and trees and the rules of ``pairs``; word order has the
-regular expression and the rules of ``reading``.
+The two readers share the lexicons and the word lists of ``lexicons/grammar.yaml``, so both miss forms that are not in a
+lexicon. They share no rules: the parse uses spaCy's tokens, tags and trees and the rules of ``pairs``; word order uses
+the regular expression and the rules of ``reading``.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ import pandas as pd
 
 from compclip.core.heldout import pair_names
 
-# The largest fraction of the images with a held-out pair, by either reader, on which they disagree without a warning.
+# The largest fraction of the images with a held-out pair (by either reader) that may disagree without a warning.
 MOST_DISAGREED = 0.02
 MAX_CONTRADICTED = 3  # captions listed for each pair and reader
 
@@ -25,13 +25,13 @@ ImagesOfPair = Mapping[str, set[str]]
 
 
 def _images(stated: pd.DataFrame, heldout: Collection[str]) -> ImagesOfPair:
-    """Return the images of each held-out pair. stated: image_id and pair."""
+    """Return the images of each held-out pair. ``stated``: image_id and pair."""
     images = stated.groupby("pair")["image_id"].agg(set)
     return {pair: images.get(pair, set()) for pair in heldout}
 
 
 def drawn_pairs(facts: pd.DataFrame, adjectives: Mapping[str, str], nouns: Mapping[str, str]) -> pd.DataFrame:
-    """Return image_id and pair of each fact. facts: image_id, part and value of what drawn captions state."""
+    """Return image_id and pair of each fact. ``facts``: image_id, part and value that drawn captions state."""
     words = pd.DataFrame({"adjective": facts["value"].map(adjectives), "noun": facts["part"].map(nouns)})
     return facts[["image_id"]].assign(pair=pair_names(words)).dropna()
 
@@ -39,7 +39,7 @@ def drawn_pairs(facts: pd.DataFrame, adjectives: Mapping[str, str], nouns: Mappi
 def _differences(
     parse: set[str], word_order: set[str], disputed: set[str], drawn: set[str] | None = None
 ) -> dict[str, set[str]]:
-    """Return the images that hold a pair by each reader, and, if it is known what was drawn, each reader's errors."""
+    """Return the images with a pair by each reader and, if the truth is known (``drawn``), each reader's errors."""
     sets = {
         "images": parse | word_order,
         "only_parse": parse - word_order,
@@ -66,15 +66,15 @@ def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]
     if max(total["fraction"], row["fraction"]) <= MOST_DISAGREED:
         return []
     return [
-        f"parse and word order disagree on {total['fraction']:.1%} of the {total['images']} images that either says"
-        f" hold a held-out pair (the parse alone says so of {total['only_parse']}, word order alone of"
+        f"parse and word order disagree on {total['fraction']:.1%} of the {total['images']} images with a held-out"
+        f" pair by either reading (by the parse alone: {total['only_parse']}, by word order alone:"
         f" {total['only_word_order']}), most on {worst} ({row['fraction']:.1%} of {row['images']}); above"
         f" {MOST_DISAGREED:.0%}, read their captions in audit.json"
     ]
 
 
 def _listed(stated: pd.DataFrame, others: ImagesOfPair, captions: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return, for each pair, the first captions that state it of images that are not among ``others``."""
+    """Return the first captions that state each pair, of images that are not in ``others``."""
     is_other = [image in others[pair] for image, pair in zip(stated["image_id"], stated["pair"], strict=True)]
     rows = stated.loc[~np.array(is_other, bool), ["image_id", "caption_id", "pair"]].drop_duplicates()
     rows = rows.sort_values(["pair", "image_id", "caption_id"]).groupby("pair").head(MAX_CONTRADICTED)
@@ -86,16 +86,16 @@ def compare_readings(
     captions: pd.DataFrame, pairs: pd.DataFrame, by_words: pd.DataFrame, heldout: Collection[str],
     drawn: pd.DataFrame | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return what the readers disagree on, by held-out pair and in total, and a warning if that is much.
+    """Return the disagreement of the readers, by held-out pair and in total, and a warning if it is large.
 
-    A disputed occurrence is one on which the extraction contradicts itself. Its image is held out, too, but the parse
+    For a disputed occurrence, parse and surface of the extraction disagree. Its image is held out, too, but the parse
     states the pair only if another occurrence is not disputed.
 
     Args:
         captions: all: image_id, caption_id and text.
-        pairs: image_id, caption_id, adjective, noun and relation of all occurrences, as of ``extract_pairs``.
-        by_words: image_id, caption_id and pair of what the order of words states.
-        drawn: image_id and pair of what the captions state, if it is known.
+        pairs: image_id, caption_id, adjective, noun and relation of all occurrences, as ``extract_pairs`` returns them.
+        by_words: image_id, caption_id and pair, as word order reads them.
+        drawn: image_id and pair that the captions state, if known.
 
     Returns:
         ``total`` (images on which the readers differ on any pair) and, by pair, ``pairs``: counts of images, the

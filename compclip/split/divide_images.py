@@ -1,7 +1,7 @@
-"""Divide the images so that train and test diverge in their pairs, and hardly in their adjectives and nouns.
+"""Divide the images so that train and test diverge in pairs, but little in adjectives and nouns.
 
-Follows DBCA (Keysers et al. 2020), with images as samples: an image goes with all its captions. Held-out pairs and
-splits follow from the division.
+Follows DBCA (Keysers et al. 2020), with images and all their captions as samples. Held-out pairs and splits follow from
+the division.
 """
 
 from collections.abc import Collection
@@ -41,7 +41,7 @@ def divide_images(
     Args:
         image_ids: all images.
         pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
-        target: divergences and sizes of the sides; None: the defaults.
+        target: divergences and sizes of the sides; None: defaults.
         dataset, composition: names for the random stream and for messages.
 
     Returns:

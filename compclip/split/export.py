@@ -2,7 +2,7 @@
 
 split.pkl: ``{"train": [...], "test_seen": [...], "test_unseen": [...], "heldout_pairs": [...]}``.
 data.pkl: ``{image_id: {caption_id: {"text", "swapped_text", "changes_made": {"noun", "original_adj", "new_adj"}}}}``,
-the last two only for a swapped caption; changes_made is the first change that makes its pair.
+The last two are only for a swapped caption; changes_made is the first change that makes its pair.
 """
 
 import pickle
@@ -25,14 +25,14 @@ def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]
 def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
     """Return the first change that makes the entry's pair, as changes_made."""
     change = next((c for c in changes if f"{c['new_adj']}_{c['noun']}" == pair), None)
-    if change is None:  # a published split with this fault: what its file stated
+    if change is None:  # in a faulty published split: the change that its file states
         new, _, noun = pair.partition("_")
         change = {"noun": noun, "original_adj": changes[0]["original_adj"] if len(changes) else "", "new_adj": new}
     return {key: change[key] for key in CHANGE}
 
 
 def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[int, dict[str, Any]]]:
-    """Return the content of data.pkl: images sorted, captions in the order of their numbers."""
+    """Return the content of data.pkl: images sorted by id, captions by number."""
     ordered = captions.sort_values(["image_id", "caption_id"])
     content: dict[str, dict[int, dict[str, Any]]] = {}
     for image, number, text in ordered[["image_id", "caption_id", "text"]].itertuples(index=False):
@@ -46,7 +46,7 @@ def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[i
 def export(
     captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, heldout: list[str]
 ) -> dict[str, bytes]:
-    """Return the content of each file by its name.
+    """Return the contents of the exported files, by file name.
 
     Args:
         captions, images, splits, swapped: as in ``tables``; all captions.
@@ -59,7 +59,7 @@ def export(
     train = train.rename(columns={"path": "file_name"})[["image_id", "caption_id", "file_name", "text"]]
     log.info("%d captions of train", len(train))
     return {
-        # Protocol 2, which Python 2 reads, too.
+        # Python 2 reads protocol 2.
         **{name: pickle.dumps(content, protocol=2) for name, content in pickles.items()},
         "train.csv": train.to_csv(index=False, lineterminator="\n").encode(),
         "train.jsonl": "".join(json_lines(train)).encode(),

@@ -8,11 +8,11 @@ from compclip.core.seeds import rng
 
 
 def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the images that can be shown, with a column ``learns``: whether they train a judge that trains on half.
+    """Return the images with a file, and a column ``learns``: whether they train a judge that trains on half.
 
-    All images of train do, and of each test split those that come first in one random order of all images. As this
-    order is the same for all compositions, an image that two of them test is mostly judged by both or by neither. Of an
-    odd number, the judged half is the larger.
+    All images of train do, and of each test split those that come first in one random order of all images. This order
+    is the same for all compositions, so an image that two of them test is mostly judged in both or in neither. If the
+    number is odd, the judged half is the larger.
     """
     with_file = images.loc[images["path"].notna(), "image_id"]
     kept = splits[splits["image_id"].isin(with_file)] if len(with_file) else splits
@@ -28,9 +28,9 @@ def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, see
 
     Args:
         splits: image_id and split.
-        images: image_id and path; if some images have a file and others none, only those with a file are judged.
-        train_on: ``half``: a seeded half of each test split is judged, since the other trains the judge; anything
-            else: every test image.
+        images: image_id and path; if only some images have a file, only those are judged.
+        train_on: ``half``: a seeded half of each test split is judged, the other trains the judge; other values: all
+            are judged.
 
     Returns:
         image_id and split, sorted by split and image_id.
@@ -41,11 +41,11 @@ def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, see
 
 
 def judge_images(splits: Iterable[pd.DataFrame], images: pd.DataFrame, train_on: str, seed: int) -> list[str]:
-    """Return the images that train the judge, sorted: those that may train it in every composition that it judges.
+    """Return the images that train the judge, sorted: those that may train it in all compositions that it judges.
 
     Args:
         splits: image_id and split, for each composition.
-        images, train_on, seed: as of ``judged_images``; with ``half``, train and the test images that are not judged.
+        images, train_on, seed: as in ``judged_images``; ``half``: train and the test images that are not judged.
     """
     allowed = []
     for of_composition in splits:

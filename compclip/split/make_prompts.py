@@ -1,7 +1,7 @@
-"""List the images that every generator is asked to make: a caption, and the file name of its image.
+"""List the prompts for all generators: a caption, and the file name of the image to be made.
 
-prompts.jsonl is for people with their own model: for each line, draw ``text`` and save the image as ``file_name`` in a
-folder, which the generator kind ``folder`` reads.
+For a model outside the workflow, read prompts.jsonl: for each line, draw ``text`` and save the image as ``file_name``
+in a folder, which the generator kind ``folder`` reads.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,9 +18,9 @@ from compclip.io import empty_table, safe_id
 
 
 def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
-    """Return image_id, caption_id, pair and shared of the wanted occurrences, in the order of the texts.
+    """Return image_id, caption_id, pair and shared of the wanted occurrences, in text order.
 
-    A disputed occurrence is probably not a pair, so it is not prompted for.
+    Disputed occurrences are excluded, because they are probably not pairs.
     """
     rows = pairs.assign(pair=pair_names(pairs), shared=pairs["relation"] == "shared")
     rows = rows[(rows["relation"] != "disputed") & rows["pair"].isin(list(wanted))]
@@ -29,7 +29,7 @@ def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
 
 
 def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
-    """Return which rows of ``plain_pairs`` have the pair that was changed into the entry's."""
+    """Return which rows of ``plain_pairs`` have the pair that a swap changed into the entry's pair."""
     originals = [
         (row.image_id, int(row.caption_id), f"{change['original_adj']}_{change['noun']}")
         for row in swapped.itertuples(index=False)
@@ -42,10 +42,10 @@ def is_changed(rows: pd.DataFrame, swapped: pd.DataFrame) -> np.ndarray:
 def sample_per_image(
     prompts: pd.DataFrame, matched: Collection[str], most: int | None, seed: int, dataset: str, composition: str
 ) -> pd.DataFrame:
-    """Return at most ``most`` captions per image and split (None: all), drawn by seed.
+    """Return at most ``most`` captions per image and split (None: all), drawn with the seed.
 
-    test_seen prefers the captions that test_swapped took, so that the two are paired caption by caption. Most of these
-    have frequent pairs, so it has at most ``most`` others of the image beside them whose pair is ``matched``.
+    test_seen prefers the captions that test_swapped swaps, so that the two splits are paired by caption. Most of these
+    have frequent pairs, so test_seen also has at most ``most`` captions per image whose pair is ``matched``.
     """
     if most is None:
         return prompts
@@ -74,17 +74,17 @@ def make_prompts(
 ) -> pd.DataFrame:  # fmt: skip
     """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
-    Of a caption that was swapped, test_seen prompts for the pair that was changed, so that both prompts test the same
-    noun; else a ranked pair is drawn, from adjectives that several nouns share only if there is no other and, unless
-    every caption is a prompt, if possible one as frequent as the held-out pairs (``matched_pairs``). test_unseen
-    prompts for the first held-out pair.
+    For a swapped caption, test_seen prompts for the pair that was changed, so that both prompts test the same noun;
+    otherwise a ranked pair is drawn. Adjectives that several nouns share are used only if there is no other pair;
+    unless every caption is a prompt, pairs as frequent as the held-out ones (``matched_pairs``) are preferred.
+    test_unseen prompts for the first held-out pair.
 
     Args:
         captions: all, as ``extract_pairs`` takes them.
         pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
         heldout: the held-out pairs.
-        judged: image_id and split of the images that may be prompted for; None: all, as test_seen.
-        swapped: as of ``swap_adjectives``.
+        judged: image_id and split of the images that may be prompted for; None: all, in test_seen.
+        swapped: as ``swap_adjectives`` returns them.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
         draws: images to be made for each prompt.
@@ -121,7 +121,7 @@ def make_prompts(
     table = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))
     names = table["caption_id"].astype("str")
     names = names + "_" + table["draw"].astype("str") if draws > 1 else names
-    # One folder holds the images of all data sets, compositions and splits.
+    # One folder contains the images of all data sets, compositions and splits.
     table["file_name"] = f"{dataset}/{composition}/" + table["split"] + "/" + table["image_id"] + "/" + names + ".png"
     rank = table["split"].map({split: place for place, split in enumerate(TESTS)})
     table = table.assign(rank=rank).sort_values(["rank", *CAPTION_KEY, "draw"], ignore_index=True)
@@ -129,7 +129,7 @@ def make_prompts(
 
 
 def count_prompts(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame) -> dict[str, Any]:
-    """Return, for each test split, the prompts, captions and images, and the test images without a prompt and why."""
+    """Return the number of prompts, captions and images of each test split, and its images without a prompt."""
     result = {}
     for split in TESTS:
         rows = prompts[prompts["split"] == split]

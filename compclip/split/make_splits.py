@@ -1,11 +1,11 @@
 """Divide the images, each with all its captions, into train, test_seen and test_unseen.
 
-Three ways: test_unseen is what holds a held-out pair, shared and disputed ones too, test_seen is drawn from the rest,
-and train is the remainder; or a published division is taken as it is, and the audit reports what is wrong with it; or a
-division by divergence is taken: of its test, what holds a held-out pair is test_unseen and the rest is test_seen.
+There are three ways. By default, test_unseen has the images with a held-out pair, also shared and disputed ones,
+test_seen is drawn from the rest, and train is the remainder. A published division is used unchanged, and the audit
+reports its faults. For a division by divergence, the test images with a held-out pair are test_unseen, the others
+test_seen.
 
-An image in which a held-out pair was not extracted, but is stated by the order of words, is in no split, unless the
-split is published.
+Images in which word order states a held-out pair that was not extracted are in no split, unless the split is published.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,7 +25,7 @@ from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
 
-# Of 100 images, test_seen has at most these (as published); train should keep two fifths and must keep one.
+# test_seen has at most this percentage of the images (as published); train should keep two fifths and must keep one.
 MAX_SEEN_PERCENT = 12
 LOW_TRAIN, MIN_TRAIN = 0.40, 0.20
 
@@ -33,7 +33,7 @@ Result = tuple[pd.DataFrame, dict[str, Any]]
 
 
 def seen_target(unseen: int, images: int, setting: str | int) -> int:
-    """Return how many images test_seen should have; ``setting`` is ``auto`` or a number."""
+    """Return the target size of test_seen; ``setting`` is ``auto`` or a number."""
     return min(unseen, images * MAX_SEEN_PERCENT // 100) if setting == "auto" else int(setting)
 
 
@@ -43,7 +43,7 @@ def shuffled(images: Sequence[str], seed: int, dataset: str, composition: str) -
 
 
 def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[str]:
-    """Draw the first ``target`` images of ``order`` whose every pair also occurs in another image that stays.
+    """Return the first ``target`` images of ``order`` whose pairs all also occur in an image that is not drawn.
 
     ``occurrences`` has each pair of an image once. A disputed one, which may not be a pair, must be covered
     but does not cover others.
@@ -54,7 +54,7 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
     pairs, names = pd.factorize(occurrences["pair"])
     pairs = pairs[rows].astype(np.int32)
     begins = np.searchsorted(place, np.arange(len(order) + 1))
-    # The number of images, not drawn so far, in which each pair occurs.
+    # The number of images not drawn so far in which each pair occurs.
     remaining = np.bincount(pairs[sure & (place >= 0)], minlength=len(names))
     drawn: list[str] = []
     for image, begin, end in zip(order, begins, begins[1:], strict=False):
@@ -68,7 +68,7 @@ def draw_seen(order: list[str], occurrences: pd.DataFrame, target: int) -> list[
 
 
 def pairs_of_images(pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
-    """Return image_id, pair, ranked and disputed: the held-out pairs and those of ranked words, once for each image.
+    """Return image_id, pair, ranked and disputed of held-out pairs and of pairs of ranked words, once for each image.
 
     ``ranked``: both words are; ``disputed``: in all occurrences in the image.
     """
@@ -79,16 +79,16 @@ def pairs_of_images(pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collect
 
 
 def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
-    """Return image_id and pair of the images with a held-out pair in some caption."""
+    """Return image_id and pair of the images with a held-out pair in any caption."""
     return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]]
 
 
 def contested_captions(
     captions: pd.DataFrame, held: pd.DataFrame, heldout: Collection[str], reader: Reader
 ) -> list[dict[str, Any]]:
-    """Return the captions that state a held-out pair by the order of words, of images in which none was extracted.
+    """Return the captions in which word order states a held-out pair, of images in which none was extracted.
 
-    Whoever is right, these images must not train, and need not be a test: at most one of an image is listed.
+    Whichever reading is right, these images must not train and need not be tested. Each image is listed at most once.
     """
     pairs = set(map(split_pair, heldout))
     rest = captions[~captions["image_id"].isin(held["image_id"])].sort_values(["image_id", "caption_id"])
@@ -104,10 +104,10 @@ def drawn_splits(
     image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
     dataset: str, composition: str, contested: Collection[str] = (),
 ) -> Result:  # fmt: skip
-    """Return the splits, sorted by image_id, and facts for people; images of ``contested`` are in none.
+    """Return the splits, sorted by image_id, and a summary; images in ``contested`` are in no split.
 
-    Every pair of ranked words in test_seen is also in train: an image of the draw that alone holds a pair stays in
-    train and the next one of the seeded order takes its place. ``pairs``: of ``pairs_of_images``.
+    Every pair of ranked words in test_seen is also in train: an image that is the only one with a pair stays in train,
+    and the next image of the seeded order replaces it. ``pairs``: as ``pairs_of_images`` returns them.
 
     Raises:
         UserError: train keeps less than a fifth of the images, or a test split would be empty.
@@ -138,13 +138,13 @@ def divided_splits(
     division: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
     dataset: str, composition: str, contested: Collection[str] = (),
 ) -> Result:  # fmt: skip
-    """Return the splits of a division by divergence, sorted by image_id, and facts for people.
+    """Return the splits of a division by divergence, sorted by image_id, and a summary.
 
-    At a high divergence hardly an image of test is without a held-out pair: if test_seen has fewer images than it
-    should, more are drawn from train by ``draw_seen``, which keeps every pair in train. Every pair of ranked words in
-    test_seen is undisputed in train: an image of test without a held-out pair, but with one that train has only
-    disputed or not at all (it is disputed here, or too rare to be ranked), is in no split (``left_out``), like the
-    ``unused`` ones and those of ``contested``.
+    At a high divergence almost every test image has a held-out pair: if test_seen is too small, more images are drawn
+    from train by ``draw_seen``, which keeps every pair in train. Every pair of ranked words in test_seen is undisputed
+    in train: a test image without a held-out pair, but with a pair that train has only disputed or not at all (it is
+    disputed here, or too rare to be ranked), is in no split (``left_out``), like the images in ``unused`` and
+    ``contested``.
     """
     where = f"{dataset}/{composition}"
     side = division.set_index("image_id")["side"].drop(list(contested)).sort_index()
@@ -194,8 +194,8 @@ def make_splits(
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only the held-out ones are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
         test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
-        published: take the images of this split.pkl.
-        division: take the sides of ``divide_images``.
+        published: use the images of this split.pkl.
+        division: use the sides that ``divide_images`` returns.
         dataset, composition: names for the random stream and for messages.
 
     Returns:

@@ -1,7 +1,7 @@
 """Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of the image.
 
-A judge that reads the pair ranks a prompt above its variants, which differ from it in one adjective alone. That one is
-in a group of the lexicon with the pair's, whose words exclude each other, and no caption of the image states it of the
+A judge that reads the pair ranks a prompt above its variants, which differ from it only in one adjective. A group of
+the lexicon, whose words exclude each other, has both adjectives, and no caption of the image states the new one of the
 noun.
 """
 
@@ -24,12 +24,12 @@ from compclip.split.wording import Mention, Wording, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
 
-# Why an adjective is dropped that the prompt itself would allow.
+# Why an adjective that the prompt itself allows is dropped.
 STATED = "stated by another caption"
 
 
 def overlap(noun: str, other: str) -> bool:
-    """Return whether what is said of ``other`` may be true of ``noun``: they are the same, or one is a part."""
+    """Return whether a statement about ``other`` may be true of ``noun``: they are the same or part and whole."""
     parts = WORDS.parts_of
     return noun in (other, *WORDS.wholes, *parts.get(other, ())) or other in parts.get(noun, ())
 
@@ -38,23 +38,23 @@ def variants_of(
     text: str, pair: str, mentions: Sequence[Mention], changes: Sequence[Mapping[str, Any]], ranked: Sequence[str],
     adjectives: Mapping[str, str], nouns: Collection[str], reasons: Counter[str], of_image: Collection[str] = (),
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:  # fmt: skip
-    """Yield each adjective that is false of a prompt, the prompt with it, and its changes of the original caption.
+    """Yield each adjective that is false of a prompt, the prompt with it, and the changes from the original caption.
 
     Args:
         text: the original caption.
         pair: the target.
         mentions: all pairs of the original caption.
-        changes: what a swap changed in it.
-        ranked: adjectives (canonical) ranked with the target's noun that exclude the target's.
+        changes: the changes that a swap made in it.
+        ranked: adjectives (canonical), ranked with the target's noun, that exclude the target's.
         adjectives: surface forms of the composition's adjectives to canonical words.
         nouns: surface forms.
-        reasons: counts why prompts have no variants, and why adjectives are dropped.
-        of_image: adjectives that captions of the image state of the target's noun, or of one that overlaps with it.
+        reasons: a counter of why prompts have no variants, and why adjectives are dropped.
+        of_image: adjectives that captions of the image state of the target's noun, or of an overlapping noun.
     """
     adjective, noun = split_pair(pair)
     by_swap = {(change["start"], change["noun"]): str(change["new_adj"]) for change in changes}
     changed = {m: by_swap[m.start, m.noun] for m in mentions if (m.start, m.noun) in by_swap}
-    # What the prompt says: the mentions with their new adjectives.
+    # The pairs of the prompt: the mentions with their new adjectives.
     stated = {m: replace(m, adjective=changed.get(m, m.adjective)) for m in mentions}
     target = [m for m, new in stated.items() if (new.adjective, m.noun) == (adjective, noun)]
     if not target or not of_one_noun(mentions).issuperset(target):
@@ -77,12 +77,12 @@ def variants_of(
 
 
 def count_variants(prompts: int, made: Sequence[tuple[int, int]], reasons: Mapping[str, int]) -> dict[str, Any]:
-    """Return what variants.json says of a split.
+    """Return the entry of variants.json for a split.
 
     Args:
         prompts: all of them.
-        made: for each prompt with a pair, its variants and the adjectives that only another caption made true.
-        reasons: of `shared or disputed` and `no pair` the prompts, of others the adjectives that were dropped.
+        made: for each prompt with a pair, its variants and the adjectives that only another caption states.
+        reasons: numbers of prompts (`shared or disputed`, `no pair`) or of dropped adjectives (other reasons).
 
     Returns:
         Counts, and ``ceiling``: the expected adjective accuracy of one who picks at random among the prompt and the
@@ -104,16 +104,16 @@ def make_variants(
     prompts: pd.DataFrame, captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, swapped: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
-    """Make the variants of prompts, and count why prompts or adjectives have none.
+    """Return the variants of prompts, and the numbers of prompts and adjectives without one, by reason.
 
-    Captions of test_swapped do not describe the image that is asked for, so there only the prompt's own text counts.
+    Captions of test_swapped do not describe the image to be made, so there only the prompt's own text counts.
 
     Args:
-        prompts: as of ``make_prompts``; further draws of a prompt are ignored.
+        prompts: as ``make_prompts`` returns them; further draws of a prompt are ignored.
         captions: all, as ``extract_pairs`` takes them.
         pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
-        swapped: as of ``swap_adjectives``, for prompts of test_swapped.
+        swapped: as ``swap_adjectives`` returns them, for prompts of test_swapped.
 
     Returns:
         ``tables.VARIANTS``: a row for each prompt and other ranked adjective of its noun that is false of the image;

@@ -1,4 +1,4 @@
-"""The captions that distractors are drawn from, and how many candidates they allow."""
+"""The pools of captions from which distractors are drawn, and the number of candidates that they allow."""
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ CANDIDATES = 100  # as published
 def pool_captions(
     captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, split: str, distractors: str
 ) -> pd.DataFrame:
-    """Return image_id, caption_id and text of the captions that may be distractors in ``split``.
+    """Return image_id, caption_id and text of the possible distractors in ``split``.
 
     Seen and unseen: all captions of the split's judged images. Swapped: captions of the judged images of test_seen
     that have a swapped caption: with ``distractors`` "original" all their original captions, with "swapped" their
@@ -28,7 +28,7 @@ def pool_captions(
 
 
 def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[str]:
-    """Return the images whose captions may be distractors in ``split``."""
+    """Return the images whose captions are possible distractors in ``split``."""
     source = "test_seen" if split == "test_swapped" else split
     images = set(judged.loc[judged["split"] == source, "image_id"])
     return images & set(swapped["image_id"]) if split == "test_swapped" else images
@@ -45,7 +45,7 @@ def class_names(captions: pd.DataFrame) -> pd.Series:
 def least_distractors(
     captions: pd.DataFrame, judged: pd.DataFrame, swapped: pd.DataFrame, prompts: pd.DataFrame
 ) -> dict[str, int]:
-    """Return how many captions of other classes any image of a test split's prompts has at least."""
+    """Return, by test split, the smallest number of captions of other classes that a prompted image has."""
     classes = class_names(captions)
     least = {}
     for split in TESTS:

@@ -1,8 +1,8 @@
-"""Take a published split instead of drawing one: its held-out pairs, its images, its swapped captions.
+"""Use a published split instead of drawing one: its held-out pairs, images and swapped captions.
 
-Words are folded to the lexicons' as everywhere (``grey_beaks`` is ``gray_bill``). What cannot be taken becomes a fault:
-a kind, a count and names, which the audit counts among the violations. Only a file that does not fit at all is an
-error here. ``adjectives`` and ``nouns`` are surface forms to canonical words.
+Words are folded to the lexicons' canonical words (``grey_beaks`` is ``gray_bill``). Entries that cannot be used become
+faults (kind, count and names), which the audit counts as violations. Only a file without usable entries is an error.
+``adjectives`` and ``nouns`` map surface forms to canonical words.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ from compclip.io import empty_table
 from compclip.split.wording import CaptionWord, Wording
 from compclip.text.lexicon import fold
 
-# An image in two lists goes to the first of these: it must not stay in train.
+# An image in two lists goes to the first of these splits: it must not stay in train.
 PRECEDENCE = ("test_unseen", "test_seen", "train")
 Fault = dict[str, Any]
 
@@ -38,7 +38,7 @@ def take_pairs(
 ) -> tuple[list[str], list[Fault]]:
     """Return the held-out pairs, folded and sorted, and the faults; raises UserError if no pair is left.
 
-    A pair of a word that the lexicons do not list is a fault: no caption can be searched for it.
+    A pair with a word that the lexicons lack is a fault, because captions cannot be searched for it.
     """
     folded = {pair: fold(*split_pair(pair), adjectives, nouns) for pair in published}
     pairs = sorted({pair for pair in folded.values() if pair})
@@ -51,7 +51,7 @@ def take_pairs(
 def take_splits(
     published: PublishedSplit, images: Collection[str], file: str | Path
 ) -> tuple[pd.DataFrame, list[Fault]]:
-    """Return the splits of those of ``images`` that the file divides, sorted, and the faults."""
+    """Return the splits of the ``images`` that are in the file, sorted, and the faults."""
     known = set(images)
     split_of: dict[str, str] = {}
     duplicates = []
@@ -83,7 +83,7 @@ def _replacements(
 ) -> Iterator[tuple[list[CaptionWord], list[CaptionWord]]]:
     """Yield the words of ``old`` that were replaced and their replacements, one by one if the numbers are equal.
 
-    Inserted and deleted words change no adjective: the audit will not find them among the changes.
+    Inserted and deleted words are ignored: the audit reports them, because they are not among the changes.
     """
     blocks = SequenceMatcher(None, [w.text for w in old], [w.text for w in new], autojunk=False).get_opcodes()
     for kind, i, i_end, j, j_end in blocks:
@@ -99,12 +99,12 @@ def changes_of(
     text: str, swapped_text: str, stated: tuple[str, str, str], bearers: Mapping[int, list[str]],
     adjectives: Mapping[str, str],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return the changes of a swapped caption, as in ``tables.SWAPPED``, by comparing it with the caption.
+    """Return the changes between a caption and its swapped text, as in ``tables.SWAPPED``.
 
     Args:
         stated: noun, original_adj and new_adj (folded) of the one change in the file. Other changes get the noun that
-            the adjective modifies in the caption, or an empty one if that is unknown.
-        bearers: start of an adjective in ``text`` to its nouns.
+            the adjective modifies in the caption, or "" if it is unknown.
+        bearers: the nouns of each adjective, by its start in ``text``.
     """
     changes = []
     for old, new in _replacements(Wording(text).words, Wording(swapped_text).words):
@@ -125,7 +125,7 @@ def changes_of(
 def _usable_rows(
     published: pd.DataFrame, captions: pd.DataFrame, splits: pd.DataFrame
 ) -> tuple[pd.DataFrame, dict[str, Iterable[str]]]:
-    """Return the published swaps whose caption is, word for word, one of test_seen here, and the others by kind."""
+    """Return the published swaps whose caption is, word for word, in test_seen here, and the others by fault."""
     rows = published[published["swapped_text"].notna()]
     rows = rows.assign(text=unbroken(rows["text"]), swapped_text=unbroken(rows["swapped_text"]))
     rows = rows.merge(captions[["image_id", "caption_id", "text"]].rename(columns={"text": "ours"}), how="left")
@@ -149,7 +149,7 @@ def take_swaps(
     ``published`` is what ``core.published.read_data`` returns; the other tables are those of the whole data set.
     """
     rows, unusable = _usable_rows(published, captions, splits)
-    # For each caption, the start of each adjective to the nouns that it modifies.
+    # For each caption, the nouns that each adjective modifies, by its start.
     bearers: dict[tuple[str, int], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     of_rows = pairs[pairs["image_id"].isin(rows["image_id"])].sort_values(["adjective_start", "noun_start"])
     for row in of_rows.itertuples(index=False):

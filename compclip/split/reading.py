@@ -1,13 +1,13 @@
 """Read adjectives and their nouns from the order of words alone, with the lexicons' surface forms.
 
-Nothing of the pair extraction is imported, so that a fault there is found here.
+This module imports no pair extraction, so it finds faults there.
 
 A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white breast and belly`, also
 among adjectives of other lexicons, `a long black bill`) or its predicate (`the bill is black`, `wings that are brown`).
 A word list cannot distinguish `a black wing with` from `black wing tips`, whose tips are black: a noun before an
-unlisted word counts only if that word is a function word. Of nouns in a row the first bears the adjective (`yellow
-breast belly sides`), unless the second names a mark or feathers on it (`black cheek patch`); without a noun lexicon,
-they are a compound (`green water slide`), which counts only if it is listed as such.
+unlisted word counts only if that word is a function word. The first of several nouns in a row takes the adjective
+(`yellow breast belly sides`), unless the second names a mark or feathers on it (`black cheek patch`); without a noun
+lexicon, they are a compound (`green water slide`), which counts only if it is listed.
 """
 
 import re
@@ -21,25 +21,25 @@ from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plura
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 MODIFYING = ("adjective", "modifier")
-MAX_DISTANCE = 3  # words between an adjective and a noun that are a suspicion
+MAX_DISTANCE = 3  # the largest distance, in words, of an adjective and a noun that are a suspicion
 
 
-@dataclass(slots=True)  # making a frozen one takes three times as long
+@dataclass(slots=True)  # not frozen, which would take three times as long
 class TextItem:
     """A word, a form of several words or a sign of a text, from character ``start`` to ``end`` (exclusive)."""
 
-    kind: str  # adjective, noun, or modifier (an adjective of another lexicon) if a lexicon lists it, else other
+    kind: str  # adjective, noun, modifier (an adjective of another lexicon), or other (in no lexicon)
     word: str  # canonical if listed
     start: int
     end: int
 
 
 class Reader:
-    """Reads texts as items, by the surface forms of adjectives and nouns to their canonical words.
+    """Reads texts as items, by mappings from surface forms of adjectives and nouns to canonical words.
 
     Args:
         modifiers: forms of adjectives of other lexicons; their pairs are not read.
-        has_compounds: of nouns in a row only the last is one; the others modify it (`water slide`).
+        has_compounds: the last of several nouns in a row is the noun; the others modify it (`water slide`).
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class Reader:
         for kind, forms in (("modifier", others), ("noun", nouns), ("adjective", adjectives)):
             for form, canonical in forms.items():
                 self.forms[tuple(m.group() for m in self._tokens(form.lower()))] = (kind, canonical)
-        # The length of the longest form by its first token; most tokens of a text begin none.
+        # The length of the longest form by its first token; most tokens of a text do not begin a form.
         self.longest: dict[str, int] = {}
         for first, *more in self.forms:
             self.longest[first] = max(self.longest.get(first, 0), 1 + len(more))
 
     @staticmethod
     def _tokens(text: str) -> list[re.Match[str]]:
-        """Return the tokens; a hyphen joins like a space."""
+        """Return the tokens; hyphens separate tokens, as spaces do."""
         return [m for m in TOKEN.finditer(text) if m.group() != "-"]
 
     def read(self, text: str) -> list[TextItem]:
-        """Return the items of a text, the longest form first."""
+        """Return the items of a text; of several matching forms, the longest."""
         tokens = self._tokens(text)
         lowers = [m.group().lower() for m in tokens]
         items: list[TextItem] = []
@@ -86,11 +86,11 @@ class Reader:
         return items, stated(text, items)
 
 
-Reading = list[tuple[TextItem, TextItem]]  # adjectives, each with its noun
+Reading = list[tuple[TextItem, TextItem]]  # pairs of an adjective and its noun
 
 
 def _is_participle(text: str, noun: TextItem) -> bool:
-    """Return whether a noun is used as in `red headed`."""
+    """Return whether a noun is used as a participle: `red headed`."""
     return text[noun.start : noun.end].lower().endswith("ed")
 
 
@@ -104,7 +104,7 @@ def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:
 
 
 def _bearer(text: str, items: list[TextItem], noun: int) -> int | None:
-    """Return which of the nouns in a row that begin at ``noun`` bears the adjective before them."""
+    """Return which of the consecutive nouns from ``noun`` on the adjective before them modifies."""
     while noun + 1 < len(items) and items[noun + 1].kind == "noun":
         if items[noun + 1].word not in WORDS.marks_and_feathers and items[noun].word not in WORDS.ordinals:
             break
@@ -115,7 +115,7 @@ def _bearer(text: str, items: list[TextItem], noun: int) -> int | None:
 
 
 def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | None:
-    """Return the item of these kinds that is joined to the one at ``index`` (`and`, a comma, or both between them)."""
+    """Return the item of these kinds that `and`, a comma or both join to the item at ``index``."""
     i = index + step
     while 0 <= i < len(items) and items[i].word in WORDS.joins:
         i += step
@@ -132,14 +132,14 @@ def _is_predicate(items: list[TextItem], adjective: int) -> bool:
 
 
 def _opens_clause(items: list[TextItem], noun: int) -> bool:
-    """Return whether a verb follows the nouns that begin here: `the crown is red throat and belly are blue`."""
+    """Return whether a verb follows the nouns from ``noun`` on: `the crown is red throat and belly are blue`."""
     while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in WORDS.joins):
         noun += 1
     return noun < len(items) and items[noun].word in WORDS.verbs
 
 
 def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[TextItem]:
-    """Return the adjectives before a noun, coordinated or of different lexicons; none if they are a predicate."""
+    """Return the adjectives before a noun, coordinated or of different lexicons; [] if they are a predicate."""
     if noun == 0 or items[noun - 1].kind not in MODIFYING:
         return []
     if _is_predicate(items, noun - 1) and _opens_clause(items, noun):
@@ -155,19 +155,19 @@ def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[Text
 
 
 def _modifier_before(items: list[TextItem], i: int, is_stack: bool) -> int | None:
-    """Return the adjective joined to the one at ``i``; in a stack, also one of another lexicon (`a long red bill`)."""
+    """Return the adjective joined to the item at ``i``; in a stack, also one of another lexicon (`a long red bill`)."""
     if is_stack and i and {items[i].kind, items[i - 1].kind} == set(MODIFYING):
         return i - 1
     return _joined(items, i, -1, *MODIFYING)
 
 
 def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
-    """Return the nouns that bear the adjectives before the noun ``first``."""
+    """Return the nouns that the adjectives before the noun ``first`` modify."""
     noun = _bearer(text, items, first)
     bearers: list[TextItem] = []
     while noun is not None:
         bearers.append(items[noun])
-        # `red headed and tailed bird` is left to the suspicions.
+        # `red headed and tailed bird` is only a suspicion.
         joined = None if _is_participle(text, items[noun]) else _joined(items, noun, 1, "noun")
         noun = None if joined is None else _bearer(text, items, joined)
         if noun is not None and _has_predicate(items, noun):
@@ -178,7 +178,7 @@ def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
 def _has_predicate(items: list[TextItem], noun: int) -> bool:
     """Return whether a coordinated noun has a predicate of its own: `black head and wings that are white`.
 
-    A relative clause without a listed adjective is none: `brown tarsus and feet that is flappy`.
+    A relative clause without a listed adjective does not count: `brown tarsus and feet that is flappy`.
     """
     after = [item.word for item in items[noun + 1 : noun + 3]]
     if after and after[0] in WORDS.relatives:
@@ -188,7 +188,7 @@ def _has_predicate(items: list[TextItem], noun: int) -> bool:
 
 
 def _of_pattern(items: list[TextItem], noun: int) -> TextItem | None:
-    """Return the adjective of the ground of a pattern: black in `black with white speckled feathers`."""
+    """Return the adjective of a pattern's ground: black in `black with white speckled feathers`."""
     if noun < 4 or items[noun - 1].word not in WORDS.patterns or items[noun - 3].word != "with":
         return None
     is_phrase = items[noun - 4].kind == items[noun - 2].kind == "adjective" and not _is_predicate(items, noun - 4)
@@ -196,7 +196,7 @@ def _of_pattern(items: list[TextItem], noun: int) -> TextItem | None:
 
 
 def _before_noun(text: str, items: list[TextItem]) -> Reading:
-    """Return the pairs of `black wings`, `black and white wings`, `white breast and belly`."""
+    """Return the pairs with the adjective before the noun: `black and white wings`, `white breast and belly`."""
     pairs: Reading = []
     for index, item in enumerate(items):
         adjectives = _adjectives_before(text, items, index) if item.kind == "noun" else []
@@ -209,7 +209,7 @@ def _before_noun(text: str, items: list[TextItem]) -> Reading:
 
 
 def _is_subject(items: list[TextItem], noun: int) -> bool:
-    """Return whether the noun heads `the …` or `its …` that no preposition makes part of something else."""
+    """Return whether the noun heads `the …` or `its …` that does not follow a preposition."""
     i = noun - 1
     while i >= 0 and (items[i].kind != "other" or items[i].word in WORDS.joins):
         i -= 1
@@ -219,7 +219,7 @@ def _is_subject(items: list[TextItem], noun: int) -> bool:
 def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
     """Return the nouns coordinated with a subject: `a crown and nape that are`, `the crown down to nape are`.
 
-    None if one of them has an adjective: `a black crown and nape that are gray` leaves open what the crown is.
+    [] if one of them has an adjective: in `a black crown and nape that are gray`, the crown is ambiguous.
     """
     others = []
     while (other := _span_top(items, noun)) is not None or (other := _joined(items, noun, -1, "noun")) is not None:
@@ -229,7 +229,7 @@ def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
 
 
 def _span_top(items: list[TextItem], noun: int) -> int | None:
-    """Return the noun from which a span goes down to ``noun``: the crown in `the crown down to the nape`."""
+    """Return the noun from which a span extends down to ``noun``: crown in `the crown down to the nape`."""
     i = noun - (noun > 0 and items[noun - 1].word in WORDS.owners)
     before = [item.word for item in items[max(0, i - 2) : i]]
     return i - 3 if before == ["down", "to"] and i > 2 and items[i - 3].kind == "noun" else None
@@ -250,7 +250,7 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
 
 
 def _as_predicate(items: list[TextItem]) -> Reading:
-    """Return the pairs of `the bill is black and white`, `wings that are brown`."""
+    """Return the pairs with the adjective as predicate: `the bill is black and white`, `wings that are brown`."""
     pairs: Reading = []
     for index, item in enumerate(items):
         i = _predicate_start(items, index) if item.kind == "noun" else None
@@ -265,7 +265,7 @@ def _as_predicate(items: list[TextItem]) -> Reading:
 
 
 def stated(text: str, items: list[TextItem]) -> Reading:
-    """Return the adjective and noun of every pair that the order of words alone states (module docstring)."""
+    """Return the adjective and noun of every pair that word order states, as the module's docstring defines."""
     return _before_noun(text, items) + _as_predicate(items)
 
 
@@ -287,9 +287,9 @@ def word_pairs(pairs: Iterable[tuple[TextItem, TextItem]]) -> set[tuple[str, str
 def reader_of(
     heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon | None
 ) -> Reader:
-    """Return a reader of these adjectives and nouns; without nouns, of the held-out ones and their regular plurals."""
+    """Return a reader of these adjectives and nouns; without ``nouns``, of held-out nouns and their regular plurals."""
     compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
-    # The lexicons with which the composition's pairs are extracted, so that a change of them reruns what reads.
+    # The lexicons by which pairs are extracted, so that a change of them reruns the steps that read.
     modifiers = [form for lexicon in shared_beside(adjectives) for form in lexicon.forms]
     if nouns is None:
         known = {split_pair(pair)[1] for pair in heldout}
@@ -302,12 +302,12 @@ def swap_faults(
     caption: tuple[list[TextItem], Reading], swapped: tuple[list[TextItem], Reading], changes: Sequence[dict[str, Any]],
     heldout: Collection[tuple[str, str]],
 ) -> list[str]:  # fmt: skip
-    """Return what is wrong with the words of a swapped caption; the texts are as from ``Reader.pairs``."""
+    """Return the faults in the words of a swapped caption; the texts are as ``Reader.pairs`` returns them."""
     faults = []
     (items, pairs), (new_items, new_pairs) = caption, swapped
     if [i.word for i in items if i.kind == "noun"] != [i.word for i in new_items if i.kind == "noun"]:
         faults.append("the nouns changed")
-    # What only the swapped caption states must be held out too.
+    # Further pairs that only the swapped caption states must be held out, too.
     added = word_pairs(new_pairs) - word_pairs(pairs) - set(heldout)
     faults += [f"it also says {adjective}_{noun}, which is not held out" for adjective, noun in sorted(added)]
     changed = {change["start"]: change["noun"] for change in changes}

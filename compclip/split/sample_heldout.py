@@ -1,4 +1,4 @@
-"""Draw the pairs that are held out, or take those that are listed, published, or missing from train.
+"""Draw the held-out pairs, or take those listed, published, or missing from train.
 
 Paper, section "Compositional Split Generation": 10 % of the unique pairs, sampled between the 25th and the 75th
 percentile of the list sorted by frequency. With a division by divergence: the pairs missing from train.
@@ -22,17 +22,17 @@ from compclip.split.config import Draw
 from compclip.split.published import take_pairs
 from compclip.text.lexicon import Lexicon, find_lexicon
 
-# A noun that occurs so many times as often as the median one attracts most swaps: bill, for shapes of birds.
+# A noun this many times as frequent as the median attracts most swaps: bill, for shapes of birds.
 DOMINATES = 10
 
 
 def n_heldout(ranked: int, fraction: float) -> int:
-    """Return ``fraction`` of ``ranked`` pairs; half rounds up, as written in decimals (0.29 of 50 is 14.5)."""
+    """Return ``fraction`` of ``ranked``; half rounds up, in decimal arithmetic (0.29 of 50 is 14.5)."""
     return int((Decimal(str(fraction)) * ranked).to_integral_value(ROUND_HALF_UP))
 
 
 def draw_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, composition: str) -> list[str]:
-    """Return pairs drawn without replacement from those inside the window (ends included), sorted."""
+    """Return pairs drawn without replacement from the window (ends included), sorted."""
     where, (low, high) = f"{dataset}/{composition}", draw.window
     n = max(n_heldout(len(ranking), draw.fraction), draw.least)
     fault = f"{draw.fraction:.0%} of {len(ranking)} ranked pairs is less than one pair"
@@ -53,10 +53,10 @@ def draw_heldout(ranking: pd.DataFrame, draw: Draw, seed: int, dataset: str, com
 
 
 def swappable(window: pd.DataFrame, ranking: pd.DataFrame) -> pd.Series:
-    """Return whether enough captions can be swapped to each pair of the window, and not so many that it would dominate.
+    """Return whether swaps can make each pair of the window often enough, but not so often that it would dominate.
 
-    On real birds the occurrences of its noun with other ranked adjectives rank pairs as the swaps that are possible do
-    (Spearman 0.88 for color, 0.94 for shape).
+    Pairs are compared by how often the noun occurs with other ranked adjectives, which on real birds ranks them as the
+    number of possible swaps does (Spearman 0.88 for color, 0.94 for shape).
     """
     others = window["noun"].map(ranking.groupby("noun")["count"].sum()) - window["count"]
     return others.between(others.median(), DOMINATES * others.median())
@@ -68,8 +68,9 @@ def check_listed(
 ) -> list[str]:  # fmt: skip
     """Return the pairs that the config lists, sorted; raises UserError if one cannot be held out.
 
-    A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise no swap could make it
-    and the audit could not find it. ``counts``: how often each pair occurs; ``nouns``: None if any noun may be ranked.
+    A pair need not be ranked, but it must occur, and the lexicons must list its words: otherwise swaps could not make
+    it and the audit could not find it. ``counts``: how often each pair occurs; ``nouns``: None if any noun may be
+    ranked.
     """
     key, ranked = f"config: split.heldout.pairs: {where}", set(pair_names(ranking))
     for pair in sorted({*listed} - ranked):
@@ -88,7 +89,7 @@ def check_listed(
 def missing_pairs(
     occurrences: pd.DataFrame, ranking: pd.DataFrame, division: pd.DataFrame, dataset: str, composition: str
 ) -> list[str]:
-    """Return the ranked pairs that occur, disputed or not, in test and not in train, sorted."""
+    """Return the ranked pairs that occur (disputed or not) in test but not in train, sorted."""
     side = occurrences["image_id"].map(division.set_index("image_id")["side"])
     pairs = pair_names(occurrences)
     missing = sorted(set(pairs[side == "test"]) & set(pair_names(ranking)) - set(pairs[side == "train"]))
@@ -103,7 +104,7 @@ def sample_heldout(
     published: str | Path | None = None, division: pd.DataFrame | None = None, adjectives: Lexicon | str | None = None,
     nouns: Lexicon | str | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> dict[str, Any]:  # fmt: skip
-    """Choose the pairs that are held out: draw them, or take those listed, published, or missing from train.
+    """Return the held-out pairs: drawn, listed, published, or missing from train.
 
     Args:
         ranking: as in ``tables``.
@@ -111,12 +112,12 @@ def sample_heldout(
         pairs: all occurrences, as in ``tables``; needed for ``division`` and for listed pairs that are not ranked.
         listed: hold out these pairs (``adjective_noun``).
         published: hold out the pairs of this split.pkl.
-        division: hold out the ranked pairs of its test that its train does not have.
+        division: hold out the ranked pairs that its test has and its train lacks.
         adjectives, nouns: lexicons or their names, needed for ``listed`` and ``published``; nouns None: any noun.
         dataset, composition: names for the random stream and for messages.
 
     Returns:
-        The content of heldout.json: the ``pairs``, sorted, their source, how they were drawn, and their counts.
+        The content of heldout.json: the ``pairs``, sorted, their source, settings of the draw, and their counts.
 
     Raises:
         UserError: too few pairs are ranked, or one that is listed cannot be held out.

@@ -1,8 +1,8 @@
 """Swap adjectives in the captions of test_seen so that each changed pair is held out, nouns kept.
 
-Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may touch. Pairs that would
-dominate are avoided if a caption offers another candidate. Or take published swapped captions as they are; the audit
-reports what is wrong with them.
+Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may change. Pairs that would
+dominate are avoided if a caption has another candidate. Published swapped captions are used unchanged; the audit
+reports their faults.
 """
 
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ from compclip.text.lexicon import Lexicon, forms_of
 
 @dataclass(frozen=True)
 class Candidate:
-    """A possible change of a caption: these mentions, of one noun, get the adjective ``new``."""
+    """A possible change of a caption: these mentions of one noun get the adjective ``new``."""
 
     noun: str
     new: str
@@ -41,7 +41,7 @@ class Candidate:
 
 
 def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
-    """Return which mentions of a noun change together; none if they cannot.
+    """Return which mentions of a noun change together; [] if they cannot.
 
     A noun with adjectives in two places stays consistent only if all change, so all must have the same adjective.
     """
@@ -51,7 +51,7 @@ def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
 
 
 def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
-    """Return the mentions whose adjective surely modifies their noun alone."""
+    """Return the mentions whose adjective certainly modifies only their noun."""
     bearers: dict[int, set[int]] = defaultdict(set)
     for mention in mentions:
         bearers[mention.start].add(mention.noun_start)
@@ -65,9 +65,9 @@ def candidates_of(
     """Return the possible changes of a caption, in the order of the text.
 
     Args:
-        mentions: all of the caption, of any adjective.
-        partners: a noun's held-out adjectives.
-        reasons: counts why mentions were not changed.
+        mentions: all mentions in the caption, of any adjective.
+        partners: the held-out adjectives of each noun.
+        reasons: a counter of why mentions were not changed.
     """
     caption, plain = Wording(text), of_one_noun(mentions)
     canonical = set(adjectives.values())
@@ -95,11 +95,11 @@ def choose_changes(offers: Sequence[Sequence[str]], generator: np.random.Generat
     """Return the places of the offered pairs to make in each caption: of one noun, and of further nouns unless a pair
     would dominate.
 
-    A caption takes its pair that is the rarest so far, captions with the fewest pairs first; then captions move to a
-    rarer pair until none gains by it. Further nouns of a caption are changed as long as no pair becomes more frequent
+    A caption takes its rarest pair so far, captions with the fewest pairs first; then captions move to a rarer pair as
+    long as this evens out the counts. Further nouns of a caption are changed unless a pair would become more frequent
     than the most frequent one.
     """
-    # A seeded order breaks ties of captions and of candidates.
+    # A seeded order breaks ties between captions and between candidates.
     places = [tuple(generator.permutation(len(row)).tolist()) for row in offers]
     order = sorted(generator.permutation(len(offers)).tolist(), key=lambda i: len(set(offers[i])))
     counts: Counter[str] = Counter()
@@ -112,7 +112,7 @@ def choose_changes(offers: Sequence[Sequence[str]], generator: np.random.Generat
         chosen[i] = rarest(i, places[i])
         counts[offers[i][chosen[i]]] += 1
     moved = True
-    while moved:  # Each move lowers the sum of the squared counts, so this ends.
+    while moved:  # Each move lowers the sum of squared counts, so this terminates.
         moved = False
         for i in order:
             best = rarest(i, places[i])
@@ -157,7 +157,7 @@ def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Menti
     """Return the mentions of each caption, in the order of the text."""
     mentions: dict[tuple[str, int], list[Mention]] = defaultdict(list)
     ordered = pairs.sort_values(["image_id", "caption_id", "adjective_start", "noun_start", "adjective"])
-    # Lists: iterating over a column of strings takes several times as long.
+    # Lists, because iterating over a column of strings takes several times as long.
     for image, number, *mention in zip(*(ordered[name].tolist() for name in PAIRS.columns), strict=True):
         mentions[image, number].append(Mention(*mention))
     return mentions
@@ -166,7 +166,7 @@ def mentions_by_caption(pairs: pd.DataFrame) -> dict[tuple[str, int], list[Menti
 def _offered(
     text: str, candidates: Sequence[Candidate], reader: Reader, held: Collection[tuple[str, str]], reasons: Counter[str]
 ) -> list[Candidate]:
-    """Return the candidates whose swapped text states, by the order of words, no other pair than the caption's."""
+    """Return the candidates without faults by word order (``swap_faults``)."""
     read = reader.pairs(text)
     offered = []
     for candidate in candidates:
@@ -182,11 +182,11 @@ def make_swaps(
     captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], adjectives: Mapping[str, str],
     nouns: Collection[str], seed: int, dataset: str, composition: str, reader: Reader | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
-    """Return the swapped captions (``tables.SWAPPED``), sorted by image and caption, and why mentions were not changed.
+    """Return the swapped captions (``tables.SWAPPED``), sorted by image and caption, and counts of unchanged mentions.
 
     Args:
         captions: of test_seen; pairs of other captions are ignored.
-        reader: a swap is not made if, by the order of words, it states another pair.
+        reader: swaps that, by word order, state another pair are not made.
     """
     held = set(map(split_pair, heldout))
     partners: dict[str, list[str]] = defaultdict(list)
@@ -216,7 +216,7 @@ def make_swaps(
 
 
 def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
-    """Return the lower-case forms that are nouns of pairs more often than adjectives; a lexicon need not list them."""
+    """Return the lower-case forms that occur in pairs more often as nouns than as adjectives, listed or not."""
     pairs = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
     counts = {}
     for role in ("adjective", "noun"):
@@ -238,7 +238,7 @@ def swap_adjectives(
         heldout: the held-out pairs.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
-        published: take the swapped captions of this data.pkl.
+        published: use the swapped captions of this data.pkl.
         dataset, composition: names for the random stream and for messages.
 
     Returns:

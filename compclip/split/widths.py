@@ -1,13 +1,13 @@
-"""How wide the interval of a score will be on each test split, estimated before anything is trained.
+"""Estimate the width of a score's interval on each test split, before anything is trained.
 
-The held-out pairs are the sampled unit. With n prompts of m images, n_k of them of pair k, a mean has the variance
+The sampling units are the held-out pairs. With n prompts of m images, including n_k of pair k, a mean has the variance
 
     s² = σ² / K + (1 + (n/m − 1) ρ) / (4 n),    K = n² / Σ n_k²
 
 K is the effective number of pairs (Kish 1965): the number of equally frequent pairs with the same variance. The second
 part is the largest variance of a fraction, 1/4, with the design effect of images that have several prompts. The
-interval is the mean ± t s, with Satterthwaite's degrees of freedom (K − 1 for the pairs). test_seen tests no
-held-out pair and has the second part alone. docs/widths.md compares this with measured intervals.
+interval is the mean ± t s, with Satterthwaite's degrees of freedom (K − 1 for the pairs). test_seen has no held-out
+pairs, so only the second part. docs/widths.md compares this with measured intervals.
 """
 
 import math
@@ -20,14 +20,14 @@ from scipy.special import stdtrit
 from compclip.core.tables import TESTS
 from compclip.stats.interval import LEVEL
 
-# σ: between pairs, of a generator that composes minus one that repeats, measured on drawn birds.
+# σ: between pairs, of a composing minus a memorizing generator, measured on drawn birds.
 PAIR_SD = 0.24
 # ρ: between the scores of one image's prompts, measured likewise.
 IMAGE_CORRELATION = 0.25
-# Half an interval from which on a split measures little: 10 equally frequent pairs allow ± 17 points.
+# The half width above which a split measures little: 10 equally frequent pairs allow ± 17 points.
 WIDE = 0.175
 
-# What narrows the intervals, by the source of the held-out pairs.
+# How to narrow the intervals, by the source of the held-out pairs.
 WIDTH_REMEDIES = {
     "drawn": "set fraction, window and prefer of split.heldout to null, so that they are chosen, or add captions",
     "config": "list more pairs, and more frequent ones, in split.heldout.pairs, or add captions",
@@ -37,14 +37,14 @@ WIDTH_REMEDIES = {
 
 
 def effective_pairs(counts: pd.Series) -> float:
-    """Return the number of equally frequent pairs that is worth ``counts``, the prompts of each pair."""
+    """Return the effective number of pairs (Kish 1965) for ``counts``, the prompts of each pair."""
     return float(counts.sum() ** 2 / (counts**2).sum())
 
 
 def half_width(prompts: int, images: int, pairs: float | None = None) -> float | None:
-    """Return half the expected width of the 95 % interval; None if one pair or one image allows none.
+    """Return half the expected width of the 95 % interval; None if there is only one pair or one image.
 
-    ``pairs`` is the effective number of held-out pairs; None if the split tests none.
+    ``pairs`` is the effective number of held-out pairs; None if the split has none.
     """
     if images < 2 or pairs is not None and pairs <= 1:
         return None
@@ -56,7 +56,7 @@ def half_width(prompts: int, images: int, pairs: float | None = None) -> float |
 
 
 def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
-    """Return what a test split has and what it allows. prompts: its rows of ``tables.PROMPTS``."""
+    """Return the sizes of a test split and its expected half width. ``prompts``: its rows of ``tables.PROMPTS``."""
     counts = prompts["pair"].dropna().value_counts()
     images = prompts["image_id"].nunique()
     result: dict[str, Any] = {"prompts": len(prompts), "images": images}
@@ -73,13 +73,13 @@ def estimate_split(prompts: pd.DataFrame) -> dict[str, Any]:
 
 
 def more_captions(chosen: Mapping[str, Any]) -> str:
-    """Return what would reach the width that a draw was chosen for. chosen: of heldout.json."""
+    """Return how many captions would reach the wanted width. ``chosen``: of heldout.json."""
     needed = f"roughly {chosen['captions_needed']:,}" if chosen["captions_needed"] else "many more"
     return f"± {chosen['width']:g} points need {needed} captions of this kind"
 
 
 def width_warnings(splits: Mapping[str, Mapping[str, Any]], heldout: Mapping[str, Any]) -> list[str]:
-    """Return one line if a split's interval is wide, with what narrows it. splits: of ``estimate_split``, by name."""
+    """Return one line, with a remedy, if a split's interval is wide. ``splits``: of ``estimate_split``, by name."""
     wide = [named_width(*item) for item in splits.items() if (item[1]["half_width"] or math.inf) > WIDE]
     chosen = heldout.get("chosen", {})
     remedy = more_captions(chosen) if "captions_needed" in chosen else WIDTH_REMEDIES[heldout["source"]]
@@ -87,7 +87,7 @@ def width_warnings(splits: Mapping[str, Mapping[str, Any]], heldout: Mapping[str
 
 
 def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the estimates of all test splits, and warnings. heldout: content of heldout.json."""
+    """Return the estimates of all test splits, and warnings. ``heldout``: content of heldout.json."""
     splits = {split: estimate_split(prompts[prompts["split"] == split]) for split in TESTS}
     return {
         "level": LEVEL,
@@ -99,11 +99,11 @@ def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[s
 
 
 def named_width(split: str, row: Mapping[str, Any]) -> str:
-    """Return the width of a split and what decides it. row: of ``estimate_split``."""
+    """Return a split's half width and the numbers that decide it, as text. ``row``: of ``estimate_split``."""
     numbers = f"pairs: {row.get('pairs', 0)}, prompts: {row['prompts']:,}, images: {row['images']:,}"
     return f"{split} {points(row['half_width'])} ({numbers})"
 
 
 def points(half: float | None) -> str:
-    """Return half a width as ``± 8.9 points``."""
+    """Return a half width as text: ``± 8.9 points``."""
     return "interval unknown" if half is None else f"± {100 * half:.1f} points"

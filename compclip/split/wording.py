@@ -1,7 +1,7 @@
-"""How an English caption is worded around an adjective: what a swap may touch, and what it may not.
+"""Rules on the wording of English captions around an adjective: which words a swap may change.
 
-The rules come from reading swapped captions of real birds. They are about words, not compositions: a user's own lexicon
-gets those that apply to its words.
+The rules come from reading swapped captions of real birds. They concern words, not compositions: for a user's lexicon,
+the rules for its words apply.
 """
 
 import re
@@ -14,13 +14,13 @@ from compclip.text.grammar import WORDS
 
 CAPTION_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
-# An adjective at most so many words away from a word of comparison may be part of it.
+# An adjective at most this many words from a word of comparison may be part of the comparison.
 REACH = 6
 
 
 @dataclass(frozen=True)
 class Mention:
-    """An occurrence of a pair in a caption, with the characters of both words."""
+    """An occurrence of a pair in a caption, with the offsets of both words."""
 
     adjective: str
     noun: str
@@ -33,7 +33,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class CaptionWord:
-    """A word of a caption, in lower case, and its characters."""
+    """A word of a caption, in lower case, and its offsets."""
 
     text: str
     start: int
@@ -53,14 +53,14 @@ class Wording:
         return [word.text for word in self.words]
 
     def at(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return the first and last word of the characters; None if they split a word."""
+        """Return the first and last word of a range of characters; None if it splits a word."""
         inside = [i for i, w in enumerate(self.words) if w.end > start and w.start < end]
         if not inside or self.words[inside[0]].start != start or self.words[inside[-1]].end != end:
             return None
         return inside[0], inside[-1]
 
     def beside(self, index: int, step: int) -> str:
-        """Return the word next to ``index`` (step -1 or 1) if only spaces, a hyphen or a slash are between, else ''."""
+        """Return the word next to ``index`` (step -1 or 1), "" if more than spaces, a hyphen or a slash is between."""
         other = index + step
         if not 0 <= other < len(self.words):
             return ""
@@ -94,7 +94,7 @@ class _Place:
     noun_last: int
     adjectives: Mapping[str, str]
     nouns: Collection[str]
-    # The words directly beside the adjective and after the noun, or an empty string.
+    # The words directly beside the adjective and after the noun, or "".
     before: str
     after: str
     after_noun: str
@@ -127,14 +127,14 @@ def cased(word: str, like: str) -> str:
 
 
 def contradicts(a: str, b: str) -> bool:
-    """Return whether two adjectives (canonical) cannot both describe one thing."""
+    """Return whether two adjectives (canonical) exclude each other."""
     return b in WORDS.contradictions.get(a, ()) or a in WORDS.contradictions.get(b, ())
 
 
 def contradiction(caption: Wording, changed: Sequence[Mention], new: str, mentions: Sequence[Mention]) -> bool:
-    """Return whether the rest of the caption, whose ``mentions`` these are, contradicts ``new`` (canonical).
+    """Return whether the rest of the caption, with these ``mentions``, contradicts ``new`` (canonical).
 
-    ``changed`` are mentions of one noun and one adjective, which ``new`` replaces.
+    ``new`` replaces the adjective of ``changed``, which are mentions of one noun and one adjective.
     """
     noun, old = changed[0].noun, changed[0].adjective
     is_whole = noun in WORDS.whole_bird or old not in WORDS.stacking and noun == "feather"
@@ -164,7 +164,7 @@ def contradiction(caption: Wording, changed: Sequence[Mention], new: str, mentio
 def objection(
     caption: Wording, mention: Mention, new: str, adjectives: Mapping[str, str], nouns: Collection[str]
 ) -> str | None:
-    """Return why a mention's adjective cannot become ``new`` (canonical); None if it can."""
+    """Return the reason why a mention's adjective cannot become ``new`` (canonical); None if it can."""
     adjective, noun = caption.at(mention.start, mention.end), caption.at(mention.noun_start, mention.noun_end)
     surface = caption.text[mention.start : mention.end].lower()
     if adjective is None or noun is None or adjectives.get(surface) != mention.adjective:
@@ -192,7 +192,7 @@ def _in_phrase(place: _Place) -> bool:
 
 
 def _beside_another(place: _Place, new: str) -> bool:
-    """Return whether a color stands beside another one, or would be joined to itself: `black and black wings`."""
+    """Return whether a color is beside another one, or would be joined to itself: `black and black wings`."""
     beside = place.before, place.after
     if any(word.endswith("ish") or word in place.adjectives or word in WORDS.unlisted_colors for word in beside):
         return True
@@ -200,7 +200,7 @@ def _beside_another(place: _Place, new: str) -> bool:
 
 
 def _in_comparison(place: _Place, new: str) -> bool:
-    """Return whether the adjective is part of a comparison, or the caption compares by it or by ``new``."""
+    """Return whether the adjective is in a comparison, or the caption compares by its degree or that of ``new``."""
     words, last = place.words, place.last
     measured = words[last + 1 : last + 2] == ["in"] and WORDS.measures.intersection(words[last + 2 : last + 3])
     if measured or _compared(words, place.first, last):
@@ -224,18 +224,18 @@ def _compared(words: list[str], first: int, last: int) -> bool:
 
 
 def _measured(degrees: Collection[str], words: list[str]) -> bool:
-    """Return whether the caption compares by a degree anywhere: `a small head compared to its longer bill`."""
+    """Return whether the caption anywhere compares by a degree: `a small head compared to its longer bill`."""
     comparatives = {f"{word}{'r' if word.endswith('e') else 'er'}" for word in degrees}
     return not (WORDS.comparisons | comparatives | {"for"}).isdisjoint(words)
 
 
 def _shaded(colors: Collection[str], words: list[str], adjectives: Mapping[str, str]) -> bool:
-    """Return whether a color is darker or lighter anywhere: `gray body and darker gray wings`."""
+    """Return whether the caption anywhere has a darker or lighter color: `gray body and darker gray wings`."""
     return any(a in WORDS.darker and adjectives.get(b) in colors for a, b in pairwise(words))
 
 
 def _may_be_of_another(place: _Place) -> bool:
-    """Return whether the adjective may modify another noun than the mention's."""
+    """Return whether the adjective may modify a noun other than the mention's."""
     if place.noun_first <= place.last:
         return _predicate_of_another(place)
     if _in_ed(place.words[place.noun_last]):
@@ -250,9 +250,9 @@ def _may_be_of_another(place: _Place) -> bool:
 
 
 def _predicate_of_another(place: _Place) -> bool:
-    """Return whether an adjective after its noun may modify another one."""
+    """Return whether an adjective after its noun may modify another noun."""
     words, first, last = place.words, place.noun_first, place.noun_last
-    # `a bird with a yellow crown is white`: the bird.
+    # `a bird with a yellow crown is white`: the bird is white.
     if words[last + 1] in WORDS.simple_copulas and "with" in words[max(0, first - 4) : first]:
         return True
     # `a white breast and brown on its side`: a color as a noun; `feathers that are gray and white speckled`.
@@ -261,14 +261,14 @@ def _predicate_of_another(place: _Place) -> bool:
 
 
 def _participle_of_another(place: _Place) -> bool:
-    """Return whether `headed` is not alone with its adjective: `black headed and tailed`, `small white headed bird`."""
+    """Return whether `headed` has more than its adjective: `black headed and tailed`, `small white headed bird`."""
     allowed = frozenset() if place.is_stacking else WORDS.coordinators.union(place.adjectives)
     joined = place.caption.coordinated(place.noun_last, place.noun_last, steps=(1,))
     return not allowed.issuperset(place.between) or any(map(_in_ed, joined))
 
 
 def _shared_with_next(place: _Place) -> bool:
-    """Return whether a noun is joined: `black head and tail`, but not `black head and wings that are white`."""
+    """Return whether a noun shares the adjective: `black head and tail`, but not `black head and tail that is red`."""
     joined = place.caption.coordinated(place.noun_last, place.noun_last, steps=(1,))
     if joined and joined[0] in WORDS.sides:  # `white throat and upper breast`
         return True
@@ -310,7 +310,7 @@ def _ends_predicate(place: _Place) -> bool:
 def _noun_comes_sooner(place: _Place) -> bool:
     """Return whether another noun comes before the mention's: `white eye medium length beak`."""
     sooner = [word for word in place.between if word in place.nouns]
-    # A `black cheek patch` is black, but `a pointed beak feathers are gray` is two things.
+    # A `black cheek patch` is black, but `a pointed beak feathers are gray` describes two parts.
     is_mark = (
         place.mention.noun in WORDS.marks_and_feathers
         and len(sooner) == len(place.between)
@@ -320,10 +320,10 @@ def _noun_comes_sooner(place: _Place) -> bool:
 
 
 def _in_ed(word: str) -> bool:
-    """Return whether the word is a participle or formed like one; `red` is not."""
+    """Return whether the word ends like a participle; `red` does not count."""
     return word.endswith("ed") and len(word) > len("red")
 
 
 def _is_pattern(word: str) -> bool:
-    """Return whether a color before the word is one of a pattern: `black striped wings`."""
+    """Return whether a color before the word belongs to a pattern: `black striped wings`."""
     return _in_ed(word) and word not in WORDS.plain_ed

@@ -16,7 +16,7 @@ def alpha(counts: np.ndarray) -> float | None:
 
 
 def agreement(counts: np.ndarray, images: np.ndarray, resamples: int, generator: np.random.Generator) -> dict[str, Any]:
-    """Return alpha of counts (tasks, values), its interval over images (tasks,), and the numbers of both that count."""
+    """Return alpha of counts (tasks, values), its interval over images (tasks,), and the number of tasks and images."""
     answered = counts.sum(axis=1) > 1
     counts = counts[answered]
     names = pd.Series(np.asarray(images)[answered].astype(str))

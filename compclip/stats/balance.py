@@ -1,8 +1,8 @@
-"""Balancing of swapped entries, so that no pair dominates (appendix 1.5, listing 1).
+"""Balance swapped entries, so that a few pairs do not dominate (appendix 1.5, listing 1).
 
-The released code never takes its two-pair branch, because it compares the data set's name in one spelling and is called
-with another, and it fails if there are too few pairs or the second pair is smaller than the cap. Here the number of
-dominant pairs is a setting; with too few pairs, no entries are dropped, and the result states this.
+The released code never takes its two-pair branch, because it expects a different spelling of the data set's name than
+it is called with, and it fails if there are too few pairs or the second pair is below the cap. Here the number of
+dominant pairs is a setting; with too few pairs, all entries are kept, and the result states this.
 """
 
 from collections import Counter
@@ -39,12 +39,12 @@ def cut_dominant(pairs: Sequence[str], dominant: int = 1, ratio: float = 1.25) -
 
 
 def weights(pairs: Sequence[str], cut: Cut) -> np.ndarray:
-    """Return (n,): the weight of each entry in the exact score, kept / n in a dominant pair and 1 elsewhere."""
+    """Return (n,): the weight of each entry in the exact score, kept / n in a dominant pair and 1 in others."""
     return np.array([cut.kept[p] / cut.counts[p] if p in cut.kept else 1.0 for p in pairs], dtype=np.float64)
 
 
 def subsample(pairs: Sequence[str], cut: Cut, seed: int) -> np.ndarray:
-    """Return (n,): the entries that a seeded subsample keeps for the sampled score; ``pairs`` have a fixed order."""
+    """Return (n,): whether a seeded subsample keeps each entry for the sampled score; ``pairs`` have a fixed order."""
     names = np.asarray(pairs, dtype=object)
     keep = np.ones(len(names), bool)
     for pair, m in cut.kept.items():

@@ -1,8 +1,8 @@
-"""The fraction composed: how much of what was held out a generator composes, between two generators that are known.
+"""The fraction composed: how much of what was held out a generator composes, between two generators of known skill.
 
 *Habit* (H) shows the noun with a usual adjective, the *reference* (R) what is asked. With the scores of a generator (G)
-on the same prompts, θ = Σ w (G - H) / Σ w (R - H): 0 like habit, 1 like the reference. A pair that the judges cannot
-read has similar scores of R and H, and so counts little.
+on the same prompts, θ = Σ w (G - H) / Σ w (R - H): 0 like habit, 1 like the reference. For a pair that the judges
+cannot read, R and H have similar scores, so it counts little.
 
 For *these pairs and judges*, images are resampled, or clusters of images: the set of Fieller (1954, Journal of the
 Royal Statistical Society B 16:175), with the variance of clusters within pairs. For *other pairs and judges*, the
@@ -22,15 +22,15 @@ from compclip.stats.interval import LEVEL
 
 REGIONS = (0.1, 0.4, 0.6, 0.9)
 REGION_WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
-# One pair decides if it has more than this fraction of the evidence, or if without it the value moves by more than this
-# fraction of the width of the interval for other pairs.
+# One pair decides if it has more than this fraction of the evidence, or if its removal changes the value by more than
+# this fraction of the width of the interval for other pairs.
 DECIDES = 0.5
 NORMAL_DRAWS = 100_000
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A fraction composed; what is not known is None.
+    """A fraction composed; unknown values are None.
 
     Args:
         value: None if it is not measurable.
@@ -38,10 +38,10 @@ class Composed:
         other_low, other_high: the interval for other pairs and judges; None for one judge or one pair.
         why: why the value, or the interval for other pairs and judges, is None.
         pairs: (K,) names, sorted.
-        evidence: (K,) what fraction of Σ w (R - H) each pair has; below 0 if H is better than R.
-        decides: the pair that decides alone.
+        evidence: (K,) the fraction of Σ w (R - H) that each pair has; below 0 if H is better than R.
+        decides: a pair that decides alone.
         judges: number of judges.
-        of_clusters, of_pairs: (c,), (K,) what each cluster and each pair adds to the error, for ``shared_level``.
+        of_clusters, of_pairs: (c,), (K,) the contribution of each cluster and pair to the error, for ``shared_level``.
     """
 
     value: float | None
@@ -64,7 +64,7 @@ class Composed:
 
 
 def word(low: float, high: float) -> str:
-    """Return the word of the region that an interval lies in, or the lowest to the highest, as "hardly to half"."""
+    """Return the word of the region that contains an interval, or a range of words such as "hardly to half"."""
     first = int(np.searchsorted(REGIONS, low, side="right"))
     last = max(first, int(np.searchsorted(REGIONS, high, side="left")))
     if first == last:
@@ -84,7 +84,7 @@ def fraction_composed(
         clusters: (n,) the image of each entry, or the class of its image, if images have classes; None: one an entry.
         weights: (n,) weights of entries; None: equal.
         equal_pairs: give all pairs the same weight.
-        level: of each interval; that of ``shared_level`` if several generators are shown.
+        level: of each interval; from ``shared_level`` if several generators are shown.
 
     Raises:
         ValueError: if the shapes differ or a score is NaN.
@@ -127,7 +127,7 @@ def fraction_composed(
     other = crossed.over_pairs(n, d, (0.0, 1.0), level) if judges > 1 and len(d) > 1 else None
     if other:
         below, beyond = (crossed.side(theta, end, len(d), others, level).half_width(level) for end in other)
-        # Pairs at 0 and at 1 are extremes, so that other pairs as a whole are not beyond them, if these are not.
+        # Scores of 0 and 1 are extremes: other pairs on average do not exceed them unless these pairs do.
         other = max(theta - below, min(0.0, low)), min(theta + beyond, max(1.0, high))
     missing = "one judge" if judges < 2 else "one pair" if len(d) < 2 else "reference minus habit may be 0"
     other_low, other_high = other or (None, None)
@@ -140,7 +140,7 @@ def fraction_composed(
 
 
 def _deciding(n: np.ndarray, d: np.ndarray, names: np.ndarray, other: tuple[float, float] | None) -> str | None:
-    """Return the pair that decides alone, None if there is none."""
+    """Return a pair that decides alone, None if there is none."""
     without = d.sum() - d
     moves = np.abs((n.sum() - n) / np.where(without > 0, without, np.nan) - n.sum() / d.sum())
     far = DECIDES * (other[1] - other[0]) if other else np.inf
@@ -149,13 +149,13 @@ def _deciding(n: np.ndarray, d: np.ndarray, names: np.ndarray, other: tuple[floa
 
 
 def shared_level(errors: Sequence[np.ndarray], level: float = LEVEL) -> float:
-    """Return the level of each of several intervals that cover together with ``level``: max-|t|.
+    """Return the level that each of several intervals needs for a simultaneous coverage of ``level``: max-|t|.
 
     The critical value is that of the greatest of correlated normal errors (Hothorn, Bretz and Westfall 2008,
     Biometrical Journal 50:346), which each interval takes at its own degrees of freedom.
 
     Args:
-        errors: for each interval (c,) what the same clusters, or pairs, add to its error.
+        errors: for each interval, (c,) contributions of the same clusters, or pairs, to its error.
     """
     from scipy import stats  # slow to import
 

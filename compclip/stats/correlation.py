@@ -1,6 +1,6 @@
 """Kendall's correlation of a score with people's answers, and its bootstrap over images.
 
-A bootstrap is a matrix of weights: a row a resample, in it how often each entry's image was drawn.
+A bootstrap is a matrix of weights: row by row, how often each resample draws each entry's image.
 """
 
 import numpy as np

@@ -45,7 +45,7 @@ def _cells(values: np.ndarray, images: np.ndarray, pairs: ArrayLike | None) -> c
 def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None) -> ScoreEstimate:
     """Estimate a score, the mean over entries of fractions such as hits, and its 95 % intervals.
 
-    One is for other pairs and judges, the other, over images alone, for these: docs/intervals.md.
+    The first is for other pairs and judges, the second, over images alone, for these (docs/intervals.md).
 
     Args:
         values: (n,) from 0 to 1; by J judges (n, J). Entries with NaN are skipped.
@@ -77,8 +77,8 @@ def compare_scores(
         a, b: (n,) values of the same entries; by J judges (n, J).
         images, pairs: (n,) as of ``estimate_score``.
         b_images, b_pairs: (m,) if ``b`` are values of other entries: the difference is then unpaired.
-        ends: the worst and the best difference of a pair that was not sampled. None: all of b is lost, or b has nothing
-            of a; of values that are differences themselves, give what is possible.
+        ends: the smallest and the largest difference that an unsampled pair can have. None: minus the mean of b, and
+            the mean of a; if the values are differences themselves, state the possible range.
     """
     sides, shown = [_by_judge(a), _by_judge(b)], np.asarray(images, object)
     value = float(sides[0].mean() - sides[1].mean())

@@ -1,6 +1,6 @@
 """Bootstrap intervals that resample images, since one image has several captions and draws.
 
-A score is a mean over entries, weighted if entries are balanced. All entries of an image are resampled together, with
+A score is a mean over entries, weighted if entries are balanced. Entries of an image are resampled together, with
 unchanged weights. Intervals are percentiles of the resampled means; a fraction of 0 or 1 has an exact interval.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 LEVEL = 0.95
-# Random indices at once, 8 bytes each, so that they stay in the processor's cache.
+# Random indices per block, 8 bytes each, to stay within the processor's cache.
 INDICES = 1 << 17
 
 
@@ -28,7 +28,7 @@ class Estimate:
 
 def exact(value: float, trials: int) -> Estimate:
     """Return a fraction with the interval of Clopper and Pearson (1934)."""
-    from scipy import stats  # slow to import, and few intervals need it
+    from scipy import stats  # slow to import, and seldom needed
 
     ends = stats.binomtest(round(value * trials), trials).proportion_ci(LEVEL, method="exact")
     return Estimate(value, float(ends.low), float(ends.high))
@@ -63,7 +63,7 @@ def _ratios(sums: np.ndarray) -> np.ndarray:
 def _estimate(value: float, draws: np.ndarray, images: int) -> Estimate:
     if images < 2:
         return Estimate(value, None, None)
-    # A resample with only images of weight 0 has no mean.
+    # A resample of only images with weight 0 has no mean.
     low, high = np.nanquantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(value, float(low), float(high))
 
@@ -82,7 +82,7 @@ def share(
 ) -> Estimate:
     """Return the weighted fraction of hits, (n,) with n >= 1, booleans or probabilities, and its interval.
 
-    If all are 1 or all are 0, every resample is equal, and the interval is exact, with as many trials as images.
+    If all are 1 or all are 0, all resamples are equal; the interval is then exact, with as many trials as images.
     """
     hits = np.asarray(hits, np.float64)
     weighted = hits[weights > 0]

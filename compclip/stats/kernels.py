@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 
-# Weights are whole numbers, whose sums are exact in any order, so the compiler may add several at once.
+# Weights are integers, whose sums are exact in any order, so the compiler may vectorize them.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def sum_better(values: np.ndarray, own: np.ndarray, weights: np.ndarray, better: np.ndarray, equal: np.ndarray) -> None:
     """Sum the ``weights`` (k,) of each row of ``values`` (n, k) where it exceeds ``own`` (n,), and where it equals it.

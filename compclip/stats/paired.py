@@ -6,7 +6,7 @@ import numpy as np
 
 
 def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
-    """Return p of McNemar's exact test (1947): are two sets of answers (n,) to the same items right equally often?"""
+    """Return p of McNemar's exact test (1947) for two sets of right or wrong answers (n,) to the same items."""
     from scipy import stats  # slow to import
 
     a, b = np.asarray(a, bool), np.asarray(b, bool)

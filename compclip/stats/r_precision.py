@@ -1,9 +1,9 @@
-"""R-precision, exact and sampled: how often is an image's own caption ranked first of a hundred?
+"""R-precision, exact and sampled: how often an image's own caption is ranked first of a hundred.
 
 Pure functions of similarities, classes and seeds. The candidates of a judged image are its own caption and distractors:
 an image, uniformly among the pool's images of other classes, then one of its captions, uniformly, with replacement.
-Captions are identified by their distinct texts, because equal texts must tie exactly: the similarity of each text is
-computed once and gathered.
+Captions are identified by their texts, because equal texts must tie exactly: the similarity of each distinct text is
+computed only once.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from compclip.core.seeds import derive_seed, rng
 
 Ties = Literal["random", "own_first"]
 Chunking = Literal["even", "published"]
-# From indices of entries, (b,), to their similarities with all distinct texts, (b, texts).
+# Maps indices of entries, (b,), to their similarities with all distinct texts, (b, texts).
 SimilaritiesOf = Callable[[np.ndarray], np.ndarray]
 # Rows of entries, (b,), sorted by class, and their similarities with all distinct texts, (b, texts).
 Blocks = Iterable[tuple[np.ndarray, np.ndarray]]
 
-# Entries whose similarities are computed at once; fixed, because the shape may change a product's rounding.
+# Entries whose similarities are computed at once; fixed, because the shape may change the rounding of a product.
 BLOCK = 256
 
 
@@ -45,13 +45,13 @@ class Pool:
         return int(np.searchsorted(self.classes, of, "left")), int(np.searchsorted(self.classes, of, "right"))
 
     def eligible(self, of: int) -> int:
-        """Return how many captions may be distractors of an image of class ``of``."""
+        """Return the number of possible distractors for an image of class ``of``."""
         low, high = self.span(of)
         return len(self.texts) - int(self.starts[high] - self.starts[low])
 
 
 def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Pool:
-    """Make a pool from captions: the image, class and distinct text of each, as integers, (n,).
+    """Return a pool of captions, given the image, class and distinct text of each, as integers, (n,).
 
     Images keep the order of their numbers within a class, captions their order within an image.
     """
@@ -62,21 +62,21 @@ def make_pool(images: np.ndarray, classes: np.ndarray, texts: np.ndarray) -> Poo
 
 
 class Weights:
-    """Whole weights of the distinct texts, (texts,): how often each is the distractor of a class."""
+    """Integer weights of the distinct texts, (texts,): how often each is a distractor for a class."""
 
     def __init__(self, pool: Pool, texts: int) -> None:
         sizes = np.diff(pool.starts)
         unit = math.lcm(*map(int, np.unique(sizes)))
-        if unit * pool.images >= 2**53:  # above, float64 rounds whole numbers: weights are off by about 1e-9 instead
+        if unit * pool.images >= 2**53:  # above it float64 rounds integers; weights are then off by about 1e-9
             unit = 2**53 // max(pool.images, 1)
         portions = np.repeat(unit // sizes, sizes)
-        # Sums of whole numbers are exact in any order, below 2^24 also in float32.
+        # Sums of integers are exact in any order, below 2^24 also in float32.
         self.pool, self.portions = pool, portions.astype(np.float32 if portions.sum() < 2**24 else np.float64)
         self.weights = np.bincount(pool.texts, portions, texts).astype(self.portions.dtype)
         self.total = int(portions.sum())
 
     def of(self, of: int) -> tuple[np.ndarray, int]:
-        """Return the weights (texts,) for class ``of``, those of the pool without its own captions, and their total."""
+        """Return the weights (texts,) for class ``of``, excluding its own captions, and their total."""
         low, high = self.pool.span(of)
         if high - low == self.pool.images:
             raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
@@ -89,9 +89,9 @@ class Weights:
 def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, ties: Ties = "random") -> np.ndarray:
     """Return the probability that the own caption is ranked first among ``candidates``, itself included.
 
-    With the probabilities g (``beaten``) and t (``tied``) of one random distractor it is ((1-g)^N - (1-g-t)^N) / (N t):
-    the sum over k tied distractors of their probability times 1 / (k + 1). With ``own_first``, as published, the own
-    caption is ranked before tied ones: (1-g)^(N-1).
+    With the probabilities g (``beaten``) and t (``tied``) of one random distractor, it is
+    ((1-g)^N - (1-g-t)^N) / (N t): the sum, over the number k of tied distractors, of its probability times 1 / (k + 1).
+    With ``own_first``, as published, the own caption is ranked before tied ones: (1-g)^(N-1).
     """
     rest = 1 - np.asarray(beaten, np.float64)
     first = rest ** (candidates - 1)
@@ -106,9 +106,9 @@ def expected_top1(beaten: np.ndarray, tied: np.ndarray, candidates: int = 100, t
 
 
 def draw_distractors(uniform: np.ndarray, pool: Pool, of: np.ndarray) -> np.ndarray:
-    """Return distinct texts (n, k) for entries of classes ``of`` (n,), each with an eligible image.
+    """Return k drawn distinct texts (n, k) for entries of classes ``of`` (n,), each of which has an eligible image.
 
-    ``uniform`` (n, 2, k) are numbers in [0, 1): for each distractor one for its image and one for its caption.
+    ``uniform`` (n, 2, k) are numbers in [0, 1): for each distractor, one for its image and one for its caption.
     """
     low = np.searchsorted(pool.classes, of, "left")[:, None]
     size = np.searchsorted(pool.classes, of, "right")[:, None] - low
@@ -129,7 +129,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Judged:
-    """The result for each entry, (n,) each."""
+    """The results of entries; all arrays are (n,)."""
 
     similarity: np.ndarray  # of the own caption
     beaten: np.ndarray  # probability that a random distractor is more similar
@@ -140,7 +140,7 @@ class Judged:
 
 
 def blocks(similarities: SimilaritiesOf, classes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the blocks of all entries; ``similarities`` is always called with BLOCK of them."""
+    """Yield the blocks of all entries; ``similarities`` is always called with BLOCK entries."""
     order = np.argsort(classes, kind="stable")
     for start in range(0, len(order), BLOCK):
         rows = order[start : start + BLOCK]
@@ -173,7 +173,7 @@ def weigh(
 def judge_entries(
     blocks: Blocks, texts: int, entries: Entries, pool: Pool, *, candidates: int, ties: Ties, seed: int
 ) -> Judged:
-    """Score ``entries`` against ``pool``, in one pass over their blocks.
+    """Return the results of ``entries`` against ``pool``, in one pass over their blocks.
 
     The sampled hit of an entry depends only on its key, the pool and the seed. Raises UserError if an entry has no
     eligible image.
@@ -200,7 +200,7 @@ def r_precision(
     similarity: np.ndarray, own: np.ndarray, images: Sequence[Any], classes: Sequence[Any] | None = None, *,
     candidates: int = 100, ties: Ties = "random", seed: int = 0,
 ) -> Judged:  # fmt: skip
-    """Rank each judged image's own caption among distractors (the module says how they are drawn).
+    """Rank each judged image's own caption among distractors, drawn as the module's docstring says.
 
     Source: Park et al., "Benchmark for Compositional Text-to-Image Synthesis" (NeurIPS 2021); the exact expectation
     over all draws of distractors is ours (``expected_top1``).
@@ -210,7 +210,7 @@ def r_precision(
         own: (n,) the column of the caption that each judged image was made from.
         images: (k,) the id of the image that each caption describes.
         classes: (k,) its class, whose captions are not distractors; None: each image is its own class.
-        candidates: the own caption and the distractors.
+        candidates: number of candidates, including the own caption.
         ties: random: tied captions are ranked at random; own_first: the own one precedes them, as published.
         seed: of the sampled distractors.
 
@@ -239,7 +239,7 @@ def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
 def sample_distractors(
     entries: Entries, rows: np.ndarray, pool: Pool, candidates: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distractors (n, candidates - 1) of some entries, and numbers (n,) in [0, 1) that break ties."""
+    """Return the distractors (n, candidates - 1) of entries ``rows``, and numbers (n,) in [0, 1) that break ties."""
     k = candidates - 1
     uniform = uniforms([derive_seed(seed, "distractors", *entries.keys[row]) for row in rows], 2 * k + 1)
     drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, k), pool, entries.classes[rows])

@@ -1,6 +1,6 @@
-"""The English words by which captions are read (``lexicons/grammar.yaml``), which are part of the code's identity.
+"""The English function words for reading captions (``lexicons/grammar.yaml``), which are part of the code's identity.
 
-``WORDS.copulas`` is the list of that name, as a frozenset; ``WORDS.clashes`` is a table: a list for each word.
+``WORDS.copulas`` is the list of that name, as a frozenset; ``WORDS.clashes`` is a table with a list for each word.
 """
 
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from compclip.text import LEXICONS
 
 
 def _read(content: Any) -> Any:
-    """Return the words of a sentence or of several; of a table, those of each word."""
+    """Return the set of words in a text or in several; of a table, a set for each key."""
     if isinstance(content, dict):
         return {word: _read(sentence) for words, sentence in content.items() for word in words.split()}
     sentences = [content] if isinstance(content, str) else content

@@ -1,4 +1,4 @@
-"""Load a spaCy pipeline that parses, by its name."""
+"""Load a spaCy pipeline with a parser, by name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from compclip.text.windows import share_windows
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# Where a user names the pipeline, for errors: an option or a key of the config.
+# For errors: the option or the key of the config that names the pipeline.
 SETTING = "--model"
 # Components that run on every word.
 RUNNING = ("tok2vec", "transformer", "curated_transformer", "tagger", "parser")
-# Components that lemmatize a word the first time that it occurs: on every word they cost as much as the parse.
+# Components that lemmatize each word only once: for every token, they would cost as much as the parse.
 ON_REQUEST = ("attribute_ruler", "lemmatizer")
 
 
@@ -34,9 +34,9 @@ def installed_name(name: str, setting: str = SETTING) -> str:
 
 
 def load_language(name: str, setting: str = SETTING) -> Language:
-    """Return the pipeline ``name`` with the components that a parse needs; errors name ``setting``."""
+    """Return the pipeline ``name`` with the components that parsing needs; errors name ``setting``."""
     installed = installed_name(name, setting)
-    # Hide torch: spaCy imports it if it is installed, but only pipelines with a transformer use it.
+    # Hide torch: spaCy imports it if installed, but only transformer pipelines use it.
     hides_torch = "torch" not in sys.modules and not installed.endswith("_trf")
     if hides_torch:
         sys.modules["torch"] = None  # type: ignore[assignment]
@@ -63,6 +63,6 @@ def load_language(name: str, setting: str = SETTING) -> Language:
 
 
 def identity(name: str) -> str:
-    """Return name and version of the installed pipeline and of spaCy, on which a parse depends besides the text."""
+    """Return name and version of the installed pipeline and of spaCy, which with a text determine its parse."""
     installed = installed_name(name)
     return f"{installed} {version(installed)} spacy {version('spacy')}"

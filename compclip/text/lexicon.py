@@ -1,4 +1,4 @@
-"""Lexicons: surface forms and their canonical words. Data that users edit (``lexicons/``)."""
+"""Lexicons (``lexicons/``, edited by users): surface forms and their canonical words."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,18 +9,18 @@ from compclip.core.documents import decode, parse_yaml
 from compclip.core.errors import UserError, require
 from compclip.text import LEXICONS
 
-# Compositions whose lexicons are read for every other, too: they share the data set's pairs.
+# Compositions whose lexicons are also used for all others: they share the data set's pairs.
 SHARED = ("color", "shape")
-# Compound nouns that are read as one noun whatever noun lexicon is used.
+# Compounds that are read as one noun with any noun lexicon.
 COMMON_COMPOUNDS = LEXICONS / "compounds" / "common.yaml"
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A named list of words: each lower-case surface form, the canonical word included, to the canonical word.
+    """A named mapping of lower-case surface forms, including canonical words, to canonical words.
 
-    A form may contain spaces (``eye ring``). Inflected forms (``wings``) are listed, so that no lemmatizer is needed.
-    Canonical words of a group exclude each other: one thing is at most one of them. Without groups, all words do.
+    A form may contain spaces (``eye ring``). Inflected forms (``wings``) are listed, so a lemmatizer is not needed.
+    Canonical words of a group exclude each other: a thing is at most one of them. Without groups, all words do.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Lexicon:
         return tuple(sorted(set(self.forms.values())))
 
     def excluded_by(self, word: str) -> set[str]:
-        """Return the words that are false of what a word is true of."""
+        """Return the words that cannot be true of a thing if ``word`` is."""
         return {other for group in self.groups or [self.words] if word in group for other in group} - {word}
 
 
@@ -45,7 +45,7 @@ def load_lexicon(path: str | Path) -> Lexicon:
             lists of words that exclude each other; a word may be in several.
 
     Raises:
-        UserError: there is no such file, it has another content, or it lists a form twice.
+        UserError: there is no such file, its content is not a lexicon, or it lists a form twice.
     """
     path = Path(path)
     known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
@@ -76,21 +76,21 @@ def load_lexicon(path: str | Path) -> Lexicon:
 
 
 def find_lexicon(lexicon: Lexicon | str, kind: str) -> Lexicon:
-    """Return a lexicon, or the one of its name in ``lexicons/<kind>``: ``color`` of ``adjectives``."""
+    """Return a lexicon, given itself or its name in ``lexicons/<kind>``, such as ``color`` in ``adjectives``."""
     return lexicon if isinstance(lexicon, Lexicon) else load_lexicon(LEXICONS / kind / f"{lexicon}.yaml")
 
 
 def forms_of(adjectives: Lexicon | str, nouns: Lexicon | str | None) -> tuple[dict[str, str], dict[str, str] | None]:
-    """Return the forms of two lexicons, or of those of their names; None for no nouns."""
+    """Return the forms of two lexicons, given themselves or their names; None without nouns."""
     return find_lexicon(adjectives, "adjectives").forms, find_lexicon(nouns, "nouns").forms if nouns else None
 
 
 def lexicons_of(composition: str, folder: Path) -> list[str]:
-    """Return the names of the lexicons in ``folder`` with which a composition's captions are read.
+    """Return the names of the lexicons in ``folder`` that are used to read a composition's captions.
 
-    A word that a lexicon lists is read differently from one that only a tagger knows, so more lexicons change the pairs
-    of all adjectives. A composition is therefore read with the shared lexicons and its own, which replaces a shared one
-    that lists one of its words, and not with the others of the config.
+    Listed words are read differently from words that only the tagger knows, so further lexicons change the pairs of all
+    adjectives. Therefore a composition is read with only the shared lexicons and its own, which replaces shared ones
+    that list one of its words.
     """
     if composition in SHARED:
         return list(SHARED)
@@ -99,7 +99,7 @@ def lexicons_of(composition: str, folder: Path) -> list[str]:
 
 
 def shared_beside(forms: Mapping[str, str], folder: Path = LEXICONS / "adjectives") -> list[Lexicon]:
-    """Return the shared lexicons that list none of these forms of adjectives."""
+    """Return the shared lexicons that do not list any of these forms of adjectives."""
     shared = [load_lexicon(folder / f"{name}.yaml") for name in SHARED]
     return [lexicon for lexicon in shared if forms.keys().isdisjoint(lexicon.forms)]
 
@@ -112,10 +112,10 @@ def plural(noun: str) -> str:
 
 
 def surface_forms(nouns: Mapping[str, str], compounds: Lexicon) -> dict[str, str]:
-    """Return the forms of nouns and of compounds to their canonical words.
+    """Return the canonical words of nouns and compounds, by surface form.
 
-    A compound that ``nouns`` does not list is the noun that it ends with, if that is listed: with `slide` alone, a
-    `water slide` is a slide.
+    A compound that ``nouns`` does not list maps to the listed noun at its end: with only `slide`, a `water slide` is a
+    slide.
     """
     heads = {form: nouns.get(re.split("[ -]", form)[-1], word) for form, word in compounds.forms.items()}
     return {**heads, **nouns}
@@ -134,7 +134,7 @@ def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
 
 
 def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mapping[str, str] | None) -> str | None:
-    """Return the canonical ``adjective_noun``, or None if a word is in no lexicon; without nouns any is allowed."""
+    """Return the canonical ``adjective_noun``, None if a word is in no lexicon; without ``nouns``, any noun will do."""
     adjective, noun = adjective.lower(), noun.lower().replace("_", " ")
     canonical = nouns.get(noun) if nouns is not None else noun
     return f"{adjectives[adjective]}_{canonical}" if adjective in adjectives and canonical else None

@@ -1,4 +1,4 @@
-"""Parse many texts with worker processes: each distinct text once, cached."""
+"""Parse each distinct text once, by worker processes, with a cache."""
 
 import multiprocessing
 import os
@@ -19,13 +19,13 @@ from compclip.core.log import log
 from compclip.core.progress import Progress
 
 T = TypeVar("T")
-LOOKUP_BATCH = 4096  # texts that are looked up in the cache at once
+LOOKUP_BATCH = 4096  # texts per look-up in the cache
 CHUNK = 256  # texts per task of a worker
-STORED = 2.0  # seconds between two times of storing values: keys are random, so each time writes many pages
+STORED = 2.0  # seconds between two writes of values: keys are random, so each write changes many pages
 
 
 class Parser(Protocol):
-    """``keys`` returns the keys of texts in the cache, which cover all that the values of ``parse`` depend on."""
+    """``keys`` returns the cache keys of texts, which cover everything that the values of ``parse`` depend on."""
 
     def keys(self, texts: Iterable[str]) -> list[bytes]: ...
     def parse(self, texts: Sequence[str]) -> list[bytes]: ...
@@ -37,7 +37,7 @@ _parser: Parser | None = None
 def _start(parser: Parser) -> None:
     global _parser
     _parser = parser
-    # Otherwise a worker whose parent was killed waits for work forever.
+    # Otherwise a worker whose parent was killed would wait forever.
     Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -78,10 +78,11 @@ def _slices(items: Sequence[T], size: int) -> list[Sequence[T]]:
 
 def _fill(parser: Parser, cache: Cache, texts: Mapping[bytes, str], processes: int, unit: str) -> None:
     """Parse the texts whose keys are not cached."""
-    new = [
-        k for keys in _slices([*texts], LOOKUP_BATCH) for cached in [cache.get(keys)] for k in keys if k not in cached
-    ]
-    left, parsed, stored = iter(new), list[tuple[bytes, bytes]](), time.monotonic()
+    new, parsed = list[bytes](), list[tuple[bytes, bytes]]()
+    for keys in _slices([*texts], LOOKUP_BATCH):
+        cached = cache.get(keys)
+        new += [k for k in keys if k not in cached]
+    left, stored = iter(new), time.monotonic()
     try:
         with Progress(len(new), unit) as progress:
             for values in _parse_all(parser, [texts[k] for k in new], processes):

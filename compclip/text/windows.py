@@ -1,8 +1,8 @@
 """Compute the token vectors of a spaCy pipeline once for each distinct window of tokens.
 
-A layer of spaCy's window encoder sees a token and its two neighbours, so that a vector of the fourth layer depends on
-nine tokens. Captions repeat such windows, short ones most. The layers are spaCy's own; a row of their matrix products
-does not depend on the other rows, so that the vectors are those of spaCy, bit for bit, in any batch.
+A layer of spaCy's window encoder reads a token and its two neighbors, so a vector of the fourth layer depends on nine
+tokens. Captions often repeat such windows, above all short ones. The layers are spaCy's own; a row of their matrix
+products does not depend on the other rows, so the vectors equal spaCy's bit for bit, in any batch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from thinc.api import Model
 
-# The architectures whose layers are known; other pipelines stay as they are.
+# Architectures with known layers; other pipelines are not changed.
 TOK2VEC_CONFIG = {"@architectures": "spacy.Tok2Vec.v2"}
 EMBED_CONFIG = {"@architectures": "spacy.MultiHashEmbed.v2", "include_static_vectors": False}
 ENCODE_CONFIG = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "window_size": 1}
@@ -38,7 +38,7 @@ class _Layer:
         self.vectors = np.zeros((1, width), np.float32)
 
     def find(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the positions (n,) of the vectors of ``inputs`` (n, k), after computing those that are new."""
+        """Return the positions (n,) of the vectors of ``inputs`` (n, k), after computing new ones."""
         known, positions = len(self.positions), self.positions
         size, data = inputs.shape[1] * inputs.itemsize, inputs.tobytes()
         keys = (data[start : start + size] for start in range(0, len(data), size))
@@ -71,7 +71,7 @@ class _Windows:
     def __init__(self, tok2vec: Model) -> None:
         embed, encode = tok2vec.layers
         self.extract, *self.embedding = embed.layers
-        # Without expand_window, which finds the neighbours.
+        # without expand_window, which finds the neighbors
         self.maxouts = [residual.layers[0].layers[1] for residual in encode.layers[0].layers]
         self.width = tok2vec.get_dim("nO")
         self.clear()
@@ -89,7 +89,7 @@ class _Windows:
         is_token = np.array([*gap, *(flag for doc in docs for flag in (*[True] * len(doc), *gap))])
         at = np.zeros(len(is_token), np.int32)
         at[is_token] = embedding.find(np.concatenate(self.extract.predict(docs)))
-        needed = [is_token]  # of the last layer; a layer below also needs the neighbours
+        needed = [is_token]  # of the last layer; a layer below also needs the neighbors
         for _ in convolutions[1:]:
             needed.append(np.convolve(needed[-1], np.ones(3), "same") > 0)
         for layer in convolutions:
@@ -100,7 +100,7 @@ class _Windows:
 
 
 def share_windows(nlp: Language) -> None:
-    """Let ``nlp`` compute each distinct window once, if its Tok2Vec is built like that of spaCy's small models."""
+    """Make ``nlp`` compute each distinct window once, if its Tok2Vec has the architecture of spaCy's small models."""
     from thinc.api import Model, NumpyOps
 
     if "tok2vec" not in nlp.pipe_names:

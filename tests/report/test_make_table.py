@@ -215,7 +215,7 @@ NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
         ("health/0.json", {"images": {"real": FIT}}, "is −5.0 [−14.0, 4.0] points at worst (real images).\n"),
         ("health/0.json", {"pairs": {"gray_head": UNREAD}}, "not read on real images: gray head (24 %)."),
         ("heldout.json", {"source": "published"}, "held-out pairs are those of a published split."),
-        (FIRST, {"judge_epochs": 0}, "which was taken as it was given (judge.epochs: 0)"),
+        (FIRST, {"judge_epochs": 0}, "which was used without training (judge.epochs: 0)"),
         (FIRST, {"ties": "own_first"}, "ties count as won, as published."),
         (FIRST, {"chunking": "published"}, "equal chunks, as published, without the remainder"),
         (FIRST, {"images_without_class": 3}, "3 judged images have no class: each is its own"),

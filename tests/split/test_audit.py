@@ -134,13 +134,13 @@ def change(**changes) -> list[dict]:
         ({"swapped_text": "the orange bill and blue wings",
           "changes": change(new_start=4, new_end=10)}, "more than the adjective changed before orange"),
         ({"swapped_text": "an orange bill and black wings"}, "it also says black_wing, which is not held out"),
-        ({"changes": change(new_start=2, new_end=8)}, "new_adj orange does not stand at its offsets"),
-        ({"changes": change(original_adj="blue")}, "original_adj blue does not stand at its offsets"),
+        ({"changes": change(new_start=2, new_end=8)}, "new_adj orange is not at its offsets"),
+        ({"changes": change(original_adj="blue")}, "original_adj blue is not at its offsets"),
         ({"changes": []}, "nothing is changed"),
         ({"text": "a red bill"}, "its text is not the caption's"),
         ({"image_id": "i9"}, "its text is not the caption's"),
         ({"split": "train"}, "its image is in train"),
-        ({"pair": "orange_wing"}, "its pair orange_wing is none of its changed pairs"),
+        ({"pair": "orange_wing"}, "its pair orange_wing is not one of its changed pairs"),
     ],
 )  # fmt: skip
 def test_finds_a_planted_fault(changes: dict, fault: str) -> None:

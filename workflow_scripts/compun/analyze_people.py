@@ -1,4 +1,4 @@
-"""Compute how often people are right, of all compounds and of each, and how far they agree."""
+"""Compute how often people are right, in total and by compound, and how much they agree."""
 
 from compclip.compun.analyze_people import analyze_people
 from compclip.core.rounding import DECIMALS, json_values

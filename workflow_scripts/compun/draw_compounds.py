@@ -1,4 +1,4 @@
-"""Draw compounds, their images and texts about them, and pictures to train small CLIPs on."""
+"""Draw compounds, their images and texts about them, and training pictures for small CLIPs."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Make a task for people of each compound, and write them as Label Studio projects."""
+"""Make a task for people for each compound, and write the tasks as Label Studio projects."""
 
 from compclip.compun.sample_compun_tasks import sample_compun_tasks
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS

@@ -1,4 +1,4 @@
-"""The section of compound nouns on pages: which image each model chose, by prompt, next to the paper's results."""
+"""The pages' section on compound nouns: which image each model chose, by prompt, next to the paper's results."""
 
 from compclip.compun import published
 from compclip.compun.analyze_choices import TIED

@@ -1,7 +1,7 @@
 """Measure the atom and compound divergence of each test split from train.
 
-One process does so for all compositions, because finding the subgraphs of the captions takes most of the time. They are
-the same for compositions whose captions are read by the same lexicons.
+One process measures all compositions, because finding the subgraphs of the captions takes most of the time, and
+compositions with the same lexicons share them.
 """
 
 from functools import cache
@@ -25,7 +25,7 @@ def main(job: Job) -> None:
 
     @cache
     def search(lexicons: tuple[str, ...], nodes: int) -> SearchedTexts:
-        """Return the subgraphs of the captions, and of the swapped captions of the compositions with these lexicons."""
+        """Return the subgraphs of the captions, and of the swapped captions of compositions with these lexicons."""
         nouns = load_lexicon(job.input.nouns) if job.input.nouns else None
         adjectives = [load_lexicon(Path(file)) for file in lexicons]
         extractor = Extractor(params.model, adjectives, nouns, load_lexicon(job.input.compounds))

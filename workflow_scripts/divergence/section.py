@@ -1,4 +1,4 @@
-"""What the page shows of divergence: how far the test splits of one composition are from train."""
+"""The page's section on divergence: how far the test splits of one composition are from train."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from workflow_scripts.layout import Layout
 
 
 def divergence_cells(divergences: pd.DataFrame, texts: str) -> list[dict[str, Any]]:
-    """Return a line a kind of part: its divergence in each test split, None if it was not measured."""
+    """Return a line per kind of part: its divergence for each test split, None if it was not measured."""
     return [
         {"name": name, "cells": [cell and {"value": cell[0], "interval": cell[1], "bold": False} for cell in cells]}
         for name, cells in divergence_lines(divergences, texts)

@@ -1,4 +1,4 @@
-"""Run one generator over the prompts, and write its images, manifest, summary and, if it knows them, scenes."""
+"""Run one generator over the prompts, and write its images, manifest, summary and, if known, scenes."""
 
 import os
 from pathlib import Path

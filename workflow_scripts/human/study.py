@@ -1,4 +1,4 @@
-"""Read the scores of a study, and write tasks for people: their table, pictures and Label Studio projects.
+"""Read scores, and write tasks for people: their table, pictures and Label Studio projects.
 
 A project is a labeling configuration (XML) and tasks (JSON, with their pictures as data URIs).
 """
@@ -21,7 +21,7 @@ from workflow_scripts.job import Job
 
 
 def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
-    """Return the scores of all generators; by each judge a generator has a folder of its name."""
+    """Return the scores of all generators; each judge has a folder for each generator."""
     files = [(folder / f"{split}.parquet", folder.name, split) for folder in folders for split in TESTS]
     tables = [read_table(file, SCORES).assign(generator=of, split=split) for file, of, split in files if file.is_file()]
     return pd.concat(tables)

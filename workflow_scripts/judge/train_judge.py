@@ -1,4 +1,4 @@
-"""Train the judge on the images that it may see, or take a pretrained one as it is."""
+"""Train the judge on the images that it may see, or use a pretrained one unchanged."""
 
 from pathlib import Path
 

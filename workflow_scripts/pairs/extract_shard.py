@@ -1,4 +1,4 @@
-"""Find the pairs of one shard of the captions; shards have consecutive captions, and do not change the pairs."""
+"""Find the pairs of one shard of consecutive captions; the number of shards does not affect the pairs."""
 
 from compclip.core.tables import PAIRS
 from compclip.io import write_table

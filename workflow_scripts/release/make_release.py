@@ -1,4 +1,4 @@
-"""Write a release of a run: its artifacts, and how the similarities of each judge are adjusted."""
+"""Write a release of a run: its artifacts, and the adjustment of each judge's similarities."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ RELEASED_SETTINGS = ("dataset", "reference", "seed", "halves", "train_on", "prom
 
 
 def judge_folder(layout: Layout, judge: str) -> str:
-    """Return where a judge is in the release."""
+    """Return the folder of a judge in the release."""
     return layout.judge(judge).relative_to(layout.data).as_posix()
 
 
@@ -52,7 +52,7 @@ def files_of(layout: Layout, params: Any) -> Iterator[tuple[str, Path]]:
 
 
 def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
-    """Return how the similarities of a judge are adjusted, as the scores of the run were."""
+    """Return how a judge's similarities are adjusted, as in the scores of the run."""
     schemas = {"prompts": PROMPTS, "variants": VARIANTS}
     tables = {name: read_table(layout.place / f"{name}.parquet", schema) for name, schema in schemas.items()}
     images = read_table(layout.data / "images.parquet", IMAGES)

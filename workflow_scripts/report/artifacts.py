@@ -1,4 +1,4 @@
-"""Read the artifacts of a run's compositions for the steps of stage report."""
+"""Read the artifacts of all compositions for the steps of stage report."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from workflow_scripts.score.section import read_health
 
 
 def layouts(job: Job) -> list[Layout]:
-    """Return where the artifacts of each composition are."""
+    """Return the layout of each composition's artifacts."""
     place = Path(job.params.results), job.params.dataset
     return [Layout(*place, name, job.params.share) for name in job.params.compositions]
 
@@ -52,7 +52,7 @@ def read_summaries(layout: Layout, params: Any) -> list[dict[str, Any]]:
 
 
 def unchecked(layout: Layout, params: Any) -> list[str]:
-    """Return the generators whose images may have been made from other texts than those of the prompts."""
+    """Return the generators whose images may have been made from texts other than the prompts."""
     summaries = {name: read_json(layout.generated(name) / "summary.json") for name in params.generators}
     return [name for name, of in summaries.items() if of["kind"] == "folder" and not of["texts_checked"]]
 
@@ -63,7 +63,7 @@ def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
 
 
 def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
-    """Return a composition to read. rows: its rows of scores.parquet and comparisons.csv."""
+    """Return a composition's results for readers. ``rows``: its rows of scores.parquet and comparisons.csv."""
     return to_read(
         f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.anchors,
         summaries=read_summaries(layout, params),

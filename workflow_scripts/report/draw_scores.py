@@ -1,4 +1,4 @@
-"""Draw what generators compose, the scores, held-out pairs, and the judges' training."""
+"""Draw the fractions composed, the scores, held-out pairs, and the judges' training."""
 
 import pandas as pd
 

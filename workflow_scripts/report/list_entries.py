@@ -1,6 +1,6 @@
-"""Write the page of every judged image, and a file of its data for each composition, read when that is chosen.
+"""Write the page of all judged images, and a data file for each composition, which the page loads on demand.
 
-These files are scripts, because a page on disk may read no JSON.
+The data files are scripts, because a page on disk may not read JSON.
 """
 
 import json

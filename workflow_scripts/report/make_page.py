@@ -1,6 +1,6 @@
-"""Write the page that shows everything, with examples; it loads figures and images from its folder.
+"""Write the page of all results, with examples; it loads figures and images from its folder.
 
-A run of captions alone, or without generators, has no scores and no judge: its page shows the splits.
+A run of only captions, or without generators, has no scores and no judge: its page shows the splits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from workflow_scripts.score.section import section as judge_section
 from workflow_scripts.split.section import section as split_section
 
 SCORE_FIGURES = ("composed", "scores", "pairs")
-# Swapped examples on the first screen, and in a part that opens.
+# Numbers of swapped examples on the first screen, and in each part below it.
 STRIP, TOGETHER = 3, 6
 
 
@@ -38,7 +38,7 @@ def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame]) -> Iterator[s
 
 
 def ignored_line(params: Any) -> str:
-    """Return one line on why there are no scores, which names the judge and the generators."""
+    """Return a line that says why there are no scores, and names the judge and the generators."""
     judge, generators = params.settings["judge"].get("model"), params.settings["generate"].get("generators")
     if not generators:
         return f"No generators are configured (generate.generators), so the judge ({judge}) is ignored."
@@ -48,7 +48,7 @@ def ignored_line(params: Any) -> str:
 
 
 def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
-    """Return what the page shows of a composition without scores."""
+    """Return the page's variables for a composition without scores."""
     tables = artifacts.read_composition(layout, "captions", "pairs", "ranking", "splits", "swapped")
     splits = split_section(layout, params.seed, alone=not params.generators)
     return {
@@ -60,14 +60,14 @@ def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
 
 
 def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> dict[str, Any]:
-    """Return what the page shows of a composition with scores. rows: those of scores.parquet and comparisons.csv."""
+    """Return the page's variables for a composition with scores. ``rows``: of scores.parquet and comparisons.csv."""
     context = with_splits(layout, params)
     scores, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
     tables = artifacts.read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
     generated = artifacts.read_generated(layout, params.generators, params.judges)
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
     swapped, unseen = choose_examples(generated, params.examples, stream, **tables)
-    # The first figure is part of the page, so that the page alone has the result.
+    # The first figure is embedded, so that the page file alone shows the result.
     first, *others = map(layout.figure, SCORE_FIGURES)
     figures = show_figures([first], embed=True) + show_figures(others)
     judges = [read_json(layout.judge(name) / "manifest.json") for name in params.judges]

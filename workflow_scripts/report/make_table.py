@@ -1,4 +1,4 @@
-"""Write the scores, the comparisons, the tables to read and the metrics, and print the table."""
+"""Write the scores, the comparisons, the tables for readers and the metrics, and print the table."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ from workflow_scripts.report.artifacts import layouts, read_fids, read_readable,
 
 
 def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator[Scored]:
-    """Yield the scores of a composition by generator; classes: of each image."""
+    """Yield the scores of a composition by generator. ``classes``: the class of each image."""
     swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
     ranking = read_table(layout.place / "ranking.parquet", RANKING)
     matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))

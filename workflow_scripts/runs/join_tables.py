@@ -1,4 +1,4 @@
-"""Join the tables of several runs: rows, whose cells keep their text, or chapters of those to read, by run."""
+"""Join the tables of several runs, by run: rows, whose cells keep their text, or chapters of Markdown and LaTeX."""
 
 import pandas as pd
 
@@ -7,12 +7,12 @@ from compclip.core.tables import MEASUREMENTS
 from compclip.io import read_table, write_frame, write_text
 from workflow_scripts.job import Job, run_script
 
-# What precedes each run's chapter of a table to read.
+# Headings of a run's chapter, by format.
 HEADINGS = {".md": "# {}\n\n", ".tex": "% {}\n"}
 
 
 def join_rows(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return tables, by run, as one with a first column ``run``."""
+    """Return the tables of runs as one with a first column ``run``."""
     joined = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
     if any(set(table) != {*joined} - {"run"} for table in tables.values()):
         raise UserError("the tables of the runs have different columns; make all of them again")

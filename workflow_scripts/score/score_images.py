@@ -1,7 +1,7 @@
 """Score the images of all generators by each judge, and measure the health of each judge.
 
-One process does so for all judges of a composition, because each start costs as much as scoring a small run. A killed
-job finds its embeddings in the cache.
+One process runs all judges of a composition, because each start costs as much as scoring a small run. A killed job
+finds its embeddings in the cache.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Shared by the scripts that score generators: read their tables, and write each generator's scores when it is done."""
+"""Functions of the scripts that score generators: read the tables, and write each generator's scores."""
 
 import pickle
 import time
@@ -20,15 +20,15 @@ from compclip.split.pools import bounded, class_names, least_distractors
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job
 
-# Scores by set, and what the summary says of the judge.
+# Scores by set, and the summary's entries about the judge.
 JudgedSets = tuple[dict[str, SetScores], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the scores of all generators share."""
+    """The common inputs of all generators' scores."""
 
-    tables: dict[str, pd.DataFrame]  # those of ``entry_sets``, apart from a generator's manifest
+    tables: dict[str, pd.DataFrame]  # arguments of ``entry_sets``, except a generator's manifest
     images: pd.DataFrame
     variants: pd.DataFrame
     served: set[str]  # the splits that a generator serves, and seen
@@ -54,7 +54,7 @@ def read_inputs(job: Job) -> Inputs:
     candidates = bounded(scoring.candidates, least_distractors(**tables), job.where)
     scoring, classes = scoring.model_copy(update={"candidates": candidates}), class_names(read["captions"])
     rules = Rules(scoring, classes, params.seed, job.wildcards.composition, params.prompts, read["swapped"])
-    # The adjustment of similarities is chosen on seen prompts.
+    # the adjustment of similarities is chosen on seen prompts
     served = {"test_seen"}.union(*params.serves.values())
     return Inputs(tables, read["images"], read["variants"], served, rules)
 
@@ -62,7 +62,7 @@ def read_inputs(job: Job) -> Inputs:
 def score_generators(
     job: Job, inputs: Inputs, folders: Sequence[Path], score: Callable[[str, list[EntrySet]], JudgedSets]
 ) -> None:
-    """Score one generator after the other by its name and sets; write the scores of each into its folder."""
+    """Call ``score`` with each generator's name and sets, and write the scores into its folder."""
     params, rules = job.params, inputs.rules
     classes = rules.classes[rules.classes.index.isin(inputs.tables["judged"]["image_id"])]
     alone = int(classes.str.startswith("image ").sum())

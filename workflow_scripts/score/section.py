@@ -1,4 +1,4 @@
-"""What the page shows of the judges of one composition: what they were trained on, and their health."""
+"""The page's section on the judges of one composition: their training data and their health."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> TableCell
 
 
 def health_lines(health: Health) -> list[Line]:
-    """Return a line for each judge and kind of images: accuracies of seen and held-out pairs, and their difference."""
+    """Return a line for each judge and kind of images: accuracies on seen and held-out pairs, and their difference."""
     lines = []
     for judge, content in health.judges.items():
         for kind, of in content["images"].items():

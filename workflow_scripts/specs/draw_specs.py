@@ -1,4 +1,4 @@
-"""Draw what training with long captions changed, for each seed, and write its page: one file."""
+"""Draw the effect of training with long captions for each seed, and write its page as one file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The section of long captions on pages: each judge's measures, and the differences between judges."""
+"""The pages' section on long captions: each judge's measures, and the differences between judges."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Train the stretched CLIP on long captions, with the loss of SPECS or by its contrastive term alone."""
+"""Train the stretched CLIP on long captions, with the loss of SPECS or only its contrastive term."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ from compclip.specs.stretch import write_judge
 from compclip.specs.train_specs import SPECS_GPUS, train_specs
 from workflow_scripts.job import Job, run_script
 
-# The packages of the code that decides the trained weights.
+# The packages whose code determines the trained weights.
 SPECS_CODE = ("compclip.specs", "compclip.clip", "compclip.judge", "compclip.core.seeds")
 
 
@@ -32,7 +32,7 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
     judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), device, threads)
     examples = LongExamples(read_table(job.input.captions, CHUNKS), job.input.images)
     log.info("training %s by %s on %d captions, on %s", name, loss, len(examples), device)
-    # Everything that decides the trained weights.
+    # Everything that determines the trained weights.
     code = code_hash("compclip.specs.train_specs", "compclip.specs.data", within=SPECS_CODE)
     work = key(
         code, settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,

@@ -1,6 +1,6 @@
-"""Refuse a split in which the audit found violations, before anything is made of it.
+"""Refuse a split in which the audit found violations, before later steps use it.
 
-This is not part of the audit, because Snakemake deletes the outputs of a step that fails: audit.json remains.
+This is a separate step, because Snakemake deletes the outputs of failed steps, and audit.json must remain.
 """
 
 from compclip.core.errors import require

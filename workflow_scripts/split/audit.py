@@ -1,4 +1,4 @@
-"""Check a split and its swaps from words alone, and compare the order of words with the extracted pairs."""
+"""Check a split and its swaps by word order alone, and compare word order with the extracted pairs."""
 
 from compclip.core.heldout import read_heldout
 from compclip.io import read_frame, read_json, write_json

@@ -1,4 +1,4 @@
-"""Divide the images so that train and test diverge in their pairs, and hardly in their words."""
+"""Divide the images so that train and test diverge in pairs, but little in words."""
 
 from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING
 from compclip.io import read_table, write_json, write_table

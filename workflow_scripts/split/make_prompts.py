@@ -1,4 +1,4 @@
-"""List the images that every generator is asked to make, and estimate the intervals of their scores."""
+"""List the prompts for all generators, and estimate the intervals of scores."""
 
 from compclip.core.log import log
 from compclip.core.tables import PROMPTS

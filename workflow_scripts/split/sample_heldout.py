@@ -1,4 +1,4 @@
-"""Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
+"""Draw the held-out pairs, or take those listed, published, or missing from train."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the page shows of the splits of one composition: sizes, held-out pairs, ranking, audit, swapped captions."""
+"""The page's section on the splits of one composition: sizes, held-out pairs, ranking, audit, swapped captions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from compclip.plot.labels import SPLIT_NAMES, pair_words, percent
 from compclip.plot.page import PageSection
 from workflow_scripts.layout import Layout
 
-# Swapped captions and ranked pairs that are listed; the tables contain all.
+# Numbers of swapped captions and ranked pairs that are listed; the tables contain all.
 MOST_SWAPS, MOST_PAIRS = 50, 500
 
 SIZE_COLUMNS = ("images", "captions", "prompts", "held-out pairs", "expected interval")
@@ -30,7 +30,7 @@ def size_cell(value: int | str | None, small: str = "") -> dict[str, Any] | None
 def size_lines(
     splits: pd.DataFrame, captions: pd.DataFrame, prompts: pd.DataFrame, widths: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return a line a split, with a cell for each of ``SIZE_COLUMNS``. widths: widths.json."""
+    """Return a line per split, with a cell for each of ``SIZE_COLUMNS``. ``widths``: widths.json."""
     of_caption = captions["image_id"].map(splits.set_index("image_id")["split"])
     lines = []
     for split in (*SPLITS, "test_swapped"):
@@ -58,7 +58,7 @@ def ranked(ranking: pd.DataFrame, heldout: Mapping[str, Any]) -> list[dict[str, 
 
 
 def swaps(layout: Layout, seed: int) -> list[dict[str, Any]]:
-    """Return swapped captions with their originals, the changes marked, spread over pairs; drawn by seed."""
+    """Return swapped captions and their originals with marked changes, spread over pairs and drawn by seed."""
     swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
     classes = dict(zip(swapped["image_id"], swapped["image_id"], strict=True))
     chosen = choose_rows(swapped, classes, MOST_SWAPS, rng(seed, "swaps", layout.dataset, layout.composition))
@@ -78,7 +78,7 @@ def swaps(layout: Layout, seed: int) -> list[dict[str, Any]]:
 
 
 def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
-    """Return the section of one composition; ``alone``: the page shows no scores, so the swapped captions are open."""
+    """Return the section of one composition; ``alone``: the page has no scores, so swapped captions are expanded."""
     place = layout.place
     audit, heldout, widths = (read_json(place / f"{name}.json") for name in ("audit", "heldout", "widths"))
     ranking = read_table(place / "ranking.parquet", RANKING)

@@ -1,7 +1,7 @@
 """The config: a typed model for each section, declared in its stage's ``config.py``.
 
-The models are the only place that defines a key, its default, its range and its meaning. A config file is laid over
-their defaults; unknown keys are refused.
+Only the models define keys, with default, range and meaning. A config file is laid over their defaults; unknown keys
+are refused.
 """
 
 import os
@@ -42,20 +42,20 @@ from compclip.score.config import ScoreConfig
 from compclip.specs.config import SpecsConfig
 from compclip.split.config import SplitConfig
 
-# The longest mapping that an error message still shows, in characters.
+# The longest mapping that an error message shows, in characters.
 MAX_SHOWN = 100
-# Branches of unions in the locations of pydantic's errors; others have brackets, as ``literal['auto']``.
+# Branches of unions in the locations of pydantic's errors; others have brackets, such as ``literal['auto']``.
 BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
-# Tables that only drawn birds have.
+# tables that only drawn birds have
 OF_SKETCHES = {"scenes", "facts"}
-# The name of one of several runs: the prefix of its rules.
+# the name of one of several runs, which is the prefix of its rules
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
 RunName = Annotated[str, Field(pattern=RUN_NAME)]
 
 
 class SeedsConfig(Section):
-    """Seeds of parts of a run, to repeat it with another choice of one thing alone; null: `seed`."""
+    """Seeds of parts of a run, to repeat it with a single random choice changed; null: `seed`."""
 
     world: int | None = Field(None, ge=0, description="what the source draws")
     split: int | None = Field(None, ge=0, description="held-out pairs, splits and swaps")
@@ -99,7 +99,7 @@ class Config(Section):
         return [str(seed) for seed in self.judge.seeds or range(self.seed, self.seed + default)]
 
     def _of_kind(self, kind: str) -> str | None:
-        """The first generator of a kind; None if there is none."""
+        """The name of the first generator of a kind; None if there is none."""
         return next((generator.name for generator in self.generate.generators if generator.kind == kind), None)
 
     @property
@@ -150,14 +150,14 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _sections_fit(self) -> Self:
-        """Check what sections say of each other."""
+        """Check that the sections are consistent."""
         if not self.runs:
             self._check_names()
             self._check_source()
         return self
 
     def _check_names(self) -> None:
-        """Check what names compositions or a generator."""
+        """Check the settings that name compositions or a generator."""
         for key, value in (
             ("split.heldout.pairs", self.split.heldout.pairs),
             ("score.balance.dominant", self.score.balance.dominant),
@@ -195,7 +195,7 @@ class Config(Section):
 
 
 def _safe_folder(folder: str) -> str:
-    """Return ``folder`` normalized; raises ValueError if it contains the checkout, or its name would be misread."""
+    """Return the normalized folder; raises ValueError if it contains the checkout, or its name would be misread."""
     if ROOT.is_relative_to(os.path.realpath(os.path.join(ROOT, folder))):
         raise ValueError(f"contains the checkout {ROOT}; choose a folder such as results/x")
     if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
@@ -204,7 +204,7 @@ def _safe_folder(folder: str) -> str:
 
 
 def _allowed(location: tuple[str | int, ...]) -> list[str]:
-    """Return the keys that the section at ``location`` allows, as far as it can be followed."""
+    """Return the allowed keys of the section at ``location``, as far as it can be resolved."""
     section: type[Section] = Config
     for word in location:
         if isinstance(word, str) and word in section.model_fields:
@@ -218,7 +218,7 @@ def _setting(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def _describe(error: ValidationError) -> list[str]:
-    """Return the faults of a config, a line each: the key, what is expected, the value."""
+    """Return the faults of a config, a line each: the key, the expected value, the value."""
     faults: dict[tuple[str | int, ...], str] = {}
     for fault in error.errors():
         location = _setting(fault["loc"])
@@ -243,7 +243,7 @@ def _describe_fault(first: ErrorDetails) -> str:
         message = f"a name has {rules[0]}; rename it"
     if location[:1] == ("runs",) and len(location) == 3 and location[2] != "[key]":
         key, message = ".".join(map(str, location[:2])), "expected the file of a config or its content"
-    # A long section does not help to find the fault.
+    # a long section does not help to find the fault
     shown = key and not (isinstance(first["input"], dict) and len(value) > MAX_SHOWN)
     value = value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]} …"
     return f"{key and f'{key}: '}{message}{f', got {value}' if shown else ''}"
@@ -254,7 +254,7 @@ def load_config(values: dict[str, Any], where: str = "config") -> Config:
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
-        # Several lines, each as if it were the only one.
+        # several lines, each with its own prefix
         raise UserError("\nerror: ".join(f"{where}: {fault}" for fault in _describe(error))) from None
     for name, run in run_values(values, where).items():
         load_config(run, f"{where}: runs.{name}")
@@ -278,7 +278,7 @@ def read_values(path: Path) -> dict[str, Any]:
 def snakemake_config(values: dict[str, Any], files: Iterable[str | Path]) -> Config:
     """Return the checked config of a run, which Snakemake has read from ``files``.
 
-    They are read again, because Snakemake keeps the last of duplicate keys.
+    The files are read again, because Snakemake keeps the last of duplicate keys.
     """
     for file in files:
         read_values(Path(file))
@@ -297,7 +297,7 @@ def runs_of(path: Path) -> dict[str, Config]:
 
 
 def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
-    """Return ``top`` laid over ``base``, key by key, as Snakemake does with several config files."""
+    """Return ``top`` laid over ``base`` key by key, as Snakemake merges several config files."""
     merged = dict(base)
     for key, value in top.items():
         both = isinstance(value, dict) and isinstance(base.get(key), dict)
@@ -308,7 +308,7 @@ def overlay(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
 def run_values(values: dict[str, Any], where: str = "config") -> dict[str, dict[str, Any]]:
     """Return the values of each of the ``runs``, by name: its own, laid over the other top-level keys.
 
-    A run that names no results folder gets one inside the common folder.
+    A run without a results folder gets one inside the common folder.
 
     Raises:
         UserError: a run has runs itself, or two runs write to the same folder.

@@ -26,7 +26,7 @@ own. Unknown keys and wrong values are refused with one line that names the key.
 `python -m workflow_scripts.workflow.reference --schema config.schema.json` writes one.
 """
 BAR = r"\|"  # in a table
-# Of JSON schemas: types and bounds in words.
+# types and bounds of JSON schemas in words
 TYPES = {"boolean": "true or false", "string": "text"}
 BOUNDS = {
     "minimum": "≥ {:g}", "exclusiveMinimum": "> {:g}", "maximum": "≤ {:g}", "exclusiveMaximum": "< {:g}",
@@ -54,7 +54,7 @@ def _type_in_words(schema: dict[str, Any]) -> str:
         items = schema.get("prefixItems", [schema.get("items", {})])
         words = "list of " + " and ".join(dict.fromkeys(map(_type_in_words, items)))
     elif kind == "object":
-        # Keys of a pattern have their values elsewhere; true stands for any value.
+        # values of keys with a pattern are elsewhere; true stands for any value
         values = next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
         words = f"mapping to {_type_in_words(values if isinstance(values, dict) else {})}"
     bounds = [bound.format(schema[name]) for name, bound in BOUNDS.items() if name in schema]

@@ -1,6 +1,6 @@
-"""Run the workflow for a config and print its table: what ``make run`` calls.
+"""Run the workflow for a config and print its table (``make run``).
 
-One run at a time works in a checkout; a second one is refused while Snakemake's locks of the first are there.
+Only one run at a time is possible in a checkout: a second one is refused while the first one's Snakemake locks exist.
 """
 
 import os
@@ -20,9 +20,9 @@ from workflow_scripts.workflow.check import check_writable, report_findings
 from workflow_scripts.workflow.config import read_config, runs_of
 
 STATE = ROOT / ".snakemake"
-# The folder of the package with Snakemake's logger plugin, which is screen.py.
+# The folder of the package of Snakemake's logger plugin, screen.py.
 PLUGINS = Path(__file__).with_name("plugins")
-# What the screen shows of table.md.
+# The part of table.md for the screen.
 HEADLINES_PATTERN = re.compile("<!-- headlines -->\n```text\n(.*?)```\n<!-- /headlines -->\n", re.DOTALL)
 MOST_LINES = 12
 # Options of Snakemake with which steps run on other machines or in other environments.
@@ -38,7 +38,7 @@ class Run(Command):
 
 
 def check_alone() -> None:
-    """Raise UserError if Snakemake's locks show another run in this checkout, or one that was killed."""
+    """Raise UserError if Snakemake's locks show another run in this checkout, possibly a killed one."""
     remedy = "wait until it ends or, if it was killed, `make unlock` and run again"
     require(not any(STATE.glob("locks/*")), STATE, "locked by another run of Snakemake", remedy)
 
@@ -52,7 +52,7 @@ def run_snakemake(command: list[str]) -> None:
         while code is None:
             try:
                 code = snakemake.wait()
-            except KeyboardInterrupt:  # Snakemake receives it too, and is given time to end
+            except KeyboardInterrupt:  # Snakemake receives it too, and gets time to end
                 interrupted = True
     if interrupted:
         raise KeyboardInterrupt
@@ -62,12 +62,12 @@ def run_snakemake(command: list[str]) -> None:
 
 
 def print_results(folders: list[str]) -> None:
-    """Print the headlines of results folders, whose tables must be as recorded, and name pages, tables and log."""
+    """Print the headlines of results folders, after checking their tables, and the paths of pages, tables and log."""
     places: list[tuple[str, Path]] = []
     for folder in folders:
         for name, page in (("table", "report"), ("specs", "specs"), ("compun", "compun")):
             table, shown = Path(folder, f"{name}.md"), Path(folder, f"{page}.html")
-            # The common table comes first and contains those of the runs.
+            # The common table comes first and contains the tables of the runs.
             if table.is_file() and not (name == "table" and folder != folders[0]):
                 digests.check([table])
                 text = table.read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ def main(command: Run) -> None:
     # A part of the run, named by a target, may not need what is missing.
     if all(word.startswith("-") for word in command.snakemake):
         report_findings(command.config, here=not RUNS_ELSEWHERE.search(" ".join(command.snakemake)))
-    # Targets first: --configfile would take a file name behind it as another config.
+    # Targets first, because --configfile would read a file name after it as another config.
     run_snakemake(["snakemake", *command.snakemake, "--cores", str(command.cores), "--configfile", str(command.config)])
     print_results([config.results, *(run.results for name, run in runs_of(command.config).items() if name)])
 

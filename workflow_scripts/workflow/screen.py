@@ -1,4 +1,4 @@
-"""What ``make run`` shows of Snakemake, as its logger plugin ``compclip``; all of it is in ``.snakemake/log``."""
+"""The screen of ``make run``, as Snakemake's logger plugin ``compclip``; the full log is in ``.snakemake/log``."""
 
 import logging
 import re
@@ -15,14 +15,14 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from compclip.core.cli import last_logged
 from compclip.core.code import ROOT
 
-# By the kernel, or by the C library, which aborts if it cannot have memory.
+# killed by the kernel, or aborted by the C library for lack of memory
 KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13[47]\b")
 OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
-# An error of the Python in rules, which Snakemake shows with wildcards and traceback.
+# an error in the Python of rules, which Snakemake shows with wildcards and traceback
 IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.*?) Wildcards: ")
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
-# Seconds that a job of a rule takes in the default run, others about 4: how much work is left, whatever its pace.
+# Seconds that a rule's job takes in the default run (others about 4), to estimate the remaining work.
 WORK = {
     "load_dataset": 20, "extract_pairs": 40, "train_judge": 50, "train_specs": 50, "measure_splits": 50,
     "score_images": 50,
@@ -30,13 +30,13 @@ WORK = {
 
 
 def stage_and_work(rule: str) -> tuple[str, float]:
-    """Return the stage of a rule, the name of its file, after the name of its run if there are several; its work."""
+    """Return the stage of a rule (the name of its file, after its run's name if there are several) and its work."""
     name = max((name for name in STAGES if f"_{rule}".endswith(f"_{name}")), key=len, default=rule)
     return f"{rule.removesuffix(name).replace('_', ' ')}{STAGES.get(name, name)}", WORK.get(name, 4)
 
 
 class LogHandler(LogHandlerBase):
-    """Shows a line for each finished stage, and errors last; on a terminal, also a line that changes every second."""
+    """Shows a line for each finished stage, and errors at the end; on a terminal, also a line updated every second."""
 
     writes_to_stream = has_filter = has_formatter = True  # type: ignore[assignment]
     writes_to_file = needs_rulegraph = False  # type: ignore[assignment]
@@ -46,8 +46,8 @@ class LogHandler(LogHandlerBase):
         self.jobs, self.left = 0, Counter[str]()  # all jobs, and those of each stage that have not finished
         self.work = self.worked = 0.0  # of all jobs, and of those that have finished
         self.running: dict[int, tuple[str, str, float, float]] = {}  # a job's log, stage, work and start
-        self.failed: dict[int, tuple[bool, str]] = {}  # whether the job's log tells why, and the error
-        self.errors, self.interrupted = list[str](), False  # Snakemake's own errors; whether the user has ended it
+        self.failed: dict[int, tuple[bool, str]] = {}  # whether the job's log has the reason, and the error
+        self.errors, self.interrupted = list[str](), False  # Snakemake's own errors; whether the user ended it
 
     def emit(self, record: logging.LogRecord) -> None:
         fields, message = record.__dict__, " ".join(record.getMessage().split())
@@ -81,15 +81,15 @@ class LogHandler(LogHandlerBase):
         self.interrupted |= "on user request" in message
 
     def overall(self) -> str:
-        """Return how many jobs have finished, and the time left if the rest of the work goes on at the same pace."""
+        """Return the number of finished jobs, and the time left at the same pace."""
         done, now = self.jobs - self.left.total(), time.monotonic()
-        parts = (min(0.9 * work, now - start) for *_, work, start in [*self.running.values()])  # never a whole job
+        parts = (min(0.9 * work, now - start) for *_, work, start in [*self.running.values()])  # less than a whole job
         rest = max(0, self.work / max(1.0, self.worked + sum(parts)) - 1)
         took, left = (timedelta(seconds=round((now - self.begun) * factor)) for factor in (1, rest))
         return f"{done} of {self.jobs} jobs in {took}" + (f", about {left} left" if 0 < done < self.jobs else "")
 
     def keep_drawing(self) -> None:
-        """Redraw the last line: how far the run is, and what each running job logged last."""
+        """Redraw the last line: the progress of the run, and the last log line of each running job."""
         while self.live and not self.closed.wait(1):
             jobs = [f"{stage}: {last_logged(log, 'INFO')}" for log, stage, *_ in [*self.running.values()][:4]]
             self.show("; ".join([self.overall(), *jobs])[: shutil.get_terminal_size().columns - 1])
@@ -98,7 +98,7 @@ class LogHandler(LogHandlerBase):
         print("\r\x1b[J" * self.live + text, end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Show the errors once; if a cluster ran a group of steps as one job, only those of the steps that failed."""
+        """Show each error once; if a cluster ran a group of steps as one job, only errors of failed steps."""
         if not self.closed.is_set():
             self.closed.set()
             told = [text for has_reason, text in self.failed.values() if has_reason]

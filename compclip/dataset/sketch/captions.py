@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from compclip.dataset.sketch.world import PARTS, Dice, Scene
 
-# What people write for a part (with plural, and weight), and for a color or a shape (with weight).
+# Words for a part (singular, plural, weight), and for a color or a shape (with weight).
 PART_NOUNS: dict[str, tuple[tuple[str, bool, float], ...]] = {
     **{part: ((part, False, 1),) for part in ("back", "crown", "head", "nape", "tail", "throat")},
     "belly": (("belly", False, 5), ("stomach", False, 1), ("abdomen", False, 1)),
@@ -35,12 +35,12 @@ SYNONYMS: dict[str, tuple[tuple[str, float], ...]] = {
     "round": (("round", 2), ("rounded", 1)),
     "wide": (("wide", 2), ("broad", 1)),
 }
-# How often a part is named; parts with shapes more often, as in real captions.
+# How often a part is named: parts with shapes more often, as in real captions.
 SALIENCE = {
     "back": 2, "belly": 4, "bill": 5, "breast": 3, "crown": 4, "eye": 2.5, "foot": 2.5, "head": 2.5, "nape": 2,
     "tail": 4.5, "tarsus": 3, "throat": 2, "wing": 5,
 }  # fmt: skip
-# How many facts a caption states, with cumulative fractions, and how many parts are drawn for them.
+# The number of facts in a caption, with cumulative fractions, and the number of parts drawn for them.
 FACTS = ((3, 4, 5, 6), (0.02, 0.2, 0.55, 1.0))
 MOST_PARTS = 7
 BIRD_PHRASES = ("this bird", "this bird", "the bird", "a bird", "this particular bird")
@@ -57,7 +57,7 @@ BARE = (
 
 @dataclass(frozen=True)
 class SketchFact:
-    """A statement; its adjective is at ``start`` to ``end`` (exclusive) of the caption's characters."""
+    """A statement; its adjective is at characters ``start`` to ``end`` (exclusive) of the caption."""
 
     part: str
     kind: str
@@ -87,7 +87,7 @@ Pieces = Sequence[str | Adjective]  # of a caption, in order; text may be empty
 
 @dataclass(frozen=True)
 class PartMention:
-    """What a caption says of one part, or of two parts at once: kinds and values, in order."""
+    """A caption's statements about one part, or about two parts at once: kinds and values, in order."""
 
     parts: tuple[str, ...]
     values: tuple[tuple[str, str], ...]
@@ -112,7 +112,7 @@ def _adjectives(mention: PartMention, dice: Dice) -> list[list[Adjective]]:
 
 
 def _nouns(mention: PartMention, dice: Dice) -> tuple[str, bool]:
-    """Return the nouns of a mention joined by ``and``, and whether the first is a plural, without an article."""
+    """Return the nouns of a mention joined by ``and``, and whether the first is plural (without an article)."""
     chosen = [choice(dice, PART_NOUNS[part]) for part in mention.parts]
     return " and ".join(noun for noun, _, _ in chosen), chosen[0][1]
 
@@ -175,7 +175,7 @@ def _render(pieces: Pieces) -> SketchCaption:
 
 
 def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
-    """Choose what a caption says: parts by color, shape or both, until it states enough facts."""
+    """Choose the statements of a caption: parts by color, shape or both, until there are enough facts."""
     wanted = dice.weighted(*FACTS)
     order = dice.several(PARTS, [SALIENCE[p] for p in PARTS], MOST_PARTS)
     mentions, stated = list[PartMention](), 0
@@ -184,7 +184,7 @@ def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
         color, shape = scene[f"{parts[0]}:color"], scene.get(f"{parts[0]}:shape")
         assert color is not None
         values: tuple[tuple[str, str], ...] = (("color", color),)
-        # An ordinary shape is never mentioned, any other usually.
+        # An ordinary shape is never mentioned, other shapes usually are.
         if shape is not None and dice.chance(0.8):
             is_both = wanted - stated > 1 and dice.chance(0.65)
             values = (("shape", shape), *(values if is_both else ()))
@@ -199,7 +199,7 @@ def _mentions(scene: Scene, dice: Dice) -> list[PartMention]:
 
 
 def caption_scene(scene: Scene, dice: Dice) -> SketchCaption:
-    """Write one caption of ``scene``; a few state nothing about any part.
+    """Return a caption of ``scene``; a few captions do not describe parts.
 
     A relative clause is placed so that it cannot absorb what follows: `a crown that is red wings` is not English, and
     `blue feet and eyes that are red` is ambiguous.
@@ -207,7 +207,7 @@ def caption_scene(scene: Scene, dice: Dice) -> SketchCaption:
     if dice.chance(0.03):
         return _render([dice.pick(BARE)])
     mentions = _mentions(scene, dice)
-    # Only a single part is the subject of a clause; two that share an adjective are listed.
+    # Only a single part is the subject of a clause; two parts that share an adjective are listed.
     single = [m for m in mentions if len(m.parts) == 1]
     bird = dice.pick(BIRD_PHRASES)
     frame = dice.unit()

@@ -1,7 +1,7 @@
 """Long captions of a scene: a sentence for each part of the bird, and a wrong version of each sentence.
 
-A description grows sentence by sentence, all of them true. A sentence's negative differs in one detail: a color or a
-shape that other birds have there.
+A description grows by true sentences. A sentence's negative differs in one detail: a color or a shape that other birds
+have there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ Frequencies = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence and its negative, which says ``wrong`` instead of ``value``; the opening has only a text."""
+    """A sentence and its negative, with ``wrong`` instead of ``value``; the opening has only a text."""
 
     text: str
     negative: str | None = None
@@ -58,7 +58,7 @@ def count_values(scenes: Iterable[Scene]) -> Frequencies:
 def describe_scene(scene: Scene, frequencies: Frequencies, dice: Dice) -> list[Sentence]:
     """Return the sentences of a description of ``scene``: an opening, then its parts in ``ORDER``.
 
-    Wrong values are drawn by their frequency, so that they are not recognized by being rare.
+    Wrong values are drawn by their frequency, so that rarity does not reveal them.
     """
     return [Sentence(FIRST_SENTENCE), *(_describe_part(part, scene, frequencies, dice) for part in ORDER)]
 
@@ -83,7 +83,7 @@ def _describe_part(part: str, scene: Scene, frequencies: Frequencies, dice: Dice
     values = {kind: value for kind in ATTRIBUTE_KINDS if (value := scene.get(f"{part}:{kind}")) is not None}
     kind = dice.pick(list(values))
     others = {value: n for value, n in frequencies[f"{part}:{kind}"].items() if value != values[kind] and n}
-    # If no bird of the data set has another value, any other value will do.
+    # If all birds of the data set have the same value, any other value is used.
     others = others or {value: 1 for value in ATTRIBUTES[f"{part}:{kind}"] if value != values[kind]}
     wrong = dice.weighted(list(others), list(accumulate(others.values())))
     form = dice.pick(TWO_PHRASES if len(values) > 1 and dice.chance(0.15) else ONE_PHRASE)

@@ -1,7 +1,7 @@
-"""Draw a scene in a pose.
+"""Draw pictures of scenes, in random poses.
 
 A bird is a stack of polygons on a grid of 96 by 96 units, facing right; the pose rotates, scales, shifts and mirrors
-all of them together. Each part is large, outlined, and never hidden by another, whatever the shapes.
+them together. Each part is large, outlined, and never hidden by others, whatever their shapes.
 """
 
 import io
@@ -207,7 +207,7 @@ def _lit(rgb: Color, pose: Pose) -> Color:
 
 
 def edge(rgb: Color) -> Color:
-    """Return an outline color, visible beside a neighbour of the same color: darker, or lighter for dark colors."""
+    """Return an outline color that is visible beside a part of color ``rgb``: darker, or lighter for dark colors."""
     r, g, b = rgb
     return (76, 76, 84) if r + g + b < 130 else (r * 11 // 20, g * 11 // 20, b * 11 // 20)
 
@@ -237,7 +237,7 @@ def paint_scene(scene: Scene, pose: Pose, size: int = GRID_SIZE) -> Image.Image:
 
 
 def png(picture: Image.Image) -> bytes:
-    """Encode an RGB picture; with a palette if it has few colors, which is smaller and quicker to read."""
+    """Return an RGB picture as PNG, with a palette if it has few colors, which is smaller and faster to read."""
     codes, colors = pd.factorize(np.frombuffer(picture.tobytes("raw", "BGRX"), "<u4"))
     if len(colors) <= 256:
         palette = colors.view(np.uint8).reshape(-1, 4)[:, 2::-1]

@@ -1,7 +1,7 @@
-"""What can be drawn and described: parts, colors, shapes, species with their habits, and scenes.
+"""The world of drawn birds: parts, colors, shapes, species with their habits, and scenes.
 
-Every value is a canonical word of ``lexicons/``. A part has one color. Its shape is one that it can visibly have, or
-ordinary (null). Captions never mention an ordinary shape, so that a stated shape is informative.
+Every value is a canonical word of ``lexicons/``. A part has one color. Its shape is visibly distinct or ordinary
+(null). Captions never mention an ordinary shape, so a stated shape is informative.
 """
 
 from bisect import bisect
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 SKETCH_COLORS = ("black", "blue", "brown", "gray", "green", "orange", "pink", "purple", "red", "tan", "white", "yellow")
 
-# The shapes that a part can have besides the ordinary one; any two are visibly different.
+# The shapes of each part besides the ordinary one; all are visibly different.
 PART_SHAPES: dict[str, tuple[str, ...]] = {
     "belly": ("flat", "large", "pointed", "small"),
     "bill": ("curved", "flat", "long", "pointed", "short", "straight", "thick", "thin"),
@@ -39,9 +39,9 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
 }
 
 # Fractions of a part's values, from its most common to its rarest. Two or three colors cover most birds, so that
-# captions tell birds apart; the others are rare, so that a held-out pair costs few images. The common colors of all
-# parts must stay clear of the middle of the ranking, so a part without shapes has fewer of them. What the fractions of
-# shapes leave is ordinary.
+# captions distinguish birds; the others are rare, so that a held-out pair costs few images. The common colors of all
+# parts must stay clear of the middle of the ranking, so a part without shapes has fewer of them. The remaining fraction
+# of shapes is ordinary.
 RARE_COLORS = (0.035, 0.02, 0.013, 0.01, 0.008, 0.006, 0.005, 0.004, 0.004)
 SHAPED_COLORS = (0.325, 0.305, 0.265, *RARE_COLORS)
 PLAIN_COLORS = (0.46, 0.431, *RARE_COLORS, 0.004)
@@ -54,7 +54,7 @@ Scene = dict[str, str | None]
 
 
 class Dice:
-    """Random choices from one generator, drawn many at a time, which is ten times faster than one by one."""
+    """Random choices from one generator, drawn in blocks, which is ten times faster than one by one."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -105,7 +105,7 @@ def _spread(n: int, dice: Dice) -> list[float]:
 
 
 def make_world(seed: int, species: int) -> SketchWorld:
-    """Choose which values are common on which part, and each species' habits."""
+    """Return a world with random frequencies of each part's values, and habits of each species."""
     dice = Dice(seeds.rng(seed, "sketch", "world"))
     values: dict[str, tuple[str | None, ...]] = {}
     cumulative: dict[str, tuple[float, ...]] = {}
@@ -125,12 +125,12 @@ def make_world(seed: int, species: int) -> SketchWorld:
 
 
 def draw_wild_scene(dice: Dice) -> Scene:
-    """Draw a wild bird: every attribute independent and uniform, so that it has no habits and no rare pairs."""
+    """Draw a wild bird: all attributes are independent and uniform, without habits or rare pairs."""
     return {name: dice.pick((*known, None) if name.endswith(":shape") else known) for name, known in ATTRIBUTES.items()}
 
 
 def draw_scene(world: SketchWorld, species: int, dice: Dice) -> Scene:
-    """Draw one bird of a species: mostly its habits, sometimes values by their frequency, rarely any value."""
+    """Draw one bird of a species: mostly its habits, sometimes values by frequency, rarely uniform values."""
     scene: Scene = {}
     for name, habit in world.habits[species].items():
         if dice.chance(STRAY):

@@ -1,8 +1,8 @@
 """Caltech-UCSD Birds 200-2011 with Reed's captions, from archives in their published layout.
 
 ``CUB_200_2011.tgz`` contains ``images/<class>/<name>.jpg``, ``images.txt`` and ``bounding_boxes.txt``; the archive of
-the captions ``text_c10/<class>/<name>.txt`` (or ``text/…``), a caption a line. An image's id is ``<class>/<name>``, its
-class the number before the dot (``182.Yellow_Warbler`` is 182), a caption's id its line, from 0.
+the captions ``text_c10/<class>/<name>.txt`` (or ``text/…``), one caption per line. An image's id is ``<class>/<name>``,
+its class the number before the dot (``182.Yellow_Warbler`` is 182), a caption's id its line number, from 0.
 
 Seventeen classes have other names in Reed's archive (``009.Brewers_Blackbird``) than in Caltech's: a caption file
 belongs to the photograph of its name, else to the one with the same class number and the same two numbers at its end.
@@ -27,12 +27,12 @@ CAPTIONS_FILE = "cvpr2016_cub.tar.gz"
 PUBLISHED_FILES = {
     IMAGES_FILE: FilePlace(
         "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
-        # From TensorFlow Datasets.
+        # from TensorFlow Datasets
         "0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
     ),
     CAPTIONS_FILE: FilePlace(google_drive("0B0ywwgffWnLLZW9uVHNjb2JmNlE", "0-8y2UVmBHAlG26HafWYNoFQ")),
 }
-# A Mac adds files `._name`.
+# macOS adds files `._name`.
 CUB_LAYOUT = ArchiveLayout(
     r"(?:^|.*/)text(?:_c10)?/(?P<image_id>(?P<class_id>[^/.]*)[^/]*/(?!\._)[^/]+)\.txt",
     "text/<class>/<name>.txt",
@@ -43,7 +43,7 @@ _NUMBERS = re.compile(r"(\d+)\.[^/]+/.*?(\d+_\d+)")
 
 
 class Settings(ReedFiles):
-    """Where the two archives are; by default, at their public addresses."""
+    """The locations of the two archives; by default, their public addresses."""
 
     published = PUBLISHED_FILES
 
@@ -78,7 +78,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 
 
 def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
-    """Map unknown ids to the known id with the same numbers, if exactly one such id is not taken."""
+    """Map unknown ids to the known id with the same numbers, if exactly one such id is free."""
     ids = set(ids)
     numbers: dict[tuple[str, ...], list[str]] = {}
     for image_id in known - ids:

@@ -1,8 +1,8 @@
 """Oxford 102 Flowers with Reed's captions, from files in their published layout.
 
 ``102flowers.tgz`` contains ``jpg/image_00001.jpg`` and so on; ``imagelabels.mat`` one row ``labels``, the class of each
-image in the order of their numbers, from 1; the archive of the captions ``text_c10/class_00077/image_00001.txt``, a
-caption a line, beside files for the paper's own code (``.t7``). An image's id is ``image_00001``, its class the label.
+image in the order of their numbers, from 1; the archive of the captions ``text_c10/class_00077/image_00001.txt``, one
+caption per line, beside files for the paper's code (``.t7``). An image's id is ``image_00001``, its class the label.
 """
 
 import io
@@ -39,7 +39,7 @@ FLOWERS_LAYOUT = ArchiveLayout(
 
 
 class Settings(ReedFiles):
-    """Where the three files are; by default, at their public addresses."""
+    """The locations of the three files; by default, their public addresses."""
 
     published = PUBLISHED_FILES
 
@@ -56,7 +56,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     labels = read_flower_labels(files["labels"])
     images = files.get("images")
     photographs = FLOWERS_LAYOUT.find_photographs(images, contents(images)[0]) if images else {}
-    # Labels have an order and no ids, so the last image must have the last label.
+    # Labels have an order but no ids, so the last image must have the last label.
     last = max(int(image_id.removeprefix("image_")) for image_id in photographs or captions["image_id"].unique())
     fault = f"expected {last} labels, the number of the last image, got {len(labels)}"
     require(last == len(labels), files["labels"], fault, "give files of the same data set")
@@ -79,9 +79,9 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def read_flower_labels(file: Path) -> dict[str, str]:
     """Return the class of each image, by image_id; the labels are in the order of the images' numbers."""
     try:
-        # From memory, because loadmat also tries the name with another ending.
+        # from memory, because loadmat would also try other endings of the name
         labels = loadmat(io.BytesIO(file.read_bytes()))["labels"].ravel().astype(int)
-    except Exception as error:  # scipy raises many types for damaged files
+    except Exception as error:  # scipy raises many types of exceptions for damaged files
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"{file}: not the labels of the images ({reason}); get it again") from error
     return {f"image_{number:05d}": str(label) for number, label in enumerate(labels, 1)}

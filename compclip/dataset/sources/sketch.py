@@ -1,4 +1,4 @@
-"""Birds drawn by the project's own code: no files are needed, and the content of every picture is known."""
+"""Birds drawn by compclip: the content of every picture is known, and no files are needed."""
 
 import multiprocessing
 import sys
@@ -21,9 +21,9 @@ from compclip.dataset.source import Loaded
 
 TABLES = ("scenes", "facts", "pretraining")
 PARALLEL = True
-# A part has one color, and one shape or none: a long bill is not pointed.
+# A part has one color and at most one shape: a long bill is not pointed.
 ONE_VALUE = True
-# Birds that a process draws at a time.
+# birds that a process draws at a time
 BIRDS_PER_TASK = 64
 
 T = TypeVar("T")
@@ -42,11 +42,11 @@ class Settings(Section):
 
 
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path, processes: int = 1) -> Loaded:
-    """Draw the birds into ``folder`` and write their captions (``source.py``); ``cache`` is not used.
+    """Draw the birds into ``folder`` and return their captions, as ``source.py`` defines; ``cache`` is not used.
 
-    Table ``scenes`` has a row for each image, with every attribute and the pose; ``facts`` a row for each statement of
-    a caption: image_id, caption_id, part, kind, value, start, end (characters); ``pretraining`` a row for each caption
-    of a wild bird, which is not in the data set: path, text.
+    Table ``scenes`` has a row for each image, with all attributes and the pose; ``facts`` one for each statement of a
+    caption: image_id, caption_id, part, kind, value, start, end (characters); ``pretraining`` one for each caption of a
+    wild bird, which is not in the data set: path, text.
     """
     count = min(settings.images, limit or settings.images)
     draw = partial(draw_bird, settings, make_world(seed, settings.species), seed, folder)
@@ -70,7 +70,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 
 
 def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> Iterator[T]:
-    """Yield ``draw`` of the numbers below ``count``, in their order."""
+    """Yield ``draw(number)`` for the numbers below ``count``, in order."""
     if processes == 1:
         yield from track(map(draw, range(count)), count, unit)
         return

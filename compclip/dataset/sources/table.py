@@ -1,10 +1,10 @@
-"""Your own table of captions, and a folder of images if there is one.
+"""A user's table of captions and, optionally, a folder of images.
 
 The table is CSV, TSV, JSON lines, Parquet, lines ``id#n<TAB>caption`` or a folder of Hugging Face ``datasets``, with
 columns ``image_id`` and ``caption``, which may be a list, and optionally ``class_id``, ``caption_id`` (default:
-position among the image's captions, from 0) and ``path``. ``columns`` or ``KNOWN_AS`` say what else they may be called.
-Of equal rows, the first is kept. An image's file is ``path``, or ``<image_id>`` with the ending jpg, jpeg, png or webp,
-below the folder of images; an id that ends so is a path. Without a folder, the captions can still be split. Images
+position among the image's captions, from 0) and ``path``. ``columns`` and ``KNOWN_AS`` give alternative names.
+Duplicate rows are dropped. An image's file is ``path``, or ``<image_id>`` with the ending jpg, jpeg, png or webp, below
+the folder of images; an id with such an ending is a path. Without a folder, the captions can still be split. Images
 inside a table are not read.
 """
 
@@ -28,7 +28,7 @@ from compclip.dataset.source import Loaded, named, spread_over_classes
 from compclip.io import safe_id
 
 TableColumn = Literal["image_id", "caption", "caption_id", "class_id", "path"]
-# Names in the metadata of folders of images and in common data sets.
+# Column names in the metadata of folders of images and in common data sets.
 KNOWN_AS: dict[str, tuple[str, ...]] = {
     "image_id": ("image_id", "file_name", "filename", "image_name", "image"),
     "caption": ("caption", "text", "captions", "sentence"),
@@ -80,14 +80,13 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def caption_rows(
     file: Path, columns: Mapping[TableColumn, str] | None = None
 ) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
-    """Read a table of captions; a row without a caption keeps its number, with an empty text.
+    """Return the captions of a table; a row without a caption keeps its number, with an empty text.
 
     Args:
-        columns: the file's own names of columns.
+        columns: the names of columns in the file.
 
     Returns:
-        Columns of ``tables.CAPTIONS``; the path of each image that states one; for the summary, the rows that were
-        skipped.
+        Columns of ``tables.CAPTIONS``; the path of each image that has one; and the skipped rows, for the summary.
     """
     optional = ["caption_id", "class_id", "path"]
     known_as = KNOWN_AS | {name: (own,) for name, own in (columns or {}).items()}
@@ -130,7 +129,7 @@ def caption_rows(
 
 
 def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dict[str, Path], dict[str, Any]]:
-    """Find the file of each image, by its path relative to ``folder`` if it has one, else by its id.
+    """Find the file of each image below ``folder``, by its path if it has one, else by its id.
 
     Returns:
         The files by image_id; for the summary, the files without captions.

@@ -1,8 +1,8 @@
 """Images by a text-to-image pipeline of the diffusers library, from the Hub or from a folder.
 
-An image's noise depends only on the seed, its image_id, caption_id and draw. Order and batch do not matter, as far as
-the library computes the rows of a batch independently, and a swapped prompt starts from the noise of its original.
-Images are cached, so that a killed run resumes.
+An image's noise depends only on the seed, its image_id, caption_id and draw. Order and batch do not matter if the
+library computes the rows of a batch independently; a swapped prompt starts from the noise of its original. Images are
+cached, so a killed run resumes.
 """
 
 import inspect
@@ -35,7 +35,7 @@ DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}  # as torch 
 
 
 class Settings(Section):
-    """Which pipeline, and how it draws."""
+    """The pipeline and its options."""
 
     model: str = Field(min_length=1, description="name on the Hub, or a folder with model_index.json")
     revision: str | None = Field(None, description="branch, tag or commit on the Hub; null for the newest")
@@ -50,7 +50,7 @@ class Settings(Section):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the arguments of a call of the pipeline."""
+        """Return the keyword arguments of the pipeline's call."""
         width, height = self.size if isinstance(self.size, tuple) else (self.size, self.size)
         options = {"num_inference_steps": self.steps, "guidance_scale": self.guidance, "width": width, "height": height}
         return {name: value for name, value in options.items() if value is not None}
@@ -61,8 +61,8 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
 
 
 def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]]:
-    """Return the pipeline on its device, and what the summary says of it; UserError if model or GPU is missing."""
-    # Here, because torch and the libraries are slow to import, and the config is checked without them.
+    """Return the pipeline on its device, and its entries in the summary; UserError if model or GPU is missing."""
+    # Imported here, because these libraries are slow to import and not needed to check the config.
     import torch
 
     from compclip.clip.device import find_device, is_gpu, settle
@@ -77,7 +77,7 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
         library.utils.logging.disable_progress_bar()
     device = find_device(settings.device, "device")
     settle(threads)
-    # Some pipelines have operations without a deterministic algorithm: these only warn.
+    # Some pipelines use operations without a deterministic algorithm: these only warn.
     torch.use_deterministic_algorithms(True, warn_only=True)
     where, folder = f"model {settings.model}", Path(settings.model)
     is_local = folder.is_dir()
@@ -88,7 +88,7 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
     try:
         kind = getattr(torch, DTYPES[dtype])
         pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, dtype=kind).to(device)
-    except Exception as error:  # the library raises many types for damaged files
+    except Exception as error:  # the library raises many types of exceptions for damaged files
         reason = " ".join(str(error).split())[:200]
         remedy = "download it again or choose another"
         raise UserError(f"{where}: not loaded as a text-to-image pipeline ({reason}); {remedy}") from error
@@ -97,7 +97,7 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
     unknown = settings.options.keys() - inspect.signature(pipeline.__call__).parameters.keys()
     require(not unknown, where, f"a {name} takes no {', '.join(unknown)}", "remove it")
     about = {
-        # A folder's name only, because artifacts contain no absolute path.
+        # only a folder's name, because artifacts must not contain absolute paths
         "model": folder.name if is_local else settings.model,
         "version": fingerprint(settings) if is_local else folder.name,  # the Hub's commit
         "pipeline": name, **settings.options, "dtype": dtype, "device": device.type,
@@ -108,11 +108,11 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
 
 
 def draw(pipeline: Any, settings: Settings, texts: Sequence[str], seeds: Sequence[int]) -> list[bytes]:
-    """Draw at most ``batch`` PNGs; smaller batches are filled up, so that an image does not depend on them."""
+    """Draw at most ``batch`` PNGs; smaller batches are padded, so that an image does not depend on the batch."""
     import torch
 
     more = settings.batch - len(texts)
-    # On the CPU, so that the noise is the same on every device.
+    # on the CPU, so that the noise is the same on every device
     noise = [torch.Generator().manual_seed(seed) for seed in [*seeds, *[seeds[0]] * more]]
     try:
         images = pipeline(prompt=[*texts, *[texts[0]] * more], generator=noise, **settings.options).images
@@ -129,7 +129,7 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     pipeline, about = load_pipeline(settings, context.threads)
     import torch
 
-    # All that decides an image but its text and seed.
+    # everything that determines an image, except its text and seed
     identity = json.dumps([about, settings.batch, context.threads, torch.__version__, code_hash(__name__)])
     rows: dict[bytes, tuple[str, int]] = {}
     names, black = list[bytes](), list[str]()

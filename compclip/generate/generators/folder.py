@@ -1,11 +1,11 @@
-"""Images that any model has made of the prompts: a folder in which each is named by its prompt's ``file_name``.
+"""A folder of images made from the prompts by any model, each named by its prompt's ``file_name``.
 
 ``file_name`` (in prompts.jsonl) is ``<dataset>/<composition>/<split>/<image_id>/<caption_id>[_<draw>].png``; the ending
-may also be jpg, jpeg or webp. ``manifest.jsonl`` in the folder says from which texts its images were made: an object a
-line with ``file_name`` and ``text``, and optionally ``seed`` and ``status``. Every image must then have a line with the
-text of its prompt; one whose status is not ``ok`` is missing. Without it, texts are not checked, and at least half of
-the images must be of prompts, of any draw. If more than ``MOST_EQUAL`` of the images are equal to that of another text,
-the folder is refused.
+may also be jpg, jpeg or webp. ``manifest.jsonl`` in the folder has the texts from which its images were made: one
+object per line with ``file_name`` and ``text``, and optionally ``seed`` and ``status``. Every image must then have a
+line with the text of its prompt; images whose status is not ``ok`` are missing. Without this file, texts are not
+checked, and at least half of the images must be of prompts, of any draw. The folder is refused if more than
+``MOST_EQUAL`` of the images equal the image of a different text.
 """
 
 import re
@@ -30,14 +30,14 @@ from compclip.generate.generator import KEYS, Context, Generated
 from compclip.io import MANIFEST_NAME
 
 ABOUT = "images from a folder"
-# Fraction of the images that may be equal to that of another text, for example all black.
+# Fraction of images that may equal the image of a different text, for example if all are black.
 MOST_EQUAL = 0.01
 PREVIEWED = 50  # images whose pixels `make check` reads
 TABLES = ()
 
 
 class Settings(Section):
-    """Where the images are."""
+    """The location of the images."""
 
     path: str = Field(min_length=1, description="folder of the images; {composition} in it is replaced")
 
@@ -47,16 +47,16 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
 
 
 def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], dict[str, list[str]]]:
-    """Find each prompt's file, by its ``file_name``, and name other files, and images equal to that of another text.
+    """Return each prompt's file by ``file_name``, and lists of other files and of images equal to another text's image.
 
     Raises:
-        UserError: there are none, or they were made for other prompts.
+        UserError: there are no images, or they were made for other prompts.
     """
     names = prompts["file_name"].tolist()
     require(folder.is_dir(), folder, "no such folder of images", "correct the path")
     home = names[0].partition(f"/{prompts['split'].iloc[0]}/")[0]
     images = [path for path in (folder / home).rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()]
-    # Of several endings, the first of SUFFIXES is taken. Some file systems decompose accents.
+    # The first ending in SUFFIXES takes precedence. Some file systems decompose accents.
     images.sort(key=lambda path: (SUFFIXES.index(path.suffix.lower()), path.name), reverse=True)
     files = {unicodedata.normalize("NFC", _stem(path.relative_to(folder).as_posix())): path for path in images}
     chosen = {name: files[_stem(name)] for name in names if _stem(name) in files}
@@ -66,7 +66,7 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], d
         failed = check_texts(folder / MANIFEST_NAME, prompts[prompts["file_name"].isin(chosen)])
         chosen = {name: file for name, file in chosen.items() if name not in failed}
     else:
-        # A model may draw more than are asked for, so draws do not count.
+        # A model may draw more images than requested, so draws are ignored.
         prompted = {_stem(name, draw=False) for name in names}
         known = sum(_stem(name, draw=False) in prompted for name in files)
         fault = f"only {known} of {len(files)} images are of this composition's prompts"
@@ -81,7 +81,7 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], d
 
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
-    """Copy each prompt's file, and name the missing and unreadable ones; raises UserError if there are no files."""
+    """Copy each prompt's file, and record missing and unreadable ones; raises UserError if there are no files."""
     folder, names = Path(settings.path), prompts["file_name"].tolist()
     chosen, others = find_images(folder, prompts)
     size = sum(file.stat().st_size for file in chosen.values())
@@ -94,7 +94,7 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
 
 
 def preview(settings: Settings, prompts: pd.DataFrame) -> str:
-    """Return how many images a run would miss, "" if none; raises UserError as a run would, for a sample of pixels."""
+    """Return a note on missing images, "" if there are none; raises the UserErrors of a run, for a sample of images."""
     files = list(find_images(Path(settings.path), prompts)[0].values())
     for file in files[:: max(1, len(files) // PREVIEWED)]:
         try:
@@ -106,13 +106,13 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
 
 
 def _stem(name: str, *, draw: bool = True) -> str:
-    """Return a file name without its ending and, if asked, without its draw."""
+    """Return a file name without its ending and, unless ``draw``, without its draw."""
     stem = name.rpartition(".")[0] if name.lower().endswith(SUFFIXES) else name
     return stem if draw else re.sub(r"_\d+$", "", stem)
 
 
 def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
-    """Return the file names whose status is not ok; raise UserError unless all were made from their prompts' texts."""
+    """Return the file names whose status is not ok; UserError unless all images were made from their prompts' texts."""
     rows, bad = read_records(file, ["file_name", "text"], ["status"])
     require(not bad, file, f"not objects with file_name and text: {bad[:1]}", "correct these lines")
     rows = rows.assign(stem=rows["file_name"].fillna("").map(_stem)).set_index("stem")
@@ -126,7 +126,7 @@ def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
 
 
 def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
-    """Return the file names of images that are equal to that of a prompt with another text, without the first."""
+    """Return the file names of images that equal an earlier image of a prompt with a different text."""
     made = prompts[prompts["file_name"].isin(chosen)]
     digests = made["file_name"].map(lambda name: sha256(chosen[name]))
     first = made["text"].groupby(digests).transform("first")

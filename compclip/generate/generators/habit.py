@@ -1,8 +1,8 @@
-"""Photographs like those of a model that memorizes: the prompt's noun with a usual adjective instead of the prompt's.
+"""Photographs as a memorizing model would draw: the prompt's noun with a usual adjective instead of the prompt's.
 
 A swapped prompt gets the photograph of the caption before the swap. A prompt of test_unseen gets a judged photograph of
-test_seen whose captions state the noun with one of the prompt's alternatives; a frequent one is drawn more often. None
-of these states the prompt's own pair, because it is held out.
+test_seen whose captions state the noun with one of the prompt's alternatives; frequent ones are drawn more often. Their
+captions cannot state the prompt's own pair, because it is held out.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ TABLES = ("images", "pairs", "prompts", "variants")
 
 
 def stating_images(context: Context, split: str) -> dict[tuple[str, str], list[str]]:
-    """Return, for each pair (adjective, noun), the judged images of a split whose captions state it."""
+    """Return the judged images of a split whose captions state each pair (adjective, noun)."""
     images, prompts = context.tables["images"], context.tables["prompts"]
     judged = {*prompts.loc[prompts["split"] == split, "image_id"]}.intersection(
         images.dropna(subset="path")["image_id"]
@@ -33,11 +33,11 @@ def stating_images(context: Context, split: str) -> dict[tuple[str, str], list[s
 def draw_images(
     prompts: pd.DataFrame, accepted: Iterable[list[tuple[str, str]]], context: Context, split: str, name: str
 ) -> pd.Series:
-    """Draw for each prompt a judged image of ``split`` that states an accepted pair; None where there is none.
+    """Draw, for each prompt, a judged image of ``split`` whose captions state an accepted pair; None if there is none.
 
     Args:
         accepted: pairs (adjective, noun) for each prompt.
-        name: of the random stream.
+        name: name of the random stream.
     """
     of_pair, drawn = stating_images(context, split), []
     for row, pairs in zip(prompts.itertuples(), accepted, strict=True):

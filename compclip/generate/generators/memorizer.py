@@ -15,7 +15,7 @@ SCENES = True
 
 
 def favorites(known: Mapping[tuple[str, str], int]) -> dict[str, str]:
-    """Return for each attribute its most frequent value in ``known`` (adjective, noun); ties by name."""
+    """Return the most frequent value of each attribute in ``known`` (adjective, noun); ties by name."""
     best: dict[str, str] = {}
     for attribute, values in ATTRIBUTES.items():
         noun = attribute.partition(":")[0]
@@ -29,7 +29,7 @@ def paint(
     stated: Sequence[sketching.Statement], start: Scene, dice: Dice, *,
     known: Mapping[tuple[str, str], int], favorite: Mapping[str, str],
 ) -> Scene:  # fmt: skip
-    """Return ``start`` with what is stated, and the attribute's favorite instead of an unknown pair."""
+    """Return ``start`` with the statements, and the attribute's favorite instead of an unknown pair."""
     scene = dict(start)
     for s in stated:
         if known.get((s.value, s.part), 0):

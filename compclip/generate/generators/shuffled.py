@@ -1,4 +1,4 @@
-"""Real images of other captions: the score of a generator that draws well and ignores the prompt."""
+"""Real images of other captions, as from a generator that draws well but ignores the prompt."""
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ SPLITS = ("test_seen", "test_unseen")
 
 
 def partners(ids: list[str], seed: int, *keys: str) -> list[str]:
-    """Return ``ids`` in a random order, in which an image's partner is one that follows it."""
+    """Return ``ids`` in a random order; an image's partners are those that follow it."""
     ordered = sorted(ids)
     return [ordered[i] for i in seeds.rng(seed, "generate", "shuffled", *keys).permutation(len(ordered))]
 

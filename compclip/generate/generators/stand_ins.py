@@ -1,6 +1,6 @@
 """Photographs that stand in for swapped captions: judged images of test_unseen whose captions state the prompt's pair.
 
-There is no photograph of what a swapped caption describes. A stand-in shows its pair but not the rest of the caption,
+Photographs of what swapped captions describe do not exist. A stand-in shows the pair but not the rest of the caption,
 so only its adjective accuracy is a reference.
 """
 

@@ -14,7 +14,7 @@ ABOUT = "draws the prompt’s adjectives, each on a part to which it does not be
 TABLES = sketching.SKETCH_TABLES
 SCENES = True
 
-# Costs of putting an adjective on a part that is not named, and nowhere; larger than all random costs together.
+# Costs of an adjective on a part that is not named, and of a dropped one; larger than all random costs together.
 ELSEWHERE = 100.0
 NOWHERE = 1e6
 
@@ -22,11 +22,11 @@ NOWHERE = 1e6
 def misplace(stated: Sequence[sketching.Statement], kind: str, dice: Dice) -> dict[str, str]:
     """Assign the adjectives of ``kind`` to wrong parts.
 
-    As many as possible go to another named part, the others to one that is not named. An adjective that no free part
-    can have is dropped.
+    As many as possible go to another named part, the others to parts that are not named. Adjectives that do not fit a
+    free part are dropped.
 
     Returns:
-        Value by attribute; no attribute has the value that is stated of it.
+        Value by attribute, which differs from the value stated for it.
     """
     right = {s.attribute: s.value for s in stated if s.kind == kind}
     targets = [a for a in ATTRIBUTES if a.endswith(f":{kind}")]
