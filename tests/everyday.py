@@ -3,6 +3,7 @@
 import pandas as pd
 
 from compclip.core.seeds import rng
+from tests.split.split_worlds import captions_table
 
 COLORS = "red blue green white black yellow orange brown gray pink purple tan".split()
 
@@ -54,6 +55,4 @@ def captions(number: int) -> pd.DataFrame:
     rows = [
         (f"photo{i:05d}", 0, PATTERNS[i % len(PATTERNS)].format(a=a, b=b, c=c)) for i, (a, b, c) in enumerate(colors)
     ]
-    table = pd.DataFrame(rows, columns=["image_id", "caption_id", "text"])
-    table.insert(2, "class_id", pd.Series([None] * number, dtype="str"))
-    return table
+    return captions_table(rows)

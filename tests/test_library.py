@@ -1,4 +1,4 @@
-"""The library as users import it: the names of ``compclip``, what they need, and the page that shows them."""
+"""The library as users import it: its names, what they need, the page that shows them, and the notebook."""
 
 import ast
 import contextlib
@@ -82,7 +82,8 @@ def test_a_block_of_the_page_prints_what_it_shows(number: int, place: Path) -> N
     assert printed == shown
 
 
-def test_captions_of_any_form_have_keys_the_page_no_other_code_and_an_unknown_name_an_error() -> None:
+def test_names_are_described_and_captions_of_any_form_have_keys() -> None:
+    assert all(name in dir(compclip) and getattr(compclip, name).__doc__ for name in compclip.__all__)
     assert PAGE.count("```python") == len(BLOCKS) == 10
     assert as_captions(["a", "b"]).to_dict("list") == {"image_id": ["0", "1"], "text": ["a", "b"], "caption_id": [0, 0]}
     table = as_captions(pd.DataFrame({"image_id": [7, 7, 8], "text": list("abc")}))
@@ -93,12 +94,7 @@ def test_captions_of_any_form_have_keys_the_page_no_other_code_and_an_unknown_na
         _ = compclip.scores
 
 
-@pytest.mark.parametrize("name", compclip.__all__)
-def test_a_name_is_described(name: str) -> None:
-    assert name in dir(compclip) and getattr(compclip, name).__doc__
-
-
-def test_the_import_loads_nothing_and_code_imports_modules_so_that_its_identity_can_be_read() -> None:
+def test_the_import_loads_nothing_and_code_imports_modules() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     loaded = subprocess.run(
         [sys.executable, "-c", "import sys, compclip; print(*sys.modules)"], cwd=ROOT, capture_output=True, text=True,

@@ -15,7 +15,7 @@ def score(generator: str, rows: list[int]) -> Scored:
     return Scored({"split": "test_unseen"}, {"generator": generator}, judges[0], judges)
 
 
-def test_a_mixture_has_the_scores_of_who_draws_each_prompt_by_each_judge() -> None:
+def test_mixtures_have_the_scores_of_who_draws_and_words_span_their_regions() -> None:
     scores = {(REFERENCE, "test_unseen"): score(REFERENCE, [1, 2, 3])}
     blind = score("blind", [3, 1, 2])
     for table in blind.by_judge:
@@ -25,9 +25,6 @@ def test_a_mixture_has_the_scores_of_who_draws_each_prompt_by_each_judge() -> No
     of = mixed(scores, "test_unseen", drawn_by, "mixture")
     assert of.generator == "mixture"
     assert [table["hit"].tolist() for table in of.by_judge] == [[1100, 12, 1], [2100, 22, 1]]
-
-
-def test_pairs_are_composed_whole_seen_is_never_memorized_and_words_span_their_regions() -> None:
     entries = pd.DataFrame({"pair": ["red_bill", "tan_wing", "red_bill"]})
     choice = with_composed({"red_bill"})
     assert choice(entries, "test_swapped").tolist() == ["faithful", "memorizer", "faithful"]

@@ -1,21 +1,24 @@
-"""The benchmarks of speed, in small: both sides do the same, and what Snakemake measured is read."""
+"""The benchmarks of speed and scale, in small: both sides do the same, and figures of a run are read."""
 
 import dataclasses
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import plain_score
+from benchmarks import plain_score, scale
 from benchmarks.plain_divergence import plain_greedy
 from benchmarks.speed import default_run, judge_training, parse
 from benchmarks.speed import divergence as bench
 from benchmarks.speed.score import exact_pass, largest_difference
+from compclip.core.errors import UserError
 from compclip.divergence.samples import from_bags
 from tests.divergence.random_samples import adjective_noun_bags
 from tests.project import COMPOSITION, DATASET, Project
+from workflow_scripts.workflow.config import load_config
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero")  # where no caption ties
@@ -27,7 +30,7 @@ def test_both_ways_give_the_same_scores(results: Path, tmp_path: Path) -> None:
     assert largest_difference(results / DATASET / COMPOSITION / "scores" / "0", plain) < 1e-4
 
 
-def test_exact_scores_are_measured_against_the_product_and_another_choice_is_found() -> None:
+def test_both_loops_learn_the_same_and_another_choice_is_found() -> None:
     assert exact_pass(images=300, texts=500)["ratio"] > 0
     bags = adjective_noun_bags(30)
     division = bench.own(from_bags(*bags))
@@ -38,9 +41,6 @@ def test_exact_scores_are_measured_against_the_product_and_another_choice_is_fou
     swapped[[0, 1]] = swapped[[1, 0]]
     with pytest.raises(AssertionError):
         bench.check_choices(dataclasses.replace(division, test=swapped), train, test, path)
-
-
-def test_both_loops_learn_the_same() -> None:
     data = judge_training.draw_data(24)
     data.settings.update(batch=8, captions=2)
     for steps, tolerance in judge_training.TOLERANCES.items():
@@ -48,11 +48,20 @@ def test_both_loops_learn_the_same() -> None:
         np.testing.assert_allclose(*losses, rtol=tolerance)
 
 
-def test_each_rule_of_a_run_is_measured(first_run: Project) -> None:
+def test_each_rule_of_a_run_is_measured_and_growth_is_an_exponent(tmp_path: Path, first_run: Project) -> None:
     figures = default_run.measure(first_run.root / "results")
     assert {"train_judge", "make_table"} <= figures["CPU seconds"].keys()
     assert figures["ours"] > 0 and figures["n"] >= len(figures["CPU seconds"]) > 10
     assert abs(sum(figures["CPU seconds"].values()) - figures["baseline"]) < figures["n"]
+    for part, size in (("images", 1000), ("captions", 30)):
+        load_config(scale.config_of(part, size, None, tmp_path))
+    rows = [row | {"images": 10} for row in scale.measured_rules(first_run.root / "results")]
+    slower = [row | {"images": 100, "CPU seconds": 100 * max(row["CPU seconds"], 1)} for row in rows]
+    table = scale.growth_table([*rows, *slower], "images")
+    assert len(table.splitlines()) == 2 + 2 * len(rows)
+    line = next(line for line in table.splitlines() if "train_judge" in line and " 100 " in line)
+    cells = [cell.strip() for cell in line.split("|")]
+    assert cells[-3:-1] == ["2", "0"]
 
 
 @pytest.mark.slow
@@ -63,3 +72,21 @@ def test_both_ways_find_the_same_pairs() -> None:
     measured = parse.measure(captions=pd.concat([captions, captions]).assign(class_id=""))
     assert (measured["n"], measured["unit"]) == (6, "captions/s")
     assert min(measured["ratio"], measured["bound"], measured["cpu_s"], measured["baseline_cpu_s"]) > 0
+
+
+def test_captions_are_distinct_as_many_as_asked_and_joined_by_bird(tmp_path: Path) -> None:
+    captions = scale.make_captions(333, None)
+    assert len(captions) == captions["caption"].nunique() == 333
+    assert captions.equals(scale.make_captions(333, None))
+    archive = tmp_path / "captions.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for bird in range(2):
+            texts = [f"bird {bird} has {color} wings" for color in ("red", "blue", "tan")]
+            file.writestr(f"text/00{bird + 1}.Kind/Kind_{bird}.txt", "\n".join(texts))
+    assert next(scale.joined_captions(archive)) == [
+        "bird 0 has red wings. bird 0 has blue wings.",
+        "bird 0 has blue wings. bird 0 has tan wings.",
+        "bird 0 has tan wings. bird 0 has red wings.",
+    ]
+    with pytest.raises(UserError, match="too few captions"):
+        scale.make_captions(4000, archive)

@@ -57,7 +57,7 @@ def test_every_size_is_fitted_as_by_open_clip(mode: str, by: str) -> None:
             assert off.max() <= (2 if fast else 0) and off.mean() < 0.05, (size, height, width)
 
 
-def test_images_read_together_are_read_as_each_alone_and_a_line_named(tmp_path: Path) -> None:
+def test_images_read_together_are_read_as_each_alone(tmp_path: Path) -> None:
     items: list[pixels.Item] = []
     for i, (height, width) in enumerate([(30, 20), (20, 30), (16, 16)] * 2):
         items.append((tmp_path / f"{i}.png", (2.0, 3.0, 12.0, 9.0) if i % 4 == 0 else None))

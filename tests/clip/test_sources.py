@@ -87,7 +87,7 @@ def test_a_judge_keeps_its_tokenizer(tmp_path: Path) -> None:
     assert hashes[0] != hashes[1]
 
 
-def test_models_are_checked_before_anything_is_computed_and_the_hub_not_asked_for_what_is_cached(
+def test_models_are_checked_first_and_cached_ones_are_not_asked_for(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each error is one line and mentions what downloads the weights."""

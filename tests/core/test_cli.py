@@ -83,23 +83,20 @@ def test_options_and_a_changed_artifact_that_is_refused(tmp_path: Path, monkeypa
     assert "t: changed since split.make wrote it" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", [*commands.COMMANDS, "--help", "unknown"])
-def test_each_command_tells_its_options(name: str, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(sys, "argv", ["compclip", name, *["--help"] * (name in commands.COMMANDS)])
-    with pytest.raises(SystemExit) as end:
-        commands.main()
-    shown = capsys.readouterr()
-    if name in commands.COMMANDS:
-        assert end.value.code == 0 and shown.out.startswith(f"usage: compclip {name} [-h]")
-    else:
-        assert end.value.code == (0 if name == "--help" else 2)
-        assert "usage: compclip COMMAND" in shown.out + shown.err
-
-
-def test_the_list_of_commands_needs_no_dependency() -> None:
+def test_each_command_tells_its_options_and_their_list_needs_no_dependency(monkeypatch, capsys) -> None:
     """Before `make` has installed them, or with another Python on the PATH, the help is the same."""
     shown = [
         subprocess.run([sys.executable, *options, "-m", "compclip", "--help"], cwd=ROOT, capture_output=True, text=True)
         for options in ((), ("-S",))
     ]
     assert shown[0].stdout == shown[1].stdout and "score images by a judge" in shown[1].stdout
+    for name in (*commands.COMMANDS, "--help", "unknown"):
+        monkeypatch.setattr(sys, "argv", ["compclip", name, *["--help"] * (name in commands.COMMANDS)])
+        with pytest.raises(SystemExit) as end:
+            commands.main()
+        printed = capsys.readouterr()
+        if name in commands.COMMANDS:
+            assert end.value.code == 0 and printed.out.startswith(f"usage: compclip {name} [-h]")
+        else:
+            assert end.value.code == (0 if name == "--help" else 2)
+            assert "usage: compclip COMMAND" in printed.out + printed.err

@@ -1,4 +1,4 @@
-"""A flipped bit in an artifact is found before the artifact is read."""
+"""A flipped bit in an artifact, its record or a sealed file is found before it is read."""
 
 import random
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from compclip.core import digests
+from compclip.core import sealed as module
 from compclip.core.errors import UserError
-from compclip.core.sealed import SEAL
+from compclip.core.sealed import SEAL, is_whole, read_sealed, sealed
+from tests.core.processes import run_at_once
 
 
 def write(place: Path, kind: str) -> Path:
@@ -31,7 +33,7 @@ def flip(file: Path, rng: random.Random) -> None:
     file.write_bytes(data)
 
 
-def test_files_that_appear_and_disappear_and_a_record_that_moves_with_its_folder(tmp_path: Path) -> None:
+def test_files_that_appear_and_disappear_and_a_folder_that_moves(tmp_path: Path) -> None:
     path = write(tmp_path, "folder")
     (path / ".DS_Store").touch()
     (tmp_path / "beside").touch()
@@ -51,7 +53,7 @@ def test_files_that_appear_and_disappear_and_a_record_that_moves_with_its_folder
         digests.check([moved])
 
 
-def test_a_flip_in_a_record_blames_the_record_and_one_without_its_seal_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_record_is_blamed(tmp_path: Path) -> None:
     """Whoever edits a record by hand, or restores it without its last line, does not make an artifact right."""
     path = write(tmp_path, "file")
     file, rng = digests.record_file(path), random.Random(0)
@@ -63,3 +65,40 @@ def test_a_flip_in_a_record_blames_the_record_and_one_without_its_seal_is_refuse
     file.write_bytes(whole[:-SEAL])
     with pytest.raises(UserError, match="damaged, so .* cannot be verified"):
         digests.check([path])
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 1001])
+def test_every_flipped_bit_is_found(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "BYTES_PER_READ", 100)
+    path, draw = tmp_path / "sealed.bin", random.Random(0)
+    assert not is_whole(path, "made again") and not caplog.text
+    content = draw.randbytes(size)
+    with sealed(path) as file:
+        file.write(content[: size // 2])
+        file.write(content[size // 2 :])
+    assert is_whole(path, "made again") and read_sealed(path) == content
+    whole = path.read_bytes()
+    damaged = [whole[:-1], whole[1:], b""]
+    for bit in draw.sample(range(8 * len(whole)), 50):
+        raw = bytearray(whole)
+        raw[bit // 8] ^= 1 << bit % 8
+        damaged.append(bytes(raw))
+    for raw in damaged:
+        path.write_bytes(raw)
+        assert not is_whole(path, "made again") and read_sealed(path) is None
+    assert caplog.text.count(f"{path}: damaged; made again") == len(damaged)
+
+
+def _write_large(path: Path, byte: bytes) -> None:
+    for _ in range(30):
+        with sealed(path) as file:
+            file.write(byte * 50_000)
+
+
+def test_two_processes_that_write_a_file_leave_one_of_both(tmp_path: Path) -> None:
+    """Sealed files need no locks, which some network file systems lack: a rename replaces the whole file."""
+    path = tmp_path / "checkpoint.pt"
+    run_at_once(_write_large, [(path, byte) for byte in (b"a", b"b")])
+    assert read_sealed(path) in (b"a" * 50_000, b"b" * 50_000) and list(tmp_path.iterdir()) == [path]

@@ -36,9 +36,7 @@ def test_ambiguous_or_invalid(parse: Callable[[str], Any], text: str, message: s
     assert "\n" not in str(error.value)
 
 
-def test_a_merged_key_may_be_overridden_and_a_wrong_path_names_the_closest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_merged_keys_and_wrong_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "base: &base {in: &inner {<<: {x: 1}, x: 2}, y: 1}\ntop: {<<: *base, y: 3}\nlast: {<<: *inner, x: 4}\n"
     assert parse_yaml(text) == {"base": {"in": {"x": 2}, "y": 1}, "top": {"in": {"x": 2}, "y": 3}, "last": {"x": 4}}
     monkeypatch.chdir(tmp_path)

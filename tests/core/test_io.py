@@ -1,16 +1,20 @@
-"""Artifacts are whole or not there, and the same content gives the same bytes."""
+"""Artifacts are whole or absent, the same content gives the same bytes, and too little memory is named."""
 
 import multiprocessing
 import platform
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import safetensors.torch
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from compclip import io
 from compclip.core import tables
@@ -121,7 +125,7 @@ def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tables_are_checked_when_written_and_read_and_the_same_one_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
     path = tmp_path / "splits.parquet"
     with pytest.raises(UserError, match="splits.parquet: column split: row 0: expected one of train, .*, got 'test'"):
         io.write_table(pd.DataFrame({"image_id": ["a"], "split": ["test"]}), path, tables.SPLIT)
@@ -140,3 +144,42 @@ def test_tables_are_checked_when_written_and_read_and_the_same_one_gives_the_sam
     io.write_table(SPLITS, tmp_path / "a", tables.SPLIT)
     io.write_table(SPLITS[["split", "image_id"]].set_index(SPLITS.index + 3), tmp_path / "b", tables.SPLIT)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# Each reads a file whose content takes more than the bytes that remain.
+READERS = {
+    "table.parquet": "from compclip.io import read_frame as read; import pyarrow.parquet",
+    "own.parquet": "from compclip.core.records import read_records as r; read = lambda file: r(file, ['text'])",
+    "image.png": "from compclip.core.pictures import read_rgb as read",
+    "other.png": "from compclip.core.pictures import image_size as read",
+    "weights.safetensors": "from compclip.clip.weights import read_weights as read",
+}
+LIMITED = """
+import resource
+from pathlib import Path
+from compclip.core.cli import one_line_errors, start_logging
+{reader}
+start_logging()
+used = resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (used + {left}, used + {left}))
+with one_line_errors():
+    read({file!r})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sizes of processes are read from /proc")
+@pytest.mark.parametrize("name", READERS)
+def test_too_little_memory_is_named(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    draw = np.random.default_rng(0)
+    if file.suffix == ".parquet":
+        texts = draw.integers(0, 1 << 62, (200_000, 2)).astype(str)
+        io.write_frame(pd.DataFrame(texts, columns=["image_id", "text"]).astype("str"), file)
+    elif file.suffix == ".png":
+        Image.fromarray(draw.integers(0, 255, (2000, 2000, 3), dtype=np.uint8)).save(file, compress_level=1)
+    else:
+        safetensors.torch.save_file({"a": torch.zeros(10_000_000)}, file)
+    script = LIMITED.format(reader=READERS[name], left=2_000_000, file=str(file))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == f"error: {file}: not enough memory to read it; close other programs and run again\n"

@@ -51,7 +51,7 @@ def test_refused_captions(rows: list[tuple], message: str) -> None:
         check_captions(captions(*rows), "x")
 
 
-def test_empty_captions_do_not_renumber_the_others_and_boxes_outside_their_image_are_named() -> None:
+def test_empty_captions_and_boxes_outside_their_image() -> None:
     found, empty = check_captions(captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, "")), "x")
     assert found[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "zero"], ["a", 2, "two"]]
     assert empty == ["a 1", "b 0"]
@@ -107,7 +107,7 @@ def test_refused_images(tmp_path: Path, image: str, paths: list[str | None], mes
         check_image_files(captions(("a", 0, "x")), pd.DataFrame({"image_id": image, "path": paths}), tmp_path, "x")
 
 
-def test_the_artifacts(tmp_path: Path) -> None:
+def test_the_artifacts_and_that_a_failure_keeps_them(tmp_path: Path) -> None:
     table = "image_id,caption,class_id\nb/2,a red bird,1\n007,blue wings,2\n007,,2\nb/2,gray,1\n3,no image,2\n"
     images = {"007.jpg": jpeg(), "b/2.PNG": jpeg(1), "3.jpg": b"broken"}
     for name in ("one", "two"):
@@ -128,9 +128,6 @@ def test_the_artifacts(tmp_path: Path) -> None:
     assert all(str(tmp_path).encode() not in p.read_bytes() for p in place.glob("*.*"))
     contents = ({p.relative_to(r): p.read_bytes() for p in r.rglob("*") if p.is_file()} for r in (place, again))
     assert next(contents) == next(contents)
-
-
-def test_a_failure_keeps_the_previous_artifacts_and_wrong_settings_are_refused(tmp_path: Path) -> None:
     place = run(tmp_path, "image_id,caption\na,a red bird\n", {"a.jpg": jpeg()})
     before = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
     with pytest.raises(UserError, match="duplicate caption_id"):

@@ -64,7 +64,7 @@ def test_formats(tmp_path: Path, pictures: Path, suffix: str) -> None:
     assert table.Settings(file="t.csv", images="pictures").reads() == ["t.csv", "pictures"]
 
 
-def test_ids_that_look_alike_are_equal(tmp_path: Path) -> None:
+def test_ids_that_look_alike_are_equal_and_numbers_become_text_unchanged(tmp_path: Path) -> None:
     rows = [
         {"image_id": image_id, "class_id": class_id, "caption": f"bird {n}"}
         for n, (image_id, class_id) in enumerate([("caf\u00e9", "1"), ("cafe\u0301 ", "1\n"), (" caf\u00e9", " 1")])
@@ -76,6 +76,13 @@ def test_ids_that_look_alike_are_equal(tmp_path: Path) -> None:
         ["caf\u00e9", n, "1"] for n in range(3)
     ]
     assert loaded.images.values.tolist() == [["caf\u00e9", "caf\u00e9.jpg"]]
+    for suffix, ids, texts in (
+        # Whole numbers have all their digits, as a 128-bit id does.
+        (".jsonl", [7, 8.0, "09", 2**128 - 1, -1.5], ["7", "8", "09", str(2**128 - 1), "-1.5"]),
+        (".parquet", [7], ["7"]),
+    ):
+        rows = [{"image_id": image_id, "caption": "a"} for image_id in ids]
+        assert list(table.caption_rows(write(tmp_path / f"t{suffix}", rows))[0]["image_id"]) == texts
 
 
 def test_equal_rows_are_counted_and_read_once_and_an_unused_column_is_named(tmp_path: Path, lines: list[str]) -> None:
@@ -90,19 +97,6 @@ def test_equal_rows_are_counted_and_read_once_and_an_unused_column_is_named(tmp_
     assert list(load(csv, None, tmp_path / "out").captions["caption_id"]) == [7, 8]
     load(write(tmp_path / "t.csv", [{"image_id": "1", "caption": "a bird", "clas_id": "3"}]), None, tmp_path / "out")
     assert any("column 'clas_id' is not used; did you mean class_id?" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("suffix", "ids", "texts"),
-    [
-        # Whole numbers have all their digits, as a 128-bit id does.
-        (".jsonl", [7, 8.0, "09", 2**128 - 1, -1.5], ["7", "8", "09", str(2**128 - 1), "-1.5"]),
-        (".parquet", [7], ["7"]),
-    ],
-)
-def test_numbers_become_text_unchanged(tmp_path: Path, suffix: str, ids: list[Any], texts: list[str]) -> None:
-    rows = [{"image_id": image_id, "caption": "a"} for image_id in ids]
-    assert list(table.caption_rows(write(tmp_path / f"t{suffix}", rows))[0]["image_id"]) == texts
 
 
 def test_bad_rows_and_stated_caption_ids_are_counted_and_named(tmp_path: Path) -> None:
@@ -170,7 +164,7 @@ def test_one_line_for_each_mistake(tmp_path: Path, name: str, content: bytes, me
     assert message in error and name in error
 
 
-def test_missing_files_and_folders(tmp_path: Path, pictures: Path) -> None:
+def test_missing_files_stated_paths_and_a_limit(tmp_path: Path, pictures: Path) -> None:
     file = write(tmp_path / "t.csv", ROWS)
     other = write(tmp_path / "u.csv", [{"image_id": "x", "caption": "y"}])
     (tmp_path / "empty").mkdir()
@@ -183,9 +177,6 @@ def test_missing_files_and_folders(tmp_path: Path, pictures: Path) -> None:
     ]:
         with pytest.raises(UserError, match=message):
             load(captions, images, tmp_path / "out")
-
-
-def test_stated_paths_and_a_limit_that_counts_images_with_a_file(tmp_path: Path, pictures: Path) -> None:
     rows = [{"image_id": i, "caption": "a", "path": path} for i, path in (("x", "b/8.jpeg"), ("y", "none.png"))]
     loaded = load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out")
     assert loaded.images.values.tolist()[0] == ["x", "x.jpeg"] and pd.isna(loaded.images["path"][1])
@@ -197,5 +188,6 @@ def test_stated_paths_and_a_limit_that_counts_images_with_a_file(tmp_path: Path,
             load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out")
     rows = [{"image_id": f"no{n}", "caption": "x"} for n in range(50)] + ROWS
     loaded = load(write(tmp_path / "t.csv", rows), pictures, tmp_path / "out", limit=2)
+    # A limit counts images with a file.
     assert list(loaded.images["path"]) == ["007.jpg", "b/8.jpeg"]
     assert len(load(write(tmp_path / "t.csv", rows), None, tmp_path / "out", limit=20).images) == 20

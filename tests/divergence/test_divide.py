@@ -73,9 +73,7 @@ def test_the_best_of_all_divisions(seed: int, atom: float, compound: float | str
     assert not is_max or reached.atom <= atom
 
 
-def test_what_is_written_and_a_limit_out_of_reach_noted(
-    run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_is_written(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = run()
     values = json.loads(text)
     rows = {side: values[side] for side in ("train", "test", "unused")}
@@ -120,15 +118,6 @@ def test_refused(run: Any, tmp_path: Path, options: dict[str, Any], message: str
     with pytest.raises((UserError, ValidationError), match=message):
         run(**options)
     assert not (tmp_path / "split.json").exists()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_start_is_a_sample_that_weighs_something(seed: int) -> None:
-    atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)
-    samples = from_bags([Counter()] * 8 + atoms, [Counter()] * 8 + compounds)
-    assert divide_samples(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
-    with pytest.raises(UserError, match="no sample has both atoms and compounds"):
-        divide_samples(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)
 
 
 # As counts are, and as weights W(G, R) may be; a sample may have none.
@@ -195,7 +184,7 @@ def test_exchanges_never_lose_and_a_cleared_compound_is_not_in_train(seed: int, 
     assert_consistent(state, samples, descend(state, GOAL, np.empty((0, 2))))
 
 
-def test_what_too_many_hold_is_not_cleared_and_no_side_is_emptied_of_compounds() -> None:
+def test_no_side_is_emptied_of_compounds() -> None:
     words = [{"x": 1.0}] * 5 + [{"y": 1.0}] * 2
     state = state_of(from_bags(words, words), np.arange(7), np.array([5, 2]))
     assert not clear(state, GOAL, 0, np.random.default_rng(0).random((5, CLEARING)))
@@ -207,3 +196,10 @@ def test_what_too_many_hold_is_not_cleared_and_no_side_is_emptied_of_compounds()
     assert 0 < measure(samples, train, test)[1] < 1
     with pytest.raises(UserError):
         measure(samples, [1, 2], [0, 3])
+    # A start is a sample that weighs something.
+    for seed in (0, 1, 2, 3, 4, 5):
+        atoms, compounds = adjective_noun_bags(4, adjectives=3, nouns=3)
+        samples = from_bags([Counter()] * 8 + atoms, [Counter()] * 8 + compounds)
+        assert divide_samples(samples, 1, 2, 0.9, 1.0, seed, restarts=1, moves=200).greedy.train[0] >= 8
+        with pytest.raises(UserError, match="no sample has both atoms and compounds"):
+            divide_samples(from_bags([Counter("a")] * 3, [Counter()] * 3), 1, 1, 0.5, 1.0, seed)

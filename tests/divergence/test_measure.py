@@ -37,19 +37,6 @@ def test_against_dictionaries(data: st.DataObject) -> None:
     assert 0 <= atom <= 1 and 0 <= compound <= 1
 
 
-def test_the_baseline_measures_random_divisions() -> None:
-    samples = from_bags(*adjective_noun_bags(30))
-    values = random_baseline(samples, 12, 9, 5, rng(3, "measure"))
-    generator = rng(3, "measure")
-    for value in values:
-        order = generator.permutation(30)
-        assert value.tolist() == pytest.approx(measure(samples, order[:12], order[12:21]), abs=1e-12)
-    assert len({tuple(value) for value in values.tolist()}) == 5
-    # One of two samples has no compounds: any division shares nothing.
-    samples = from_bags([{"a": 1}, {"a": 1}], [{"x": 1}, {}])
-    assert random_baseline(samples, 1, 1, 4, rng(0, "measure")).tolist() == [[0, 1]] * 4
-
-
 def write(path: Path, lines: list[tuple[str, list[Any]]]) -> Path:
     path.write_text("".join(json.dumps({"atoms": list(a), "compounds": c}) + "\n" for a, c in lines), encoding="utf-8")
     return path
@@ -79,7 +66,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert values["random_compound_mean"] != other["random_compound_mean"]
 
 
-def test_the_walk_through_and_empty_sides() -> None:
+def test_the_walk_through_empty_sides_and_random_divisions() -> None:
     train, test = (0.001, 0.001, 0.998, 0), (0.4, 0.4, 0, 0.2)
     assert chernoff(train, test, 0.1) == pytest.approx(2 * 0.001**0.1 * 0.4**0.9)
     assert round(chernoff(train, test, 0.5), 2) == 0.04
@@ -89,3 +76,13 @@ def test_the_walk_through_and_empty_sides() -> None:
     for train, test, empty in (([0, 0], [1, 0], "train"), ([1, 0], [0, 0], "test"), ([], [], "train")):
         with pytest.raises(UserError, match=f"^{empty} "):
             divergence(train, test, ATOMS_ALPHA)
+    samples = from_bags(*adjective_noun_bags(30))
+    values = random_baseline(samples, 12, 9, 5, rng(3, "measure"))
+    generator = rng(3, "measure")
+    for value in values:
+        order = generator.permutation(30)
+        assert value.tolist() == pytest.approx(measure(samples, order[:12], order[12:21]), abs=1e-12)
+    assert len({tuple(value) for value in values.tolist()}) == 5
+    # One of two samples has no compounds: any division shares nothing.
+    samples = from_bags([{"a": 1}, {"a": 1}], [{"x": 1}, {}])
+    assert random_baseline(samples, 1, 1, 4, rng(0, "measure")).tolist() == [[0, 1]] * 4

@@ -117,7 +117,7 @@ def test_structures_against_the_formula(
         assert compounds == pytest.approx({name: w for name, w in expected.items() if w}, abs=1e-12)
 
 
-def test_strings_and_labels(tmp_path: Path) -> None:
+def test_strings_labels_and_the_heaviest_structures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labelled = structure("K", 0, 1, 2)
     labelled["edges"][0].append("subject")
     lines = [
@@ -133,9 +133,6 @@ def test_strings_and_labels(tmp_path: Path) -> None:
     ]  # fmt: skip
     with pytest.raises(UserError, match="'S' is a string in one line and has structure in another"):
         read_samples(put(tmp_path / "s.jsonl", [sample(["S"]), sample([structure("S", 0, 1)])]))
-
-
-def test_the_heaviest_structures_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [sample(["s1", "s2", structure("B", 0, 1), structure("A", 1, 2)]), sample([structure("C", 0, 1)])] * 2
     file = put(tmp_path / "s.jsonl", [*lines, sample([structure("C", 0, 1)])])
     # W: A 2, B 2, C 3.

@@ -15,6 +15,7 @@ from compclip.generate.config import GENERATOR_KINDS
 from compclip.generate.generator import reads
 from compclip.io import read_json, read_table, write_table
 from tests.scripts import job
+from tests.split.split_worlds import images_table
 from workflow_scripts.generate import generate_images
 
 HOME = "mine/color"
@@ -77,10 +78,6 @@ def place(tmp_path: Path) -> Place:
     there = [i for i in every if i != "s/none"]
     for number, image_id in enumerate(there):
         picture(folder / f"{image_id}.png", number)
-    images = pd.DataFrame({"image_id": every})
-    images["path"] = [f"mine/images/{i}.png" if i in there else None for i in every]
-    images["width"] = images["height"] = pd.array([None] * len(every), dtype="Int64")
-    for column in ("bbox_x", "bbox_y", "bbox_w", "bbox_h"):
-        images[column] = np.nan
+    images = images_table(every, [f"mine/images/{i}.png" if i in there else None for i in every])
     write_table(images, tmp_path / "results" / "mine" / "images.parquet", tables.IMAGES)
     return Place(tmp_path, make_prompts({**ids, "test_swapped": ["s/1", "s/2"]}))

@@ -100,9 +100,7 @@ def test_models_train_on_train_and_draw_exactly_the_prompts(world: Exported, cap
             assert len(names) % SAMPLER_BATCH == 0, "no name is lost with a batch that is not full"
 
 
-def test_all_folders_number_the_words_alike_links_may_move_and_what_cannot_be_exported_is_named(
-    world: Exported,
-) -> None:
+def test_all_folders_number_the_words_alike_and_links_may_move(world: Exported) -> None:
     folder = world.export() / "birds"
     numbers = [pickle.loads((place / "captions.pickle").read_bytes())[3] for place in sorted(folder.iterdir())]
     assert len(numbers) == 4 and all(each == numbers[0] for each in numbers) and {"caf", "feet"} <= {*numbers[0]}

@@ -20,6 +20,22 @@ def make(root: Path, names: list[str]) -> Path:
     return root
 
 
+def list_texts(place: Place, mine: Path, **changed: str) -> None:
+    """Write the manifest of the prompts' texts; ``changed`` has other texts by file name."""
+    rows = place.prompts[["file_name", "text"]].set_index("file_name", drop=False)
+    write_manifest(mine, rows.assign(text=pd.Series(rows["text"].to_dict() | changed)))
+
+
+# What the manifest contains, and what is said of it, where four images were made.
+FAULTS = {
+    '{"file_name": "x.png", "words": "a"}': "no column 'text'; its columns: 'file_name', 'words'",
+    "file_name,text": "not objects with file_name and text|no column 'file_name'",
+    '{"file_name": "x.png", "text": "a"}': "4 of 4 images have no line",
+    f'{{"file_name": "{HOME}/test_seen/s/1/0.png", "text": "a red bird"}}': "3 of 4 images have no line",
+    '{"file_name": "mine/shape/test_seen/s/1/0.png", "text": "a red bird"}': "4 of 4 images have no line",
+}
+
+
 def test_files_named_as_the_prompts_and_made_from_their_texts(place: Place) -> None:
     names = list(place.prompts["file_name"])
     mine = make(place.root / "made", names)
@@ -34,9 +50,13 @@ def test_files_named_as_the_prompts_and_made_from_their_texts(place: Place) -> N
     list_texts(place, mine, **{names[2]: "a blue bird", names[5]: "a tan bird"})
     with pytest.raises(UserError, match=rf"2 of 18 images have no line or were made from another .*{names[2]}.*a red"):
         place.generate("folder", path=str(mine))
+    four = make(place.root / "four", names[:4])
+    for rows, message in FAULTS.items():
+        (four / "manifest.jsonl").write_text(rows)
+        assert re.search(message, refused(lambda: place.generate("folder", path=str(four))))
 
 
-def test_missing_and_unreadable_files_are_named(place: Place) -> None:
+def test_missing_and_unreadable_files_are_named_and_a_composition_may_have_its_folder(place: Place) -> None:
     mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
     home = mine / HOME / "test_seen"
     (home / "s/1/0.png").write_bytes(b"not an image")
@@ -54,6 +74,15 @@ def test_missing_and_unreadable_files_are_named(place: Place) -> None:
     assert summary["splits"]["test_unseen"] == {"ok": 0, "missing": 6, "unreadable": 0, "skipped": 0}
     assert summary["files_without_prompt"]["names"] == [f"{HOME}/test_seen/other/0.png", f"{HOME}/test_seen/s/1/7.png"]
     assert len([path for path in (place.target / "images").rglob("*") if path.is_file()]) == 2
+    mine = make(place.root / "others", ["a.png", "s/x/0.png"])
+    for settings, message in (
+        ({"path": str(mine)}, r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name"),
+        ({"path": str(place.root / "none")}, "none: no such folder of images"),
+    ):
+        with pytest.raises(UserError, match=message):
+            place.generate("folder", **settings)
+    generator = Generator(name="it", kind="folder", options={"path": "made/{composition}"})
+    assert generator.settings("color").path == "made/color"
 
 
 @pytest.mark.parametrize("ending", [".png", ".jpg", ".JPEG", ".webp"])
@@ -69,30 +98,7 @@ def test_endings_and_draws(place: Place, ending: str) -> None:
     assert set(manifest["path"].str[-4:]) == {".jpg"}
 
 
-def list_texts(place: Place, mine: Path, **changed: str) -> None:
-    """Write the manifest of the prompts' texts; ``changed`` has other texts by file name."""
-    rows = place.prompts[["file_name", "text"]].set_index("file_name", drop=False)
-    write_manifest(mine, rows.assign(text=pd.Series(rows["text"].to_dict() | changed)))
-
-
-# What the manifest contains, and what is said of it, where four images were made.
-FAULTS = {
-    '{"file_name": "x.png", "words": "a"}': "no column 'text'; its columns: 'file_name', 'words'",
-    "file_name,text": "not objects with file_name and text|no column 'file_name'",
-    '{"file_name": "x.png", "text": "a"}': "4 of 4 images have no line",
-    f'{{"file_name": "{HOME}/test_seen/s/1/0.png", "text": "a red bird"}}': "3 of 4 images have no line",
-    '{"file_name": "mine/shape/test_seen/s/1/0.png", "text": "a red bird"}': "4 of 4 images have no line",
-}
-
-
-@pytest.mark.parametrize("rows", FAULTS)
-def test_refused_manifests(place: Place, rows: str) -> None:
-    mine = make(place.root / "made", list(place.prompts["file_name"][:4]))
-    (mine / "manifest.jsonl").write_text(rows)
-    assert re.search(FAULTS[rows], refused(lambda: place.generate("folder", path=str(mine))))
-
-
-def test_a_preview_says_what_a_run_would_miss_failed_images_are_missing_and_equal_ones_refused(place: Place) -> None:
+def test_missing_failed_and_equal_images(place: Place) -> None:
     names = list(place.prompts["file_name"])
     mine = make(place.root / "made", names)
     write_manifest(mine, place.prompts[:9])
@@ -115,7 +121,7 @@ def test_a_preview_says_what_a_run_would_miss_failed_images_are_missing_and_equa
         folder.preview(chosen, place.prompts)
 
 
-def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:
+def test_a_folder_for_other_prompts_or_that_changes_during_a_run_is_refused(place: Place) -> None:
     prompts = make_prompts({"test_unseen": ["u/1", "u/2"]}, captions=1)
     names = [f"{HOME}/test_unseen/u/{number}/0.png" for number in range(1, 6)]
     mine = make(place.root / "made", names[:4])
@@ -129,22 +135,7 @@ def test_a_folder_for_other_prompts_is_refused(place: Place) -> None:
         place.generate("folder", prompts, path=str(mine))
     write_manifest(mine, prompts)
     assert (place.generate("folder", prompts, path=str(mine))[0]["status"] == "ok").all()
-
-
-def test_no_files_and_a_folder_for_each_composition(place: Place) -> None:
-    mine = make(place.root / "made", ["a.png", "s/x/0.png"])
-    for settings, message in (
-        ({"path": str(mine)}, r"no image of the 18 prompts, the first should be mine/color/test_seen/s/1/0.png; name"),
-        ({"path": str(place.root / "none")}, "none: no such folder of images"),
-    ):
-        with pytest.raises(UserError, match=message):
-            place.generate("folder", **settings)
-    generator = Generator(name="it", kind="folder", options={"path": "made/{composition}"})
-    assert generator.settings("color").path == "made/color"
-
-
-def test_a_folder_that_changes_during_a_run_is_refused(place: Place) -> None:
-    mine = make(place.root / "made", list(place.prompts["file_name"]))
+    mine = make(place.root / "changing", list(place.prompts["file_name"]))
     before = folder.fingerprint(folder.Settings(path=str(mine)), place.root / "cache")
     place.generate("folder", contents=before, path=str(mine))
     picture(mine / place.prompts["file_name"][0], 7)

@@ -89,7 +89,9 @@ def analyzed(large: Study, answers: Path, tmp_path_factory: pytest.TempPathFacto
     return folder
 
 
-def test_careless_people_are_excluded_and_artifacts_name_no_worker(analyzed: Path, large: Study) -> None:
+def test_careless_people_are_excluded_no_worker_named_and_same_answers_give_same_bytes(
+    analyzed: Path, large: Study, answers: Path, tmp_path: Path
+) -> None:
     summary = read_json(analyzed / "analysis.json")
     assert summary["workers"]["excluded"] == CARELESS and summary["workers"]["answered"] == PEOPLE + CARELESS
     assert summary["workers"]["answers_excluded"] == CARELESS * len(large.tasks)
@@ -103,6 +105,16 @@ def test_careless_people_are_excluded_and_artifacts_name_no_worker(analyzed: Pat
         assert "person0" not in text and "/tmp" not in text and "NaN" not in text, file
     workers = pd.read_csv(analyzed / "analysis" / "workers.csv")
     assert workers["worker"].tolist() == list(range(1, PEOPLE + CARELESS + 1))
+    table = pd.read_csv(answers, dtype=str)
+    halves = [tmp_path / "b.csv", tmp_path / "a.csv"]
+    table.iloc[::2].to_csv(halves[0], index=False)
+    pd.concat([table.iloc[1::2], table.iloc[:40:2]]).to_csv(halves[1], index=False)
+    again = run_analysis(large, halves, tmp_path)
+    for file in sorted((analyzed / "analysis").iterdir()):
+        assert file.read_bytes() == (tmp_path / "analysis" / file.name).read_bytes(), file.name
+    first = read_json(analyzed / "analysis.json")
+    assert again.pop("records") == first.pop("records") | {"records": len(table) + 20, "twice": 20}
+    assert again == first
 
 
 def test_planted_preferences_are_within_their_intervals(
@@ -154,19 +166,6 @@ def test_planted_correlations_are_within_their_intervals(large: Study, surveys: 
     assert len(rows) == 2 * SURVEYS and min(truth.values()) > 0.4
     assert covers([row["low"] <= truth[row["kind"]] <= row["high"] for row in rows])
     assert np.median([row["low"] for row in rows]) > 0.2
-
-
-def test_same_answers_same_bytes(large: Study, answers: Path, analyzed: Path, tmp_path: Path) -> None:
-    table = pd.read_csv(answers, dtype=str)
-    halves = [tmp_path / "b.csv", tmp_path / "a.csv"]
-    table.iloc[::2].to_csv(halves[0], index=False)
-    pd.concat([table.iloc[1::2], table.iloc[:40:2]]).to_csv(halves[1], index=False)
-    again = run_analysis(large, halves, tmp_path)
-    for file in sorted((analyzed / "analysis").iterdir()):
-        assert file.read_bytes() == (tmp_path / "analysis" / file.name).read_bytes(), file.name
-    first = read_json(analyzed / "analysis.json")
-    assert again.pop("records") == first.pop("records") | {"records": len(table) + 20, "twice": 20}
-    assert again == first
 
 
 def test_one_answer_is_enough_but_not_answers_that_do_not_count(study: Study, tmp_path: Path) -> None:
@@ -305,7 +304,7 @@ def test_a_row_is_read_or_its_fault_named(tmp_path: Path, row: tuple[Any, ...], 
     assert reason is None or problems[0].startswith(f"{path}: row 2: {reason}")
 
 
-def test_the_first_answer_of_a_worker_counts_also_of_an_export_of_label_studio(tmp_path: Path) -> None:
+def test_the_first_answer_counts_and_exports_of_label_studio(tmp_path: Path) -> None:
     one = written(tmp_path / "1.csv", ("t1", "w", "2", 3.5), ("t1", "w", "2", 9), ("elsewhere", "w", "2", 1))
     two = written(tmp_path / "2.csv", ("t1", "w", "1"), ("t1", "v", "1"), columns=COLUMNS[:3])
     table, counts, problems = collect([one, two], KIND_OF_TASK)

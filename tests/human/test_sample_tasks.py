@@ -96,7 +96,7 @@ def test_pages_have_their_checks_and_what_is_skipped_is_counted(study: Study) ->
     assert (twins["picture_1"] != twins["picture_2"]).all()
 
 
-def test_captions_are_compared_with_their_counterpart_and_projects_reveal_nothing(study: Study) -> None:
+def test_captions_have_their_counterpart_and_projects_reveal_nothing(study: Study) -> None:
     """Projects have all tasks with gold and repeats, in the order of pages, and nothing that reveals what they are."""
     ours = study.results / DATASET / COMPOSITION
     keys = ["image_id", "caption_id"]
@@ -126,7 +126,7 @@ def test_captions_are_compared_with_their_counterpart_and_projects_reveal_nothin
             assert raw == (study.folder / "pictures" / row["picture_1"]).read_bytes()
 
 
-def test_tasks_depend_on_the_seed_and_the_pictures_alone(study: Study, run: Path, tmp_path: Path) -> None:
+def test_tasks_depend_on_the_seed_the_pictures_and_the_settings(study: Study, run: Path, tmp_path: Path) -> None:
     again = make_study(run, tmp_path / "again")
     other = make_study(run, tmp_path / "other", seed=1)
     files = sorted(p.relative_to(study.folder) for p in study.folder.rglob("*") if p.is_file())
@@ -142,23 +142,20 @@ def test_tasks_depend_on_the_seed_and_the_pictures_alone(study: Study, run: Path
     same = set(study.tasks["task_id"]) & set(changed.tasks["task_id"])
     shown = study.tasks[study.tasks["task_id"].isin(same)]
     assert "faithful" not in {*shown["generator_1"], *shown["generator_2"]} and len(same)
-
-
-def test_some_generators_and_the_published_splits(run: Path, tmp_path: Path) -> None:
-    study = make_study(run, tmp_path, generators=("faithful", "memorizer"), splits=["test_seen", "test_swapped"])
-    shown = study.tasks[study.tasks["check"] == "none"]
+    two = make_study(run, tmp_path / "two", generators=("faithful", "memorizer"), splits=["test_seen", "test_swapped"])
+    shown = two.tasks[two.tasks["check"] == "none"]
     assert set(shown["split"]) == {"test_seen", "test_swapped"}
     assert {*shown["generator_1"], *shown["generator_2"].dropna()} == {"faithful", "memorizer"}
-    assert {c["of"] for c in study.summary["cells"] if c["kind"] == "match"} != {0}
+    assert {c["of"] for c in two.summary["cells"] if c["kind"] == "match"} != {0}
     # One generator has no perceptual task.
-    alone = make_study(run, tmp_path, generators=("faithful",))
+    alone = make_study(run, tmp_path / "alone", generators=("faithful",))
     assert "perceptual" not in set(alone.tasks["kind"]) and alone.summary["kinds"]["perceptual"]["none"] == 0
     with pytest.raises(UserError, match="no tasks"):
         make_study(run, tmp_path / "none", **dict.fromkeys(KINDS, 0))
     assert not (tmp_path / "none" / "tasks.parquet").exists()
 
 
-def test_a_gold_picture_has_tiles_in_another_order_and_an_unreadable_one_is_named(tmp_path: Path) -> None:
+def test_broken_and_unreadable_pictures(tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n")
     with pytest.raises(UserError, match="broken.png: not a readable image"):
         read_picture(tmp_path / "broken.png")

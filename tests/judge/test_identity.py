@@ -54,9 +54,7 @@ def test_only_what_decides_a_result_repeats_it(
     assert (after[0] != before[0], after[1] != before[1]) == (retrains, encodes_again)
 
 
-def test_inputs_and_settings_decide_the_key_and_a_finished_training_is_not_repeated(
-    train: Train, squares: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_training_is_not_repeated(train: Train, squares: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A finished judge is made again from the checkpoint, without reading an image."""
 
     def key(processes: int = 1, **settings: object) -> str:

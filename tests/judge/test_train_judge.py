@@ -1,6 +1,7 @@
-"""Training a judge on the squares: it learns, it resumes, it leaves what is frozen."""
+"""Training a judge on the squares: it learns, resumes, leaves what is frozen; its small parts; stretched judges."""
 
 import json
+import math
 import random
 import shutil
 from pathlib import Path
@@ -9,20 +10,26 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from compclip.clip.config import ModelConfig
+from compclip.clip.device import check_precision
 from compclip.clip.model import build, judge_hash, load_judge, read_judge
 from compclip.clip.sources import find_model
+from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError
 from compclip.io import read_json
 from compclip.judge import checkpoint, training
 from compclip.judge.config import JudgeConfig
+from compclip.judge.training import clip_loss, in_batch_accuracy, rate
 from compclip.specs.stretch import stretch, write_judge
 from tests.clip.conftest import clip_folder
 from tests.core.test_digests import flip
+from tests.specs.test_stretch import TINY
 
-from .conftest import VIT, Train, untrained
+from .conftest import Train, untrained
 
 FILES = ("weights.safetensors", "model.json", "vocabulary.json", "log.csv", "manifest.json")
 
@@ -76,7 +83,7 @@ def test_a_killed_training_resumes_to_the_same_bytes(
         assert "resumed" not in caplog.text
 
 
-def test_captions_of_a_step_are_distinct_and_norms_biases_and_the_scale_do_not_decay(squares: Path) -> None:
+def test_captions_of_a_step_are_distinct_and_what_does_not_decay(squares: Path) -> None:
     examples = training.Examples(np.zeros((3, 1)), torch.zeros(9, 1), np.array([0, 4, 5]), np.array([4, 1, 4]))
     drawn = training._draw_captions(np.random.default_rng(0), examples, 3)
     assert drawn.shape == (3, 3)
@@ -92,9 +99,7 @@ def test_captions_of_a_step_are_distinct_and_norms_biases_and_the_scale_do_not_d
     assert all(p.ndim >= 2 for p in decayed["params"])
 
 
-def test_frozen_parameters_stay_and_weights_that_are_no_numbers_are_refused(
-    train: Train, squares: Path, tmp_path: Path
-) -> None:
+def test_frozen_parameters_stay_and_nan_is_refused(train: Train, squares: Path, tmp_path: Path) -> None:
     folder = untrained(squares, tmp_path / "start")
     before = load_file(folder / "weights.safetensors")
     after = load_file(train("end", trainable=["text.*", "visual.projection.*"]) / "weights.safetensors")
@@ -154,11 +159,8 @@ def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: P
     assert "112 of 224 captions are longer than the model reads; truncated before their end token" in caplog.text
 
 
-SHORT = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 77}}
-
-
 def stretched(folder: Path) -> Path:
-    built = build(ModelConfig(model=f"local-dir:{clip_folder(folder / 'short', SHORT)}"), [], 0)
+    built = build(ModelConfig(model=f"local-dir:{clip_folder(folder / 'short', TINY)}"), [], 0)
     write_judge(stretch(built, 248), "short-248", None, {}, folder / "stretched")
     return folder / "stretched"
 
@@ -182,3 +184,34 @@ def test_a_stretched_judge_is_used_as_it_is_or_trained_further(train: Train, tmp
     changed = {key for key, tensor in built.model.state_dict().items() if not torch.equal(tensor, start[key])}
     assert changed == {"text_projection"} and name == "short-248"
     assert built.model_cfg == read_json(source / "model.json")["model_cfg"]
+
+
+def test_loss_is_open_clips_and_accuracy_counts_ties_by_their_fraction() -> None:
+    generator = torch.Generator().manual_seed(0)
+    images, texts = (torch.nn.functional.normalize(torch.randn(7, 5, generator=generator), dim=-1) for _ in range(2))
+    theirs = open_clip().ClipLoss()(images, texts, torch.tensor(14.0))
+    assert clip_loss(images, texts, torch.tensor(14.0)).item() == pytest.approx(theirs.item(), rel=1e-6)
+    pictures = np.eye(3, dtype=np.float32)
+    captions = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 0]], np.float32)
+    # Image 0 ties with three captions, image 1 with two, image 2 loses nothing but ties with all at 0.
+    assert in_batch_accuracy(pictures, captions) == pytest.approx((1 / 3 + 1 / 2 + 1 / 3) / 3)
+    assert math.isnan(in_batch_accuracy(pictures[:0], captions[:0]))
+    assert in_batch_accuracy(np.tile(pictures, (40, 1)), np.tile(pictures, (40, 1)), group=3) == 1
+
+
+@given(st.integers(1, 500), st.floats(0, 0.99))
+def test_rate_climbs_then_falls(steps: int, warmup: float) -> None:
+    rates = [rate(step, steps, 2.0, warmup) for step in range(steps)]
+    climb = round(warmup * steps)
+    assert all(0 <= r <= 2 for r in rates)
+    assert rates[:climb] == sorted(rates[:climb]) and rates[climb:] == sorted(rates[climb:], reverse=True)
+    if climb:
+        assert rates[climb - 1] == 2.0
+    assert climb == steps or rates[climb] == 2.0
+
+
+def test_a_constant_rate_climbs_and_stays_and_float16_needs_a_gpu() -> None:
+    assert [rate(step, 6, 2.0, 1 / 3, "constant") for step in range(6)] == [1, 2, 2, 2, 2, 2]
+    with pytest.raises(UserError, match=r"^its setting: amp_fp16 needs a GPU"):
+        check_precision("amp_fp16", torch.device("cpu"), "its setting")
+    check_precision("amp_bf16", torch.device("cpu"), "its setting")

@@ -21,6 +21,7 @@ from compclip.text.language import load_language
 from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
 from tests.scripts import job
+from tests.split.split_worlds import captions_table
 from workflow_scripts.job import Job
 from workflow_scripts.pairs import extract_pairs, extract_shard
 
@@ -33,10 +34,7 @@ TEXTS = [f"a {color} bird with a {color} {part} and wings that are {color}"
 
 
 def captions(texts: list[str]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"image_id": [f"b/{n // 2}" for n in range(len(texts))], "caption_id": [n % 2 for n in range(len(texts))],
-         "class_id": None, "text": texts}
-    ).astype({"class_id": "str"})  # fmt: skip
+    return captions_table([(f"b/{n // 2}", n % 2, text) for n, text in enumerate(texts)])
 
 
 def step(folder: Path, processes: int = 1, cache: str = "cache", extracted: Sequence[Path] = ()) -> Job:

@@ -81,7 +81,7 @@ def test_last_digits_of_the_layout_do_not_reach_the_file(tables: Tables, tmp_pat
     assert names[0] == names[1] != []
 
 
-def test_both_scores_are_beside_each_other_and_drawn_without_an_interval(tables: Tables, tmp_path: Path) -> None:
+def test_both_scores_are_beside_each_other(tables: Tables, tmp_path: Path) -> None:
     scores = tables["scores"].copy()
     scores.loc[0, ["value", "low", "high"]] = 0.0  # at the edge
     with style():
@@ -101,7 +101,7 @@ def test_both_scores_are_beside_each_other_and_drawn_without_an_interval(tables:
     assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
 
 
-def test_a_point_is_what_a_generator_composes_and_how_it_follows_prompts(tables: Tables) -> None:
+def test_points_are_what_generators_compose_and_pairs_have_a_dot_for_each(tables: Tables) -> None:
     scores = main_rows(tables["made"])
     follows = of_measure(scores, "r_precision_normalized").query("split == 'test_seen'").set_index("generator")["value"]
     with style():
@@ -112,13 +112,10 @@ def test_a_point_is_what_a_generator_composes_and_how_it_follows_prompts(tables:
         for generator, value in rows.items():
             assert points[generator] == pytest.approx((100 * follows[generator], 100 * value))
         assert sum(line.get_ydata()[0] in (10, 40, 60, 90) for line in axes.lines if line.get_label()[0] == "_") == 4
-
-
-def test_pairs_have_a_dot_for_each_generator(tables: Tables) -> None:
     table = tables["pairs"]
     with style():
-        axes = draw_pairs(table, 0).axes
-    for panel, split in zip(axes, ("test_unseen", "test_swapped"), strict=True):
+        figure = draw_pairs(table, 0)
+    for panel, split in zip(figure.axes, ("test_unseen", "test_swapped"), strict=True):
         rows = table[(table["split"] == split) & table["adjective_accuracy"].notna()]
         ranked = rows.groupby("pair")["adjective_accuracy"].mean().sort_values(kind="stable").index
         names = [label.get_text().partition(" (")[0] for label in panel.get_yticklabels()]

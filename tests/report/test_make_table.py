@@ -47,7 +47,7 @@ def scores_of(results: Path, generator: str, name: str, judge: str = "0") -> pd.
     return pd.read_parquet(place_of(results) / "scores" / judge / generator / f"{name}.parquet")
 
 
-def test_a_row_is_a_value_of_a_measure_and_divergences_have_neither_generator_nor_judge(results: Path) -> None:
+def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
     assert scores.attrs == {"schema_version": MEASUREMENTS.version} and set(scores["measure"]) <= set(MEASURES)
     one = scores[(scores["generator"] == "faithful") & (scores["measure"] == "r_precision")]
@@ -108,7 +108,7 @@ def test_adjusted_scores_are_beside_the_others_but_not_in_tables_of_the_publishe
     assert len(of_measure(scores, "adjective_accuracy_adjusted")) and title not in (copied / "table.md").read_text()
 
 
-def test_csv_and_the_table_for_papers_have_the_same_values_and_comparisons_are_differences(results: Path) -> None:
+def test_csv_tables_and_comparisons_follow_from_the_scores(results: Path) -> None:
     scores = read_table(results / "scores.parquet", MEASUREMENTS)
     assert (results / "scores.csv").read_text() == as_csv(scores.assign(schema_version=MEASUREMENTS.version))
     paper, shown = pd.read_csv(results / "table.csv").set_index("generator"), pivot(main_rows(scores))
@@ -131,7 +131,7 @@ def test_csv_and_the_table_for_papers_have_the_same_values_and_comparisons_are_d
     assert one["difference"] == pytest.approx((others["expected_top1"] - seen["expected_top1"]).mean(), abs=2e-6)
 
 
-def test_ceilings_have_a_note_and_a_difference_is_bold_if_its_corrected_p_value_is_small() -> None:
+def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
     counts = {"test_seen": {"ceiling": 0.8}, "test_unseen": {"ceiling": 0.75}, "test_swapped": {"ceiling": None}}
     rows = measurements(scored.scores(), empty_table(DIVERGENCE), {}, counts, None, {}, 10)
     table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
@@ -152,7 +152,7 @@ def test_ceilings_have_a_note_and_a_difference_is_bold_if_its_corrected_p_value_
     assert [line.cells[2].bold for line in lines] == [True, False, False]
 
 
-def test_generators_are_compared_on_the_entries_of_both(copied: Path) -> None:
+def test_generators_are_compared_on_the_entries_of_both_also_without_images(copied: Path) -> None:
     folder = place_of(copied) / "scores" / "0" / "memorizer"
     kept, summary = scores_of(copied, "memorizer", "test_unseen").iloc[10:], read_json(folder / "summary.json")
     write_table(kept, folder / "test_unseen.parquet", SCORES)
@@ -163,18 +163,13 @@ def test_generators_are_compared_on_the_entries_of_both(copied: Path) -> None:
     write_json(summary, folder / "summary.json")
     found = of_measure(run(copied)["comparisons"], "r_precision").set_index(["kind", "a", "b", "split"])
     assert found.loc[("generators", "faithful", "memorizer", "test_unseen"), "n"] == len(kept)
-
-
-def test_a_generator_without_images_has_rows(copied: Path) -> None:
-    folder = place_of(copied) / "scores" / "0" / "memorizer"
     for file in folder.glob("*.parquet"):
         write_table(pd.read_parquet(file).iloc[:0], file, SCORES)
-    summary = read_json(folder / "summary.json")
     write_json(summary | {"scores": [score | {"judged": 0} for score in summary["scores"]]}, folder / "summary.json")
-    found = run(copied)
-    rows = of_measure(found["scores"], "r_precision").query("generator == 'memorizer' and judge != 'oracle'")
+    empty = run(copied)
+    rows = of_measure(empty["scores"], "r_precision").query("generator == 'memorizer' and judge != 'oracle'")
     assert (rows["n"] == 0).all() and rows["value"].isna().all() and len(rows) == 5
-    assert (found["comparisons"].query("a == 'memorizer' or b == 'memorizer'")["n"] == 0).all()
+    assert (empty["comparisons"].query("a == 'memorizer' or b == 'memorizer'")["n"] == 0).all()
     assert "| memorizer   |               – |" in (copied / "table.md").read_text()
 
 

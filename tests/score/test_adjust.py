@@ -1,4 +1,4 @@
-"""Adjusted similarities and the choice of their multiple, against a count by hand and a judge with a known prior."""
+"""Adjective accuracy by hand; adjusted similarities and their multiple, with a judge of a known prior."""
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,7 @@ def test_an_adjusted_similarity_is_less_by_a_multiple_of_what_the_text_gets_from
         np.testing.assert_array_equal(plain.first, choices.first)
 
 
-def test_the_prior_of_frequent_adjectives_is_removed_and_a_seen_pair_does_not_choose_its_own_multiple() -> None:
+def test_the_prior_of_frequent_adjectives_is_removed() -> None:
     prompts, images, variants = world()
     adjustment = choose_adjustment(prompts, images, variants, texts, pictures)
     assert adjustment.multiple > 0 and adjustment.of_seen.keys() == {"black_wing", "blue_wing", "green_wing"}
@@ -84,7 +84,7 @@ def test_the_prior_of_frequent_adjectives_is_removed_and_a_seen_pair_does_not_ch
     assert len({adjustment.multiple, *adjustment.of_seen.values()}) > 1
 
 
-def test_the_multiple_has_the_greatest_mean_accuracy_and_reference_images_are_real() -> None:
+def test_the_best_multiple_and_reference_images() -> None:
     n = np.array([900, 9])
     means = np.array([[0.9, 0.9, 0.8, 0.7, 0.6], [0.0, 0.0, 0.2, 0.1, 0.1]])
     both = pd.DataFrame(means * n[:, None], columns=[*MULTIPLES]).assign(n=n)
@@ -103,7 +103,7 @@ def test_the_multiple_has_the_greatest_mean_accuracy_and_reference_images_are_re
     assert reference_images(prompts[:30], images, 0) == few
 
 
-def test_adjective_accuracy_by_hand_and_cosines_of_the_whole_product() -> None:
+def test_adjective_accuracy_and_cosines_by_hand() -> None:
     own = np.array([0.5, 0.5, 0.5, 0.5, 0.5])
     #          first | one of two ties | tied with two | one better, one tied | no variant
     entry = np.array([0, 0, 1, 1, 2, 2, 3, 3])

@@ -37,9 +37,7 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
     assert texts.dtype == np.float32 and texts.shape == (3, 16)
 
 
-def test_an_image_that_changes_is_not_cached_and_cached_embeddings_of_another_width_are_refused(
-    tmp_path: Path, files: list[Path]
-) -> None:
+def test_changed_images_and_embeddings_of_another_width(tmp_path: Path, files: list[Path]) -> None:
     class Slow(FakeJudge):
         def encode_images(self, items, batch):
             files[1].write_text("red bill")
@@ -58,7 +56,7 @@ def test_an_image_that_changes_is_not_cached_and_cached_embeddings_of_another_wi
             embedder.texts(["red wing", "blue bill"])
 
 
-def test_warm_cache_gives_the_same_bytes_also_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warm_cache_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     captions = [f"{color} wing {n}" for color in ("red", "blue") for n in range(50)]
     with Cache(tmp_path / "c.sqlite") as cache:
         cold = Embedder(FakeJudge(), cache, 4, "made").texts(captions)
@@ -114,7 +112,7 @@ def test_embeddings_without_a_score_are_refused(
                 embedder.texts(["red wing", "blue bill"])
 
 
-def test_boxes_are_of_real_images_equal_embeddings_one_column_and_the_mean_has_unit_length() -> None:
+def test_boxes_equal_embeddings_and_their_mean() -> None:
     images = pd.DataFrame(
         {"image_id": ["a", "b"], "path": ["d/a.png", "d/b.png"]} | {f"bbox_{c}": [1.0, np.nan] for c in "xywh"}
     )

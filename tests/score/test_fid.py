@@ -42,9 +42,7 @@ def textbook(results: Path, real: pd.Series, made: pd.Series) -> float:
     return float(((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(sigma + psi - 2 * root.real))
 
 
-def test_distances_are_the_textbooks_of_features_that_are_numbers(
-    first_run: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distances_are_the_textbooks(first_run: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "FEATURES", Means.num_features)
     data = first_run.root / "results" / "sketch"
     files = {name: f"color/{name}" for name in ("splits", "prompts")}

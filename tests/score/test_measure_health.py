@@ -1,4 +1,4 @@
-"""Judges that read every pair, none, or only seen ones; synonyms and accuracies worked by hand."""
+"""Judges that read every pair, none, or only seen ones; synonyms, accuracies and hubs worked by hand."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -101,7 +101,7 @@ def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not() -> None:
     assert Health({"0": measured(Blind())}, 0.15).healthy is False, "not above chance on held-out pairs"
 
 
-def test_matched_pairs_are_between_the_held_out_ones_and_a_synonym_is_the_most_frequent_form() -> None:
+def test_matched_pairs_and_synonyms() -> None:
     percentiles = {"red_wing": 30, "blue_wing": 29.9, "gray_wing": 30, "tan_wing": 50, "red_bill": 60, "tan_bill": 61}
     rows = [(*name.split("_"), percentile) for name, percentile in percentiles.items()]
     ranking = pd.DataFrame(rows, columns=["adjective", "noun", "percentile"])
@@ -132,27 +132,7 @@ def of_judge(low: float = -0.1, held_out: float = 0.6, pairs: dict | None = None
     return {"images": {"real": real, "drawn": unknown}, "pairs": pairs or {}}
 
 
-@pytest.mark.parametrize(
-    ("judges", "healthy", "words"),
-    [
-        ([of_judge(low=-0.15)], True, "is −5.0 [−15.0, 1.0] points at worst (real images)."),
-        ([of_judge(low=-0.19), of_judge()], True, "[−14.5, 1.0] points at worst (real images, mean over 2 judges)."),
-        ([of_judge(low=-0.21), of_judge()], False, "they may lose more than 15 points (score.health) on real"),
-        ([of_judge(held_out=0.25)] * 2, False, "choose adjectives of held-out pairs by chance on real images. No word"),
-        ([of_judge(held_out=0.25), of_judge(held_out=0.26)], True, "Judge health: "),
-    ],
-)  # fmt: skip
-def test_judges_are_unfit_if_they_may_lose_more_or_choose_by_chance(
-    tmp_path: Path, judges: list[dict], healthy: bool, words: str
-) -> None:
-    layout = Layout(tmp_path, "d", "color")
-    for name, content in enumerate(judges):
-        write_json(content, layout.place / "health" / f"{name}.json")
-    health = read_health(layout, list(map(str, range(len(judges)))), 0.15)
-    assert health.healthy is healthy and words in health.line
-
-
-def test_health_without_matched_pairs_and_pairs_that_the_judges_do_not_read() -> None:
+def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
     """Without matched pairs it is unknown unless held-out pairs are chosen by chance."""
     for held_out, healthy in ((0.26, None), (0.25, False)):
         unmatched = of_judge(held_out=held_out)
@@ -173,6 +153,19 @@ def test_health_without_matched_pairs_and_pairs_that_the_judges_do_not_read() ->
     assert health.unreadable_line.endswith("real images: gray head (48 %), red bill (70 %).")
     assert Health({"0": content(0.62)}, 0.15).unreadable.keys() == {"red_bill"}
     assert Health({"0": of_judge()}, 0.15).unreadable_line == ""
+    # Judges are unfit if they may lose more, or choose by chance.
+    for judges, healthy, words in (
+        ([of_judge(low=-0.15)], True, "is −5.0 [−15.0, 1.0] points at worst (real images)."),
+        ([of_judge(low=-0.19), of_judge()], True, "[−14.5, 1.0] points at worst (real images, mean over 2 judges)."),
+        ([of_judge(low=-0.21), of_judge()], False, "they may lose more than 15 points (score.health) on real"),
+        ([of_judge(held_out=0.25)] * 2, False, "choose adjectives of held-out pairs by chance on real images. No word"),
+        ([of_judge(held_out=0.25), of_judge(held_out=0.26)], True, "Judge health: "),
+    ):
+        layout = Layout(tmp_path, "d", "color")
+        for name, of in enumerate(judges):
+            write_json(of, layout.place / "health" / f"{name}.json")
+        health = read_health(layout, list(map(str, range(len(judges)))), 0.15)
+        assert health.healthy is healthy and words in health.line
 
 
 def test_hubness_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""The whole step on a tiny data set with a judge that can read, against a naive count from the tables."""
+"""The whole step on a tiny data set with a judge that can read, against a naive count; pools of distractors."""
 
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,9 @@ from compclip.core.errors import UserError
 from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from compclip.io import read_json, read_table, write_table
 from compclip.score.config import Scoring
+from compclip.score.entries import EntrySet, number_set
 from compclip.score.score_images import score_with_judge
+from compclip.split.pools import class_names, pool_captions
 from compclip.stats.r_precision import expected_top1, r_precision
 from tests.score.world import FakeJudge, build, make_job
 from workflow_scripts.score.score_images import main
@@ -86,9 +88,7 @@ def test_scores_equal_a_naive_count(tmp_path: Path, judge: FakeJudge, classes: i
     assert (summary["seed"], summary["train_on"], summary["candidates"]) == (0, "train", 5)
 
 
-def test_a_reader_wins_over_the_mean_image_and_plain_tables_and_similarities_have_its_scores(
-    tmp_path: Path, judge: FakeJudge
-) -> None:
+def test_a_reader_wins_also_with_plain_tables_and_similarities(tmp_path: Path, judge: FakeJudge) -> None:
     results = build(tmp_path)
     folder, summary = run(results, "good")
     prompts = pd.read_parquet(results / "d" / "color" / "prompts.parquet")
@@ -167,7 +167,7 @@ def test_generators_and_judges_together_are_scored_as_each_alone(tmp_path: Path,
     assert one["images"]["drawn"]["held_out"]["accuracy"] == 1 and one["images"]["real"]["seen"] == {"n": 0}
 
 
-def test_candidates_are_bounded_by_the_pool_and_what_is_missing_is_counted(tmp_path: Path, judge: FakeJudge) -> None:
+def test_candidates_are_bounded_and_missing_images_counted(tmp_path: Path, judge: FakeJudge) -> None:
     """As many candidates as the smallest split allows; more are refused before anything is encoded."""
     results = build(tmp_path)
     _, summary = run(results, "good", candidates=None)
@@ -196,7 +196,7 @@ def test_candidates_are_bounded_by_the_pool_and_what_is_missing_is_counted(tmp_p
     assert len(wrong) == 24 and wrong["similarity"].isna().all() and not wrong["hit"].any()
 
 
-def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: FakeJudge) -> None:
+def test_draws_are_entries_of_one_image_and_nothing_may_be_swapped(tmp_path: Path, judge: FakeJudge) -> None:
     results = build(tmp_path)
     place = results / "d/color"
     for file, schema in ((place / "prompts.parquet", PROMPTS), (place / "generated/good/manifest.parquet", MANIFEST)):
@@ -211,11 +211,8 @@ def test_draws_of_one_caption_are_entries_of_one_image(tmp_path: Path, judge: Fa
     first, second = (table[table["draw"] == d].reset_index(drop=True) for d in (0, 1))
     assert first["expected_top1"].equals(second["expected_top1"])
     assert not first["hit"].equals(second["hit"])
-
-
-def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
-    """A data set that offers no swaps still has scores of the other splits."""
-    results = build(tmp_path)
+    # A data set that offers no swaps still has scores of the other splits.
+    results = build(tmp_path / "plain")
     for name, schema in (("prompts", PROMPTS), ("generated/good/manifest", MANIFEST)):
         table = pd.read_parquet(results / f"d/color/{name}.parquet")
         write_table(table[table["split"] != "test_swapped"], results / f"d/color/{name}.parquet", schema)
@@ -225,3 +222,46 @@ def test_nothing_was_swapped(tmp_path: Path, judge: FakeJudge) -> None:
     assert [s["judged"] for s in summary["scores"]] == [24, 0, 24, 0, 0]
     assert summary["scores"][3]["balance"]["rule"] == "no cut: 0 pairs, 2 needed"
     assert len(read_table(folder / "test_swapped.parquet", SCORES)) == 0
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> dict[str, pd.DataFrame]:
+    results = build(tmp_path)
+    found = {name: pd.read_parquet(results / "d" / f"{name}.parquet") for name in ("captions", "images")}
+    for name in ("splits", "swapped", "prompts"):
+        found[name] = pd.read_parquet(results / "d" / "color" / f"{name}.parquet")
+    return found
+
+
+def test_pools_by_split(tables: dict[str, pd.DataFrame]) -> None:
+    captions, swapped = tables["captions"], tables["swapped"].iloc[2:]
+    # One judged image fewer than the split has.
+    judged = tables["splits"].iloc[2:]
+    seen = set(judged.loc[judged["split"] == "test_seen", "image_id"])
+
+    def pool(split: str, kind: str = "original") -> pd.DataFrame:
+        return pool_captions(captions, judged, swapped, split, kind)
+
+    assert set(pool("test_seen")["image_id"]) == seen and len(pool("test_seen")) == 2 * len(seen)
+    assert not set(pool("test_unseen")["image_id"]) & seen
+    originals = pool("test_swapped")
+    assert set(originals["image_id"]) == seen & set(swapped["image_id"]) and len(originals) == 20
+    assert set(originals["text"]) <= set(captions["text"])
+    others = pool("test_swapped", "swapped")
+    assert set(others["image_id"]) == set(originals["image_id"]) and len(others) == 10
+    assert set(others["text"]) <= set(swapped["swapped_text"])
+    # As the released code draws them: what was swapped, as it was before.
+    published = pool("test_swapped", "published")
+    assert published[["image_id", "caption_id"]].equals(others[["image_id", "caption_id"]])
+    assert published.merge(captions, on=["image_id", "caption_id", "text"]).shape[0] == len(published) == 10
+
+
+def test_an_image_without_class_is_its_own_and_a_pool_not_empty(tables: dict[str, pd.DataFrame]) -> None:
+    captions = pd.DataFrame({"image_id": ["a", "a", "b", "c", "image a"], "class_id": [None, None, "x", "x", "a"]})
+    classes = class_names(captions)
+    assert classes["b"] == classes["c"] != classes["a"]
+    assert len(set(classes)) == 3
+    captions = tables["captions"]
+    entries = captions.assign(draw=0, pair=None, path="x").iloc[:1]
+    with pytest.raises(UserError, match="no captions"):
+        number_set(EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]), class_names(captions))

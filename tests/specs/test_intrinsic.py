@@ -71,7 +71,7 @@ def write_table(folder: Path) -> Path:
     return path
 
 
-def test_missing_images_are_named_and_captions_with_an_empty_text_skipped(tmp_path: Path) -> None:
+def test_missing_images_and_faults_are_named_and_empty_texts_skipped(tmp_path: Path) -> None:
     path = write_table(tmp_path)
     (tmp_path / "b.png").unlink()
     found = run(tmp_path, path)
@@ -95,21 +95,14 @@ def test_missing_images_are_named_and_captions_with_an_empty_text_skipped(tmp_pa
     assert steps["caption_id"].tolist() == ["1", "1"] and steps["negative"].isna().all()
     (tmp_path / "t.csv").write_text("image,caption_id,step,text\na.png,0,0,\n")
     assert "none of 0 captions" in refused(lambda: run(tmp_path, tmp_path / "t.csv"))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+    for content, message in (
         ("a.png,0,one,red\n", "line 2: step: expected a number; correct this row (1 rows are wrong)"),
         ("a.png,0,1,red\na.png,0,1,red wing\n", "line 3: duplicate step of its caption"),
         ("a.png,0,1\n", "line 2: 3 values"),
         ("a.png, ,1,red\n", "line 2: no caption_id"),
-    ],
-)
-def test_faults(tmp_path: Path, content: str, message: str) -> None:
-    data = tmp_path / "t.csv"
-    data.write_text("image,caption_id,step,text\n" + content)
-    assert message in refused(lambda: read_steps(data, tmp_path))
+    ):
+        (tmp_path / "t.csv").write_text("image,caption_id,step,text\n" + content)
+        assert message in refused(lambda: read_steps(tmp_path / "t.csv", tmp_path))
 
 
 def test_the_small_run(first_run: Project) -> None:

@@ -17,16 +17,12 @@ from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, construct, load_judge, read_judge
 from compclip.io import read_json
 from compclip.specs.stretch import stretch, stretch_positions, stretch_state, write_judge
-from tests.clip.conftest import SIGLIP, clip_folder
+from tests.clip.conftest import SIGLIP, VIT, clip_folder
 from tests.scripts import job
 from tests.specs.evaluated import refused
 from workflow_scripts.specs import stretch as script
 
-TINY = {
-    "embed_dim": 16,
-    "vision_cfg": {"image_size": 32, "layers": 1, "width": 16, "head_width": 8, "patch_size": 16},
-    "text_cfg": {"context_length": 77, "width": 16, "heads": 2, "layers": 2},
-}
+TINY = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 77}}
 
 
 def model_of(cfg: dict) -> torch.nn.Module:

@@ -28,14 +28,11 @@ from compclip.specs.config import SpecsTraining
 from compclip.specs.data import LongExample
 from compclip.specs.train_specs import Stream, chunk_numbers, count_fitting, draw_triples, train_specs
 from tests.clip.conftest import PREPROCESS
+from tests.clip.test_text_tower import LONG
 from tests.project import Project
 
 COLORS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 70, 220), "white": (240, 240, 240)}
-CFG = {
-    "embed_dim": 16,
-    "vision_cfg": {"image_size": 16, "layers": 1, "width": 16, "head_width": 8, "patch_size": 8},
-    "text_cfg": {"context_length": 44, "width": 16, "heads": 2, "layers": 2},
-}
+CFG = {**LONG, "text_cfg": {**LONG["text_cfg"], "context_length": 44}}
 SETTINGS = {"epochs": 2, "batch": 6, "accumulation": 2, "lr": 1e-3, "warmup": 0.25, "precision": "fp32"}
 
 
@@ -89,7 +86,7 @@ def run(quarters: list[LongExample], tmp_path: Path) -> Run:
 # What a step draws.
 
 
-def test_chunks_are_numbered_by_content_and_equally_likely_unless_a_detail_would_be_truncated() -> None:
+def test_chunks_are_numbered_by_content_and_equally_likely() -> None:
     """Only words that no image shows are ignored; numbers, `no`, places and word order count."""
     assert chunk_numbers([example("A bird, a red wing, feet"), example("a bird, a  Red wing.")]).tolist() == [
         [0, 1, 2], [0, 1, -1]
@@ -156,9 +153,7 @@ def test_triples(chunks: list[list[str]], seed: int, data: st.DataObject) -> Non
 # The training.
 
 
-def test_the_rate_counts_of_truncated_and_equal_captions_and_settings_that_do_not_fit(
-    run: Run, quarters: list[LongExample]
-) -> None:
+def test_the_rate_counts_and_settings_that_do_not_fit(run: Run, quarters: list[LongExample]) -> None:
     """Warm-up is a number of steps, or a fraction of them if below 1."""
     climbing = [row["lr"] for row in run("number", warmup=3)[1]]
     np.testing.assert_allclose(climbing, [1e-3 / 3, 2e-3 / 3, 1e-3, 1e-3], rtol=1e-6)

@@ -182,9 +182,21 @@ def test_never_fires_on_true_output(seed: int, other: int) -> None:
         assert {v["image_id"] for v in found} == {image}
 
 
-def test_shares_no_code_with_pairs() -> None:
+def test_the_reader_shares_no_code_with_pairs_and_needs_no_noun_lexicon() -> None:
     modules = reached("workflow_scripts.split.audit")
     assert not [m for m in modules if m.startswith("compclip.pairs")]
+    # Without a noun lexicon, nouns in a row are a compound.
+    for text, pairs in (
+        ("one blue and one green water slide", set()),
+        ("a green water. slide", {"green water"}),
+        ("a red traffic light", {"red traffic light"}),
+    ):
+        heldout = ["green_water", "green_slide", "red_light"]
+        compounds = Lexicon("compounds", {"traffic light": "traffic light"})
+        reader = reader_of(heldout, {c: c for c in ("green", "blue", "red")}, None, compounds)
+        assert {" ".join(pair) for pair in word_pairs(stated(text, reader.read(text)))} == pairs
+        # Regular plurals are known.
+        assert stated("red lights", reader.read("red lights"))
 
 
 def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) -> None:
@@ -260,17 +272,3 @@ def test_readers_of_drawn_captions_against_what_was_drawn() -> None:
         assert total["drawn"] == true.nunique() > 60
         errors = [f"{reader}_{error}" for reader, error in product(("parse", "word_order"), ("misses", "invents"))]
         assert [total[error] for error in errors] == [0, 0, 0, 0]
-
-
-@pytest.mark.parametrize(("text", "pairs"), [
-    ("one blue and one green water slide", set()),
-    ("a green water. slide", {"green water"}),
-    ("a red traffic light", {"red traffic light"}),
-])  # fmt: skip
-def test_without_a_noun_lexicon_nouns_in_a_row_are_a_compound(text: str, pairs: set[str]) -> None:
-    heldout = ["green_water", "green_slide", "red_light"]
-    compounds = Lexicon("compounds", {"traffic light": "traffic light"})
-    reader = reader_of(heldout, {c: c for c in ("green", "blue", "red")}, None, compounds)
-    assert {" ".join(pair) for pair in word_pairs(stated(text, reader.read(text)))} == pairs
-    # Regular plurals are known.
-    assert stated("red lights", reader.read("red lights"))

@@ -109,7 +109,7 @@ def test_per_image_keeps_seen_and_swapped_paired(seed: int, most: int) -> None:
     assert prompts.groupby("split")["image_id"].nunique().equals(images)
 
 
-def test_all_is_every_caption_of_the_test_images_and_the_seed_decides_only_what_is_drawn() -> None:
+def test_every_caption_of_the_test_images_and_what_the_seed_decides() -> None:
     data, heldout, splits, _, _, prompts = made(5, every_caption=True)
     for name in ("test_seen", "test_unseen"):
         images = set(splits.loc[splits["split"] == name, "image_id"])
@@ -159,25 +159,22 @@ def test_half_judges_nothing_that_the_judge_learns_from(sizes: tuple[int, int, i
     assert min(sizes[1:]) < 9 or not all(map(judged.equals, others))
 
 
-@pytest.mark.parametrize(("train_on", "judged", "learns"), [("train", 20, 10), ("half", 10, 20), ("all", 20, 30)])
-def test_images_without_a_file_are_skipped_where_others_have_one(train_on: str, judged: int, learns: int) -> None:
+def test_images_without_a_file_and_a_judge_of_two_compositions() -> None:
     splits = splits_of((10, 10, 10))
-    images = images_table(splits["image_id"].tolist())
-    assert len(judged_images(splits, images, train_on, 0)) == judged
-    assert len(judge_images([splits], images, train_on, 0)) == learns
-    images.loc[::2, "path"] = "x"
-    shown = judged_images(splits, images, train_on, 0)
-    assert {*shown["image_id"], *judge_images([splits], images, train_on, 0)} == {*images["image_id"][::2]}
-
-
-@pytest.mark.parametrize("train_on", ["train", "half", "all"])
-def test_a_judge_of_two_compositions_learns_what_it_may_learn_for_each(train_on: str) -> None:
-    one = splits_of((100, 100, 100))
-    other = one.assign(split=one["split"].sample(frac=1, random_state=0).to_numpy())
-    images = images_table(one["image_id"].tolist())
-    learned = set(judge_images([one, other], images, train_on, 0))
-    assert learned == {*judge_images([one], images, train_on, 0)} & {*judge_images([other], images, train_on, 0)}
-    if train_on == "half":
-        # A test image of both is judged by both or by neither: halves drawn apart would leave about a quarter of these.
-        both = {*one.loc[one["split"] != "train", "image_id"]} & {*other.loc[other["split"] != "train", "image_id"]}
-        assert len(both) > 100 and len(both & learned) > 0.4 * len(both)
+    for train_on, judged, learns in (("train", 20, 10), ("half", 10, 20), ("all", 20, 30)):
+        images = images_table(splits["image_id"].tolist())
+        assert len(judged_images(splits, images, train_on, 0)) == judged
+        assert len(judge_images([splits], images, train_on, 0)) == learns
+        images.loc[::2, "path"] = "x"
+        shown = judged_images(splits, images, train_on, 0)
+        assert {*shown["image_id"], *judge_images([splits], images, train_on, 0)} == {*images["image_id"][::2]}
+    for train_on in ("train", "half", "all"):
+        one = splits_of((100, 100, 100))
+        other = one.assign(split=one["split"].sample(frac=1, random_state=0).to_numpy())
+        images = images_table(one["image_id"].tolist())
+        learned = set(judge_images([one, other], images, train_on, 0))
+        assert learned == {*judge_images([one], images, train_on, 0)} & {*judge_images([other], images, train_on, 0)}
+        if train_on == "half":
+            # A test image of both is judged by both or neither: halves drawn apart would leave a quarter of these.
+            both = {*one.loc[one["split"] != "train", "image_id"]} & {*other.loc[other["split"] != "train", "image_id"]}
+            assert len(both) > 100 and len(both & learned) > 0.4 * len(both)

@@ -1,4 +1,4 @@
-"""The stage's steps, from tables to tables, also of captions of everyday photographs, without a noun lexicon."""
+"""The stage's steps, also of captions of everyday photographs without a noun lexicon, and its exports."""
 
 import json
 import pickle
@@ -76,16 +76,6 @@ def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: P
     assert read_json(tmp_path / "audit.json")["counts"]["images_unused"] == 1
 
 
-def test_a_swap_that_states_another_pair_by_the_order_of_words_is_not_made() -> None:
-    captions = captions_table([("a", 0, "a red bench and slide")])  # the extraction missed the slide
-    pairs = pairs_table([("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent")])
-    colors, nouns = ({word: word for word in words} for words in (("red", "green"), ("bench", "slide")))
-    given = captions, pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c"
-    assert len(make_swaps(*given)[0]) == 1
-    swapped, summary = make_swaps(*given, reader_of(["green_bench"], colors, nouns, load_lexicon(COMMON_COMPOUNDS)))
-    assert swapped.empty and summary["left_alone"] == {"order of words disagrees": 1}
-
-
 @pytest.mark.parametrize("division", [{}, {"train": 0.4, "test": 0.4, "compound": 0.1}], ids=["pairs", "divergence"])
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, Any]) -> None:
     one, two = (run_all(inputs(tmp_path / name), **division) for name in ("one", "two"))
@@ -120,7 +110,7 @@ def test_published_formats(results: Path) -> None:
     assert {type(key) for captions in data.values() for key in captions} == {int}
 
 
-def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -> None:
+def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made() -> None:
     captions = captions_table([("b/1", 1, 'a "red" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a tail")])
     splits = pd.DataFrame({"image_id": ["b/1", "a/2"], "split": "train"})
     swapped = pd.DataFrame(columns=["image_id", "caption_id", "swapped_text", "changes", "pair"])
@@ -134,3 +124,11 @@ def test_rows_in_any_order_an_image_without_a_file_and_splits_without_images() -
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
         "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip
+    captions = captions_table([("a", 0, "a red bench and slide")])  # the extraction missed the slide
+    pairs = pairs_table([("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent")])
+    colors, nouns = ({word: word for word in words} for words in (("red", "green"), ("bench", "slide")))
+    # By the order of words, the swap would state another pair.
+    given = captions, pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c"
+    assert len(make_swaps(*given)[0]) == 1
+    made, summary = make_swaps(*given, reader_of(["green_bench"], colors, nouns, load_lexicon(COMMON_COMPOUNDS)))
+    assert made.empty and summary["left_alone"] == {"order of words disagrees": 1}

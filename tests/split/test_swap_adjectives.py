@@ -212,7 +212,7 @@ def test_what_other_words_forbid(text: str, said: list[str], held: list[str], sw
     assert [apply(text, [candidate])[0] for candidate in found] == ([swapped] if swapped else [])
 
 
-def test_nouns_are_known_without_a_lexicon_and_a_caption_without_one_stays() -> None:
+def test_nouns_are_known_without_a_lexicon() -> None:
     captions = captions_table([("i", 0, "A mottled Flank and red red")])
     rows = [
         ("i", 0, "mottled", "flank", 2, 9, 10, 15, "adjacent"),
@@ -232,7 +232,7 @@ def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
     return [[row[place] for place in places] for row, places in zip(rows, chosen, strict=True)]
 
 
-def test_dominant_pairs_are_avoided_so_that_no_caption_gains_by_a_rarer_pair() -> None:
+def test_dominant_pairs_are_avoided() -> None:
     # 60 captions offer a and b, 20 only a: a perfect choice gives each 40.
     chosen = chosen_pairs([["a_x", "b_y"]] * 60 + [["a_x"]] * 20)
     assert Counter(pairs[0] for pairs in chosen) == {"a_x": 40, "b_y": 40}

@@ -13,15 +13,12 @@ from compclip.stats.correlation import kendall, resample_images
 from compclip.stats.paired import holm, mcnemar
 
 
-def test_alpha_by_hand_and_undefined_if_all_answers_are_equal() -> None:
+def test_alpha_by_hand_and_of_people_who_agree_or_toss_coins() -> None:
     """Of three tasks with two answers each, two agree; of two random answers of these six, 18 of 30 differ."""
     assert alpha(np.array([[2, 0], [0, 2], [1, 1]])) == pytest.approx(1 - (1 / 3) / (18 / 30))
     assert alpha(np.array([[3, 0], [2, 0]])) is None
     assert alpha(np.array([[1, 0], [0, 1]])) is None
     assert alpha(np.zeros((0, 2), int)) is None
-
-
-def test_agreement_of_people_who_agree_and_of_coins() -> None:
     random = np.random.default_rng(0)
     images = np.arange(60).astype(str)
     ones = 4 * random.integers(0, 2, 60)

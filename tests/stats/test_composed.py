@@ -23,7 +23,7 @@ def mixed(h: np.ndarray, r: np.ndarray, fraction: float, seed: int = 1) -> np.nd
     return np.where(np.random.default_rng(seed).random(h.shape[1]) < fraction, r, h)
 
 
-def test_by_hand() -> None:
+def test_by_hand_and_words() -> None:
     """Pair a: two prompts, G - H = 1/2, R - H = 1; pair b: one prompt, G - H = 0, R - H = 1/2, on average of judges."""
     h, r = np.array([[0, 0, 0], [0, 0, 1]]), np.array([[1, 1, 1], [1, 1, 1]])
     g, pair = np.array([[1, 0, 0], [0, 1, 1]]), ["a", "a", "b"]
@@ -34,6 +34,12 @@ def test_by_hand() -> None:
     assert found.decides == "a"  # more than half of the evidence
     assert fraction_composed(g, h, r, pair, equal_pairs=True).value == pytest.approx(0.5 / 1.5)
     assert fraction_composed(g, h, r, pair, weights=[1, 0, 1] * 9).value == pytest.approx(0.5 / 1.5)
+    for low, high, expected in (
+        (-0.05, 0.1, "memorizes"), (0.1, 0.4, "hardly composes"), (0.41, 0.59, "half"), (0.6, 0.9, "mostly composes"),
+        (0.9, 1.2, "composes"), (0.3, 0.5, "hardly to half"), (0.05, 0.95, "memorizes to composes"),
+        (0.85, 0.95, "mostly to composes"), (0.4, 0.4, "half"),
+    ):  # fmt: skip
+        assert word(low, high) == expected
 
 
 @given(st.floats(0.1, 10), st.floats(-3, 3), st.integers(0, 20))
@@ -60,7 +66,7 @@ def test_habit_is_0_and_the_reference_1(seed: int) -> None:
     assert reference.other_high == pytest.approx(1) and reference.other_low == pytest.approx(1 - habit.other_high)
 
 
-def test_mixtures_by_prompt_and_by_pair_come_out_and_simultaneous_intervals_cover_together() -> None:
+def test_mixtures_come_out_and_intervals_cover_together() -> None:
     h, r, pair, image = scores(images=1200, pairs=12)
     values = [fraction_composed(mixed(h, r, p), h, r, pair, clusters=image).value for p in np.linspace(0, 1, 11)]
     assert values == pytest.approx(np.linspace(0, 1, 11), abs=0.05) and (np.diff(values) > 0).all()
@@ -100,18 +106,6 @@ def test_fiellers_set_what_is_not_measurable_and_one_pair_that_decides() -> None
     assert fraction_composed(mixed(h, r, 0.5), h, r, pair).decides is None
     read = np.where(pair == 2, r, h)  # the judges can read one pair
     assert fraction_composed(h, h, read, pair).decides == "2"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (-0.05, 0.1, "memorizes"), (0.1, 0.4, "hardly composes"), (0.41, 0.59, "half"), (0.6, 0.9, "mostly composes"),
-        (0.9, 1.2, "composes"), (0.3, 0.5, "hardly to half"), (0.05, 0.95, "memorizes to composes"),
-        (0.85, 0.95, "mostly to composes"), (0.4, 0.4, "half"),
-    ],
-)  # fmt: skip
-def test_words(low: float, high: float, expected: str) -> None:
-    assert word(low, high) == expected
 
 
 def test_simultaneous_levels() -> None:

@@ -8,7 +8,7 @@ from compclip.report.verdicts import HALF_WIDTHS
 from compclip.stats import crossed
 
 
-def test_the_components_are_those_of_resampling_and_an_unpaired_difference_adds_both_sides() -> None:
+def test_components_and_unpaired_differences() -> None:
     """Images and pairs are resampled in a loop, which counts the residual three times."""
     rng = np.random.default_rng(1)
     image, pair = np.repeat(np.arange(40), 6), rng.permutation(np.tile(np.arange(20), 12))
@@ -94,7 +94,7 @@ def test_pairs_that_were_sampled_are_resampled() -> None:
     assert 0.4 < low < 0.5 < high < 0.55
 
 
-def test_images_are_resampled_within_pairs_and_alone_where_no_entry_has_a_pair() -> None:
+def test_images_are_resampled_within_pairs() -> None:
     """By hand: two pairs of three and two images, whose residuals are from the means of their pairs."""
     cells = crossed.cells(np.arange(5), ["a", "a", "a", "b", "b"], np.array([0, 1, 0.5, 1, 0.4]), np.ones(5))
     of_images = 3 / 2 * (0.5**2 + 0.5**2) + 2 * (0.3**2 + 0.3**2)

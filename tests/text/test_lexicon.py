@@ -82,7 +82,7 @@ def test_own_shared_and_unknown_lexicons(tmp_path: Path) -> None:
     assert lexicons_of("size", tmp_path) == ["color", "size"]
 
 
-def test_lexicons_of_the_project_have_the_papers_words_and_near_synonyms_do_not_exclude_each_other() -> None:
+def test_lexicons_of_the_project() -> None:
     color, shape = (load_lexicon(LEXICONS / "adjectives" / f"{name}.yaml") for name in ("color", "shape"))
     for nouns, words in (("birds", BIRDS), ("flowers", FLOWERS)):
         parts = load_lexicon(LEXICONS / "nouns" / f"{nouns}.yaml")

@@ -50,7 +50,7 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
     assert not (tmp_path / "results").exists()
 
 
-def test_a_judge_of_each_composition_is_checked_once_and_a_folder_of_other_files_refused(tmp_path: Path) -> None:
+def test_judges_are_checked_once_and_other_folders_refused(tmp_path: Path) -> None:
     for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
         config = {
             "results": str(tmp_path / "results"),
@@ -64,7 +64,9 @@ def test_a_judge_of_each_composition_is_checked_once_and_a_folder_of_other_files
     assert not any("thesis" in error for error in check_config(load_config({"results": str(tmp_path)})).errors)
 
 
-def test_all_faults_are_listed_and_torch_is_not_imported(tmp_path: Path) -> None:
+def test_all_faults_of_each_run_are_listed_without_torch_also_by_plain_snakemake(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "1.png").touch()
     config = {
@@ -88,14 +90,6 @@ print("torch" in sys.modules)
     where = f"{tmp_path}/mine.yaml: "
     assert [error.removeprefix("error: ").split(": ")[1] for error in errors] == [key.split(": ")[0] for key in keys]
     assert all(error.removeprefix("error: ").startswith(where) for error in errors)
-
-
-def test_the_default_run_has_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    findings = check_config(load_config(yaml.safe_load((ROOT / "config.yaml").read_text())))
-    assert (findings.errors, findings.downloads) == ([], [])
-
-
-def test_each_run_is_checked_also_by_plain_snakemake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     runs = {name: {"pairs": {"nouns": "brids"}, "results": str(tmp_path / name)} for name in "ab"}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"runs": runs} | SMALL_JUDGE))
     with pytest.raises(UserError) as error:
@@ -108,10 +102,12 @@ def test_each_run_is_checked_also_by_plain_snakemake(monkeypatch: pytest.MonkeyP
         dag_settings=SimpleNamespace(targets=set()),
     )
     with pytest.raises(WorkflowError, match="pairs.nouns: .*brids.*\njudge.model: unknown"):
-        check_jobs(workflow, {"results": str(tmp_path), "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
+        check_jobs(workflow, {"results": f"{tmp_path}/plain", "pairs": {"nouns": "brids"}, "judge": {"model": "RN51"}})
 
 
-def test_every_typo_is_listed() -> None:
+def test_the_default_run_has_no_fault_and_every_typo_is_listed() -> None:
+    findings = check_config(load_config(yaml.safe_load((ROOT / "config.yaml").read_text())))
+    assert (findings.errors, findings.downloads) == ([], [])
     with pytest.raises(UserError) as error:
         load_config({"sed": 1, "judge": {"epochs": -1}, "split": {"test_seen": "many"}}, "my.yaml")
     lines = str(error.value).split("\nerror: ")

@@ -123,15 +123,12 @@ def test_faulty_files(tmp_path: Path, text: str | bytes, message: str) -> None:
         assert "\n" not in str(error.value)
 
 
-def test_snakemake_refuses_duplicate_keys(tmp_path: Path) -> None:
+def test_snakemake_and_make_refuse_unknown_keys_and_help_lists_every_target(tmp_path: Path) -> None:
     config = tmp_path / "mine.yaml"
     config.write_text("seed: 1\nseed: 2\n")
     command = [sys.executable, "-m", "snakemake", "-n", "--configfile", str(config)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode and "duplicate key 'seed'; remove one" in run.stdout + run.stderr
-
-
-def test_help_lists_every_target_and_unknown_variables_are_refused() -> None:
     shown = subprocess.run(
         ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True
     ).stdout.splitlines()

@@ -99,7 +99,7 @@ def test_pins_are_those_of_pip(env: Path) -> None:
     assert conda == {name: RUNS[name] for name in conda}
 
 
-def test_each_package_has_one_group_and_its_version_and_each_rule_an_environment() -> None:
+def test_packages_have_one_group_and_rules_an_environment() -> None:
     names = [name for listed in GROUPS.values() for name in listed]
     assert len(names) == len(set(names))
     locked = pins(LOCK.read_text().splitlines())

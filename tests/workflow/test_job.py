@@ -84,9 +84,7 @@ def test_an_error_is_one_line_that_names_the_log_also_of_another_library(
     assert "/elsewhere: not the compclip of this checkout; uninstall it" in capsys.readouterr().err
 
 
-def test_a_script_refuses_a_flipped_input_and_a_record_says_what_its_artifact_was_made_of(
-    tmp_path: Path, start: Run, capsys
-) -> None:
+def test_a_flipped_input_is_refused_and_a_record_names_its_inputs(tmp_path: Path, start: Run, capsys) -> None:
     made = {"table": tmp_path / "t.parquet", "summary": tmp_path / "s.json", "folder": tmp_path / "images"}
     assert start(make, **made) == 0
     rng = random.Random(0)
@@ -124,9 +122,7 @@ with _alone(Path(sys.argv[1])):
 """
 
 
-def test_a_step_waits_for_the_process_that_still_runs_it_and_only_the_first_of_several_checks(
-    tmp_path: Path, start: Run, monkeypatch, capsys
-) -> None:
+def test_a_step_waits_and_only_the_first_of_several_checks(tmp_path: Path, start: Run, monkeypatch, capsys) -> None:
     """It waits until that ends, even if it is killed."""
     command = [sys.executable, "-c", HOLDER, str(tmp_path / "logs" / "a.log")]
     with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE) as holder:

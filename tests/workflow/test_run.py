@@ -23,17 +23,7 @@ from workflow_scripts.workflow import verify
 from workflow_scripts.workflow.run import print_results, run_snakemake
 
 
-@pytest.mark.parametrize(
-    ("code", "ends"), [("0", None), ("exit(1)", SystemExit), ("os.kill(os.getpid(), 9)", UserError)]
-)
-def test_a_run_ends_as_snakemake_does(code: str, ends: type[BaseException] | None) -> None:
-    with pytest.raises(ends) if ends else nullcontext():
-        run_snakemake([sys.executable, "-c", f"import os; {code}"])
-
-
-def test_ctrl_c_waits_for_snakemake_whose_locks_logs_and_timestamps_are_where_they_are_looked_for(
-    tmp_path: Path,
-) -> None:
+def test_snakemake_ends_a_run_and_keeps_locks_logs_and_timestamps(tmp_path: Path) -> None:
     code = "import pathlib, sys, time; time.sleep(1.5); pathlib.Path(sys.argv[1]).touch()"
     threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -45,6 +35,10 @@ def test_ctrl_c_waits_for_snakemake_whose_locks_logs_and_timestamps_are_where_th
     subprocess.run(["snakemake", "--cores", "1"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "locks").read_text() and not any(tmp_path.glob(".snakemake/locks/*"))
     assert [*tmp_path.glob(".snakemake/log/*.log")] and (tmp_path / "made" / ".snakemake_timestamp").is_file()
+    # A run ends as Snakemake does.
+    for code, ends in (("0", None), ("exit(1)", SystemExit), ("os.kill(os.getpid(), 9)", UserError)):
+        with pytest.raises(ends) if ends else nullcontext():
+            run_snakemake([sys.executable, "-c", f"import os; {code}"])
 
 
 def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ def written(values: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def test_the_oracle_scores_known_scenes_and_each_composition_takes_its_own_judge(tmp_path: Path) -> None:
+def test_scenes_of_the_oracle_and_judges_of_each_composition(tmp_path: Path) -> None:
     generators = ["photographs", "shuffled", "faithful", "memorizer", "unbound", "blind"]
     generators.append({"name": "mine", "kind": "folder", "path": "images"})
     found = jobs(written({"compositions": ["color"], "generate": {"generators": generators}}, tmp_path / "c.yaml"))
@@ -63,7 +63,7 @@ def test_a_run_among_others_is_the_run_alone() -> None:
     assert [job.rule for job in together if job.stage == "runs"] == ["join_tables"]
 
 
-def test_what_stands_beside_runs_is_said_of_each_and_joined_data_are_the_rows_by_run() -> None:
+def test_keys_beside_runs_hold_for_each_and_rows_are_joined() -> None:
     runs = {"a": {"judge": {"lr": 0.1}}, "b": {"seed": 4}}
     assert run_values({"results": "r", "seed": 3, "judge": {"epochs": 2}, "runs": runs}) == {
         "a": {"results": "r/a", "seed": 3, "judge": {"epochs": 2, "lr": 0.1}},
@@ -132,7 +132,7 @@ judge: {{model: sketch, pretrained: null, trainable: ["*"], epochs: 1, share: fa
 """
 
 
-def test_the_jobs_of_a_composition_are_the_same_beside_another_and_shards_are_jobs(tmp_path: Path) -> None:
+def test_compositions_do_not_change_jobs_and_shards_are_jobs(tmp_path: Path) -> None:
     alike = []
     for names in ("color", "color, shape"):
         config = tmp_path / f"{names}.yaml"
