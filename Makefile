@@ -101,7 +101,7 @@ test-cluster: .venv/test .venv/more .venv/cluster
 explore: .venv/test .venv/more .venv/cluster
 	COMPCLIP_EXAMPLES=explore python -m pytest -n 2 -m hypothesis
 
-# Mutate the modules that changed since BASE, by default the last commit, and list the tests that kill the mutants.
+# Mutation tests of the changed modules: those since BASE, by default the last commit; lists the tests that kill mutants.
 mutate: .venv/test .venv/more .venv/maintainer
 	python -m benchmarks.mutate $(if $(BASE),--base $(BASE))
 
