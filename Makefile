@@ -17,11 +17,11 @@ endif
 .PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults reference \
   picture readme release report unlock verify lock
 
-# One after another: two pips in one .venv disturb each other.
+# Not in parallel: two pips in one .venv would disturb each other.
 .NOTPARALLEL:
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Elsewhere other files are needed, whose hashes lock.txt does not have.
+# Other platforms need other files, whose hashes lock.txt lacks.
 LOCK := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),--constraint lock.txt)
 
 # The default run needs the least; other configs get the packages for all of them.
@@ -36,7 +36,7 @@ NEEDED := .venv/$(if $(filter config.yaml,$(CONFIG)),run,more)
 	$(PIP) --group run $(LOCK)
 	@touch $@
 
-# What not every run needs: a group of pyproject.toml each.
+# Further groups of pyproject.toml, which not every run needs.
 .venv/more .venv/cluster .venv/test .venv/maintainer: .venv/%: .venv/run
 	$(PIP) --group $* $(LOCK)
 	@touch $@
@@ -45,7 +45,7 @@ NEEDED := .venv/$(if $(filter config.yaml,$(CONFIG)),run,more)
 run: $(NEEDED)
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES)
 
-# List what can be made: the first sentence above each target.
+# List all targets, with the first sentence above each.
 help:
 	@awk '/^# / { text = text substr($$0, 2); next } /^[a-z-]+:/ && text { sub(/[.:] .*|\.$$/, "", text); printf "make %-13s%s\n", substr($$1, 1, index($$1, ":") - 1), text } { text = "" }' Makefile
 
@@ -89,7 +89,7 @@ test: lint .venv/test .venv/more .venv/cluster
 # All tests: also long runs, DVC remotes, browsers, faults, full disks, Slurm.
 test-all: test test-slow test-cluster
 
-# The slow suites alone.
+# Only the slow suites.
 test-slow: .venv/test .venv/more .venv/cluster
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
@@ -101,7 +101,7 @@ test-cluster: .venv/test .venv/more .venv/cluster
 explore: .venv/test .venv/more .venv/cluster
 	COMPCLIP_EXAMPLES=explore python -m pytest -n 2 -m hypothesis
 
-# Mutants of the modules that changed since BASE (default: the last commit), and the tests that kill them.
+# Mutation tests of the changed modules: those since BASE, by default the last commit; lists the tests that kill mutants.
 mutate: .venv/test .venv/more .venv/maintainer
 	python -m benchmarks.mutate $(if $(BASE),--base $(BASE))
 
@@ -149,7 +149,7 @@ readme: .venv/test
 	for name in composed scores pairs; do cp results/figures/sketch_color_$$name.svg docs/pictures/$$name.svg; done
 	jupyter execute --inplace examples/own_figure.ipynb
 
-# A release of the run, in its folder release: what others need to score and submit a model (docs/submitting.md).
+# A release of the run, in its folder release: everything that is needed to score and submit a model (docs/submitting.md).
 release: $(NEEDED)
 	@python -m workflow_scripts.workflow.run --config '$(CONFIG)' --cores $(CORES) -- make_release
 

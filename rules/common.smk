@@ -1,4 +1,4 @@
-# The Python of the rules: here inputs, params and resources; common/ has a file for each stage.
+# The Python of the rules: inputs, params and resources; common/ has a file for each stage.
 from functools import cache
 
 
@@ -11,16 +11,16 @@ from compclip.core.fingerprint import fingerprint
 RESULTS = CONFIG.results
 DATASET = CONFIG.dataset.name or CONFIG.dataset.source
 DATA = f"{RESULTS}/{DATASET}"
-# Params that rules share: the data set's place, and which images judges have seen. The results folder is a function,
-# because the linter takes a text that begins the path of an output for a part of that path.
+# Params that rules share: the data set's folder, and which images judges have seen. The results folder is a function,
+# because the linter mistakes a text at the beginning of an output's path for a part of that path.
 PLACE = {"dataset": DATASET, "results": lambda wildcards: RESULTS}
 SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
-# The folder of the judges: of all compositions, or of each.
+# The folder of the judges, shared by all compositions or for each.
 JUDGED = DATA if CONFIG.judge.share else f"{DATA}/{{composition}}"
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
 
 
-# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <judged> that of its judges.
+# Placeholders in the rules' paths: <dataset> is the data set's folder in <results>, <judged> the folder of its judges.
 pathvars:
     results=RESULTS,
     dataset=DATA,
@@ -41,12 +41,12 @@ def code(script, *modules):
 
 
 def section(model, kind=None):
-    """Return a section of the config as a param; of another model ``kind`` only what that declares."""
+    """Return a section of the config as a param; with a model ``kind``, only the keys that it declares."""
     return model.model_dump(mode="json", include=set(kind.model_fields) if kind else None)
 
 
 def undecisive(value):
-    """Return a param whose change reruns nothing: Snakemake does not compare those that depend on inputs."""
+    """Return a param whose change does not rerun a rule: Snakemake does not compare params that depend on inputs."""
     return lambda wildcards, input: value
 
 
@@ -62,7 +62,7 @@ def contents(*places):
 
 
 def inputs(*names):
-    """Return artifacts and lexicons that many rules read, as inputs of these names."""
+    """Return common artifacts and lexicons as inputs of these names."""
     return {name: INPUTS[name] for name in names}
 
 
@@ -112,7 +112,7 @@ include: "common/report.smk"
 include: "common/release.smk"
 
 
-# What inputs() returns.
+# The inputs that inputs() returns.
 INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
 INPUTS |= dict(pairs=pairs_table, adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
 for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):

@@ -1,11 +1,11 @@
 # compun: compound nouns.
-# Needs a list of compounds with three images of each, the user's or drawn here. Gives which of the three each model
-# chooses, by every prompt, accuracies and tests, and tasks to ask people the same. Included if the config has compun.
+# Needs a list of compounds with three images of each, the user's or drawn ones. Gives each model's choice among the
+# three, by every prompt, accuracies and tests, and the same tasks for people. Included if the config has compun.
 
 if DRAWN:
 
     rule draw_compounds:
-        """Draw compounds, their images and texts about them, and pictures to train small CLIPs on."""
+        """Draw compounds, their images and texts about them, and training pictures for small CLIPs."""
         output:
             listed=f"{COMPUN}/drawn/list.csv",
             images=directory(f"{COMPUN}/drawn/images"),
@@ -123,7 +123,7 @@ rule analyze_choices:
 if CONFIG.compun.human:
 
     rule sample_compun_tasks:
-        """Make a task for people of each compound, and write them as Label Studio projects."""
+        """Make a task for people for each compound, and write the tasks as Label Studio projects."""
         input:
             **COMPOUNDS,
             template=LABEL_STUDIO,
@@ -147,7 +147,7 @@ if CONFIG.compun.human:
 if ANSWERS:
 
     rule analyze_people:
-        """Compute how often people are right, of all compounds and of each, and how far they agree."""
+        """Compute how often people are right, in total and by compound, and how much they agree."""
         input:
             tasks=f"{COMPUN}/human/tasks.parquet",
             answers=ANSWERS,

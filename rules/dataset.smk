@@ -1,5 +1,5 @@
-# dataset: which images, which captions?
-# Needs the chosen source's settings. Gives the captions, the images and a summary of what was skipped.
+# dataset: images and captions.
+# Needs the chosen source's settings. Gives the captions, the images and a summary with skipped entries.
 
 
 rule load_dataset:

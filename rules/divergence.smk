@@ -1,10 +1,10 @@
-# divergence: how far is test from train (DBCA)?
+# divergence: how far test is from train (DBCA).
 # Needs the captions, their pairs, the splits, the swapped captions and the prompts. Gives the atom and compound
 # divergence of each split from train, beside that of random splits.
 
 
 rule measure_splits:
-    """Measure the atom and compound divergence of each test split from train, of all compositions."""
+    """Measure the atom and compound divergence of each test split from train, for all compositions."""
     input:
         **inputs("captions", "nouns", "compounds"),
         pairs=[str(of.read / "pairs.parquet") for of in LAYOUTS],

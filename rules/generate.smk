@@ -1,11 +1,11 @@
 # generate: the images to be judged.
 # Needs the prompts, and the tables that the generator's kind reads. Gives a manifest with a row for each prompt, the
-# images, a summary of what is missing and, if the kind knows what it drew, the scenes. On demand, the data folders
+# images, a summary with missing images and, if the kind knows them, the scenes. On demand, the data folders
 # from which the paper's models train and draw.
 
 
 rule generate_images:
-    """Make, or fetch, an image for each prompt."""
+    """Make or collect an image for each prompt."""
     input:
         prompts="<dataset>/{composition}/prompts.parquet",
         tables=generator_tables,

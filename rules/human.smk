@@ -1,6 +1,6 @@
-# human: what do people say?
-# Needs a scored run. Gives tasks with their pictures, projects for Label Studio, and an analysis of the answers that the
-# config names. Included if the config has a section human.
+# human: judgements of people.
+# Needs a scored run. Gives tasks with their pictures, projects for Label Studio, and an analysis of the answers in the
+# config. Included if the config has a section human.
 
 
 rule sample_tasks:

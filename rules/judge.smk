@@ -1,16 +1,16 @@
-# judge: a CLIP fine-tuned on these captions.
+# judge: CLIP models fine-tuned on the captions.
 # Needs captions, images and splits. Gives a folder with the judge's weights, its model config and its training's log.
 
 
 rule train_judge:
-    """Train the judge on the images that it may see, or take a pretrained one as it is."""
+    """Train the judge on the images that it may see, or use a pretrained one unchanged."""
     input:
         **inputs("captions", "images"),
         splits=of_judged("splits.parquet"),
         folder="<dataset>/images",
         pretraining=branch("pretraining" in SOURCE_TABLES, then="<dataset>/pretraining.parquet"),
         files=lambda wildcards: judge_of(wildcards).files(),
-        # Training waits for the audit, and until it is printed what the splits can measure.
+        # Training waits for the audit and for the estimated widths of intervals.
         after=ancient(of_judged("accepted.json", "widths.json")),
     output:
         judge=directory("<judged>/judges/{judge}"),
@@ -18,7 +18,7 @@ rule train_judge:
         "<training>/train_judge.{judge}.log",
     benchmark:
         "<training>/train_judge.{judge}.benchmark.tsv"
-    # The longest jobs, which most others wait for, start first.
+    # The longest jobs, on which most others depend, start first.
     priority: 1
     conda:
         "../envs/torch.yaml"

@@ -1,5 +1,5 @@
-# pairs: which adjective goes with which noun, where, how often?
-# Needs the captions and the lexicons. Gives every occurrence with its place, and each composition's ranking.
+# pairs: which adjective modifies which noun, where and how often.
+# Needs the captions and the lexicons. Gives every occurrence with its offsets, and each composition's ranking.
 
 
 rule extract_shard:

@@ -1,12 +1,12 @@
-# release: what others need to score and submit a model.
+# release: everything that is needed to score and submit a model.
 # Needs the splits, the prompts, the judges and the scores of the control generators. Gives a folder, which is made only
-# when it is asked for: `make release`.
+# on demand: `make release`.
 
 
 if not CAPTIONS_ALONE:
 
     rule make_release:
-        """Write a release: a versioned folder by which others score and submit models."""
+        """Write a release: a versioned folder with which models can be scored and submitted."""
         input:
             captions="<dataset>/captions.parquet",
             images="<dataset>/images.parquet",

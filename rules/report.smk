@@ -1,6 +1,6 @@
 # report: the table, the figures, the page.
-# Needs the scores of all generators, and for figures and examples what they were made of. Gives the table, as data
-# and to read, the comparisons, the figures and the page; Snakemake's own report shows them too.
+# Needs the scores of all generators and, for figures and examples, their inputs. Gives the table, as data and for
+# readers, the comparisons, the figures and the page; Snakemake's own report shows them, too.
 
 
 report: "../compclip/report/captions/workflow.rst"
@@ -45,7 +45,7 @@ rule make_table:
 
 
 rule draw_scores:
-    """Draw what generators compose, the scores, held-out pairs, and the judges' training."""
+    """Draw the fractions composed, the scores, held-out pairs, and the judges' training."""
     input:
         judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
         scores="<results>/scores.parquet",
@@ -68,7 +68,7 @@ rule draw_scores:
 
 
 rule make_page:
-    """Write the page that shows everything, with examples."""
+    """Write the page of all results, with examples."""
     input:
         scores=branch(not CAPTIONS_ALONE, then="<results>/scores.parquet"),
         comparisons=branch(not CAPTIONS_ALONE, then="<results>/comparisons.csv"),
@@ -97,7 +97,7 @@ rule make_page:
 
 
 rule list_entries:
-    """Write the page of every judged image, with its prompt and its rank."""
+    """Write the page of all judged images, with prompts and ranks."""
     input:
         EXAMPLES,
         PAIRS_READ,

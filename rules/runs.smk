@@ -1,5 +1,5 @@
 # runs: several runs in one, each with its own config and results folder.
-# Needs what the runs need. Gives what they give, and one table of all their scores.
+# Needs the inputs of the runs. Gives their outputs, and one table of all their scores.
 from contextlib import contextmanager
 
 

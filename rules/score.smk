@@ -6,7 +6,7 @@
 if GENERATORS:
 
     rule score_images:
-        """Score the images of all generators by each judge, and measure whether it reads held-out pairs as seen ones."""
+        """Score the images of all generators by each judge, and measure the judge's health."""
         input:
             **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "splits", "swapped", "prompts"),
             **inputs("variants"),

@@ -1,6 +1,6 @@
 # specs: scores for long captions.
 # Needs long captions: descriptions of the sketches, or the user's. Gives, for each seed, a stretched CLIP, the same
-# trained with the loss of SPECS and with only its contrastive term, and how well each tells right details from wrong.
+# trained with the loss of SPECS and with only its contrastive term, and how well each distinguishes right from wrong.
 
 BASE_FILES = {"contents": contents(*CONFIG.specs.base.files())}
 LONG_CAPTIONS, LONG_IMAGES, GROWING_CAPTIONS, GROWING_IMAGES = long_captions()
@@ -165,7 +165,7 @@ rule intrinsic:
 
 
 rule draw_specs:
-    """Draw what training with long captions changed, for each seed, and write its page: one file."""
+    """Draw the effect of training with long captions for each seed, and write its page as one file."""
     input:
         [f"{FIRST}/specs", f"{FIRST}/stretched"],
         intrinsic=expand(f"{SPECS}/intrinsic.json", seed=CONFIG.specs.seeds),

@@ -3,7 +3,7 @@
 
 
 rule divide_images:
-    """Divide the images so that train and test diverge in their pairs, and hardly in their words."""
+    """Divide the images so that train and test diverge in pairs, but little in words."""
     input:
         **inputs("captions", "pairs", "ranking"),
     output:
@@ -28,7 +28,7 @@ rule divide_images:
 
 
 rule sample_heldout:
-    """Draw the pairs that are held out, or take those that are listed, published, or missing from train."""
+    """Draw the held-out pairs, or take those listed, published, or missing from train."""
     input:
         ranking="<dataset>/{composition}/ranking.parquet",
         pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs or IS_CHOSEN, then=pairs_table),
@@ -113,7 +113,7 @@ rule swap_adjectives:
 
 
 rule make_prompts:
-    """List the images that every generator is asked to make."""
+    """List the prompts for all generators."""
     input:
         **inputs("captions", "images", "pairs", "ranking", "heldout", "splits", "swapped", "accepted"),
     output:
@@ -142,7 +142,7 @@ rule make_prompts:
 
 
 rule make_variants:
-    """Make the copies of each prompt with another adjective in its pair, which is false of the image."""
+    """Make the copies of each prompt in which another adjective makes its pair false of the image."""
     input:
         **inputs("captions", "pairs", "ranking", "swapped", "prompts", "adjectives", "nouns"),
     output:
@@ -164,7 +164,7 @@ rule make_variants:
 
 
 rule audit:
-    """Check a split and its swaps from words alone, and compare the order of words with the extracted pairs."""
+    """Check a split and its swaps by word order alone, and compare word order with the extracted pairs."""
     input:
         **inputs("captions", "pairs", "heldout", "splits", "swapped", "adjectives", "nouns", "compounds"),
         facts=branch("facts" in SOURCE_TABLES, then="<dataset>/facts.parquet"),
@@ -189,7 +189,7 @@ rule audit:
 
 
 rule accept_split:
-    """Refuse a split in which the audit found violations, before anything is made of it."""
+    """Refuse a split in which the audit found violations, before later steps use it."""
     input:
         audit="<dataset>/{composition}/audit.json",
     output:

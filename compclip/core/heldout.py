@@ -21,7 +21,7 @@ def pair_names(table: pd.DataFrame) -> pd.Series:
 
 
 def split_pair(pair: str) -> tuple[str, str]:
-    """``(adjective, noun)`` of ``adjective_noun``; ``sample_heldout`` refuses words that hold a ``_``."""
+    """``(adjective, noun)`` of ``adjective_noun``; ``sample_heldout`` refuses words with a ``_``."""
     adjective, _, noun = pair.partition("_")
     return adjective, noun
 

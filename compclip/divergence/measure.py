@@ -71,8 +71,9 @@ def measure_divergence(
     Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020), section 2.1.
 
     Args:
-        train, test: samples in the form that ``make_samples`` takes. shuffles: random divisions of the same samples at
-        the same sizes to compare with. seed: of the random divisions.
+        train, test: samples in the form that ``make_samples`` takes.
+        shuffles: random divisions of the same samples at the same sizes to compare with.
+        seed: of the random divisions.
 
     Returns:
         atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in common), the mean and

@@ -17,7 +17,7 @@ class Training(ModelConfig):
         description="patterns of the parameters that train; ['*'] for all. Layers before them are computed only once",
     )
     train_on: TrainOn
-    epochs: int = Field(10, ge=0, le=100_000, description="0 uses the pretrained model as it is")
+    epochs: int = Field(10, ge=0, le=100_000, description="0 uses the pretrained model without training")
     batch: int = Field(256, ge=2, description="images per step")
     captions: int = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")
     lr: float = Field(1e-4, gt=0, le=100, description="highest learning rate")

@@ -2,7 +2,7 @@
 
 import math
 
-# The label, color and mark of each split. Okabe and Ito's colors are distinguishable with any color vision; these ones
+# The label, color and mark of each split. Okabe and Ito's colors are distinguishable with any color vision; these
 # stay visible when a page inverts the figure for dark mode.
 SPLIT_LOOKS = {
     "train": ("train", "#555555", "o"), "test_seen": ("seen", "#009E73", "s"),

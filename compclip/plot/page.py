@@ -26,7 +26,7 @@ from compclip.core.log import log
 from compclip.io import write_text
 from compclip.plot.labels import interval, percent
 
-PIXELS_IN_POINT = 4 / 3  # per point
+PIXELS_IN_POINT = 4 / 3
 SVG_SIZE = re.compile(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 # The elements of an SVG in which ``drawing.save`` writes title and description.
 NAMING_ELEMENTS = (".//{http://www.w3.org/2000/svg}title", ".//{http://purl.org/dc/elements/1.1/}description")

@@ -3,7 +3,7 @@
 ``kind`` tells which n entries of a split are compared:
 
 - ``generators``: the scores of two generators on a split. A missing image counts as wrong.
-- ``both_made``: the same on the entries of which both have an image, if one of them lacks some.
+- ``both_made``: the same on entries for which both have an image, if one of them lacks some.
 
 ``measure`` is a score of ``measures.COMPARED``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
 ``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. For each score, the family

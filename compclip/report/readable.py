@@ -196,7 +196,7 @@ def error_note(trained: pd.DataFrame) -> str:
     largest = max(variances, key=variances.__getitem__)
     percentage = 100 * variances[largest] / total
     line = f"Over these scores, {percentage:.0f} % of the variance of R-precision is from {REMEDIES[largest]}."
-    return line if trained["judges"].max() > 1 else f"{line} One judge has no error from judges; list judge.seeds."
+    return line if trained["judges"].max() > 1 else f"{line} The error from judges is unknown; list judge.seeds."
 
 
 def _remarks(score: Mapping[str, Any], candidates: int) -> Iterator[str]:

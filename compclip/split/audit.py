@@ -151,7 +151,8 @@ def audit(
     Args:
         captions: all, as ``extract_pairs`` takes them.
         pairs: as in ``tables``: all occurrences, used only for the comparison with word order.
-        splits, swapped: as ``make_splits`` and ``swap_adjectives`` return them. heldout: the held-out pairs.
+        splits, swapped: as ``make_splits`` and ``swap_adjectives`` return them.
+        heldout: the held-out pairs.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: the held-out ones and their regular
             plurals.
         compounds: None: ``lexicons/compounds/common.yaml``.

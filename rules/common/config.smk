@@ -2,7 +2,7 @@
 import os
 import sys
 
-# Waiting threads of torch otherwise spin, which makes a step ten times as slow on shared cores.
+# Otherwise waiting threads of torch spin, which makes a step ten times as slow on shared cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, workflow.basedir)
 

@@ -3,9 +3,9 @@ from compclip.dataset.source import SOURCES
 
 SOURCE = plugins.load(SOURCES, CONFIG.dataset.source)
 SOURCE_SETTINGS = getattr(CONFIG.dataset, CONFIG.dataset.source)
-# The user's files that it reads.
+# The user's files that the source reads.
 SOURCE_FILES = [str(file) for file in SOURCE_SETTINGS.reads() if file] if hasattr(SOURCE_SETTINGS, "reads") else []
-# Tables that it makes beside captions and images.
+# Tables that the source makes besides captions and images.
 SOURCE_TABLES = getattr(SOURCE, "TABLES", ())
 # Whether a noun has one value of a kind, so that all adjectives of a composition exclude each other.
 ONE_VALUE = getattr(SOURCE, "ONE_VALUE", False)

@@ -1,5 +1,5 @@
-# divergence: what is read and shown.
-# The lexicons with which each composition's captions are read.
+# divergence: lexicons and inputs of the page.
+# The lexicons that are used to read each composition's captions.
 READ_BY = [read_lexicons({"composition": name}) for name in CONFIG.compositions]
-# What the page's section reads.
+# The inputs of the page's section.
 DIVERGENCE_SHOWN = of_compositions("divergence.parquet", "divergence.json")

@@ -1,10 +1,10 @@
-# generate: each generator's kind, its settings, what it reads.
+# generate: each generator's kind, settings and inputs.
 from compclip.generate.config import GENERATOR_KINDS
 from compclip.generate.generator import reads, serves
 
 
 def one_of(names):
-    """A pattern of these names; if there are none, one that matches nothing and has no ?, which addresses use."""
+    """A pattern of these names; without names, one that never matches and has no ?, which addresses use."""
     return "|".join(names) or "$."
 
 
@@ -14,7 +14,7 @@ def kind_of(generator):
 
 
 def is_control(generator):
-    """Whether the generator has a known skill, and is not to be ranked."""
+    """Whether the generator has a known skill, and so is not ranked."""
     return GENERATORS[generator].kind not in ("folder", "diffusers")
 
 
@@ -29,7 +29,7 @@ def runs_model(generator):
 
 
 def generators(scenes=False, model=False):
-    """The names of the generators that do or do not give scenes, and that do or do not run a model."""
+    """The names of the generators with or without scenes, and with or without a model."""
     return [name for name in GENERATORS if (gives_scenes(name), runs_model(name)) == (scenes, model)]
 
 

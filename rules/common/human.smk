@@ -1,10 +1,10 @@
-# human: what people see in Label Studio, the generators whose images are shown, targets.
+# human: texts for Label Studio, the generators whose images are shown, targets.
 from compclip.human.config import Sampling
 
 LABEL_STUDIO = "compclip/human/templates/label_studio.xml.j2"
 HUMAN_OUTPUTS = []
 
 if CONFIG.human:
-    # Generators whose images people see.
+    # generators whose images are shown
     SHOWN_GENERATORS = CONFIG.human.generators or list(GENERATORS)
     HUMAN_OUTPUTS = of_compositions("human/tasks.json", *(["human/analysis.json"] if CONFIG.human.answers else []))

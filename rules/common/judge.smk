@@ -1,4 +1,4 @@
-# judge: what steps that train or run a model ask for and are told.
+# judge: params and resources of steps that train or run a model.
 from compclip.judge.config import Training as JudgeTraining
 
 
@@ -13,7 +13,7 @@ def judge_folders(judges):
 
 
 def of_judged(*names):
-    """These files of all compositions that a judge judges."""
+    """These files of all compositions of a judge."""
 
     def files(wildcards):
         compositions = CONFIG.compositions if CONFIG.judge.share else [wildcards.composition]
@@ -23,7 +23,7 @@ def of_judged(*names):
 
 
 def training_params(judge):
-    """The params of every training apart from its code, settings and seed; several GPUs have a process each."""
+    """The params of every training except code, settings and seed; each of several GPUs has a process."""
     params = {"processes": judge.gpus, "threads": CONFIG.threads, "halves": CONFIG.seeds.halves}
     return params | {"results": PLACE["results"], "cache": undecisive(CONFIG.cache)}
 
@@ -36,7 +36,7 @@ def training_resources(judge):
 
 
 def gpu_of(device):
-    """The number of GPUs of a step that runs a model on this device: one is enough, and without one the CPU runs it."""
+    """The number of GPUs of a step that runs a model on this device: one, or none if there is no GPU."""
     return 0 if device == "cpu" else 1
 
 

@@ -6,7 +6,7 @@ from workflow_scripts.layout import Layout
 from compclip.text.lexicon import lexicons_of
 
 
-# The folder of the pairs of a composition whose lexicons are its own; nothing for those that share the data set's.
+# The folder of the pairs of a composition with its own lexicons; "" for those that share the data set's.
 wildcard_constraints:
     own=f"(({'|'.join(name for name in CONFIG.compositions if name not in SHARED)})/)?",
 
@@ -17,7 +17,7 @@ def adjective_lexicons(wildcards):
 
 
 def read_lexicons(wildcards):
-    """The lexicons with which captions are read: for a composition of its own, or for those that share the pairs."""
+    """The lexicons that are used to read captions: for one composition, or for those that share the pairs."""
     place = Path(workflow.basedir, "lexicons", "adjectives")
     name = wildcards.get("own", wildcards.get("composition"))
     names = lexicons_of(name.rstrip("/"), place) if name else SHARED
@@ -37,6 +37,6 @@ def caption_shards(wildcards):
 
 # Params of the rules that parse.
 PARSING = {"model": CONFIG.pairs.model, "cache": undecisive(CONFIG.cache)}
-# The noun lexicon, or nothing where any noun goes; the compound nouns that are one noun each.
+# The noun lexicon, or none if any noun counts; the compounds that count as one noun.
 NOUN_LEXICON = f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml" if CONFIG.pairs.nouns else []
 COMPOUND_LEXICON = "lexicons/compounds/common.yaml"

@@ -1,20 +1,20 @@
-# report: what tables, figures and pages read, and what a run is for.
+# report: inputs of tables, figures and pages, and the targets of a run.
 
 # Stages with a section (workflow_scripts/<stage>/section.py) on the page of a run.
 SECTIONS = [name for name in ("specs", "compun") if getattr(CONFIG, name)]
 # Sections of the config that a score or a divergence depends on.
 DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
-# The place of the artifacts, all compositions and generators; and what the table and the page show.
+# The folder of the artifacts, all compositions and generators; and settings of the table and the page.
 WHOLE_RUN = dict(PLACE, compositions=CONFIG.compositions, share=CONFIG.judge.share)
 WHOLE_RUN |= {"generators": [] if CAPTIONS_ALONE else list(GENERATORS)}
 READABLE = dict(WHOLE_RUN, judges=CONFIG.judges, fid=FID_GENERATORS, reference=CONFIG.reference)
 READABLE |= {"health": CONFIG.score.health, "anchors": CONFIG.anchors}
 SCORE_FIGURES = figures("composed", "scores", "pairs", "loss")
-# All figures of the page, apart from those of stages with a section of their own.
+# All figures of the page, except those in the sections of other stages.
 DRAWN_FIGURES = [] if CAPTIONS_ALONE else [*SCORE_FIGURES.values()]
 SHOWN_FIGURES = expand([str(path) for path in DRAWN_FIGURES], composition=CONFIG.compositions)
 
-# What pages read, apart from tables and figures: examples, counts and the stages' sections.
+# Inputs of pages, except tables and figures: examples, counts and the stages' sections.
 LAYOUTS = [Layout(Path("<results>"), DATASET, composition, CONFIG.judge.share) for composition in CONFIG.compositions]
 PAIRS_READ = list(dict.fromkeys(str(of.read / "pairs.parquet") for of in LAYOUTS))
 EXAMPLES = [file for of in LAYOUTS for judge in CONFIG.judges for file in of.examples(GENERATORS, judge)]
@@ -23,7 +23,7 @@ PAGE_READS = ["<dataset>/dataset.json", *of_compositions("prompts.json"), *PAIRS
 PAGE_READS += [*SPLIT_SHOWN, *DIVERGENCE_SHOWN, *SPECS_SHOWN, *COMPUN_SHOWN]
 PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACLE_SCORES]
 
-# What a run makes: the table and the page or, of captions alone, the splits and the page.
+# The targets of a run: the table and the page or, for captions alone, the splits and the page.
 OUTPUTS = of_compositions("splits.csv", "swapped.parquet", "prompts.jsonl", "widths.json", "audit.json", "export")
 OUTPUTS += [*of_compositions("divergence.parquet"), f"{RESULTS}/report.html", *SPECS_OUTPUTS, *COMPUN_OUTPUTS]
 if CAPTIONS_ALONE:
@@ -41,7 +41,7 @@ def page_templates(*stages):
 
 
 def of_section(stage, name, **labels):
-    """Return a file of a stage with a page of its own."""
+    """Return a file of a stage with its own page."""
     category = {"specs": "Long captions", "compun": "Compound nouns"}[stage]
     return in_report(f"{RESULTS}/{name}", stage, category, **labels)
 

@@ -1,19 +1,19 @@
-# score: which generators have which score, and what rules share.
+# score: the scores of each generator, and params that rules share.
 from compclip.score.config import Fid, Scoring
 
-# Params of the rules that score generators, and of those that encode with a judge.
+# Params of the rules that score generators, and of the rules that encode with a judge.
 SCORING = dict(**PLACE, **SEEN, scoring=section(CONFIG.score, Scoring), seed=CONFIG.seed, prompts=CONFIG.split.prompts)
 ENCODING = dict(batch=CONFIG.score.batch, **model_params(CONFIG.judge.device))
 # Generators whose Fréchet distance is measured.
 FID_GENERATORS = list(GENERATORS) if CONFIG.score.fid else []
 FIDS = of_compositions(*(f"fid/{name}.json" for name in FID_GENERATORS))
-# Generators whose scenes are known: those that give them, and those that show real sketches, since they read only images.
+# Generators whose scenes are known: they record them, or show real sketches, since they read only images.
 ORACLE_GENERATORS = [name for name in GENERATORS if gives_scenes(name) or reads(kind_of(name)) == ("images",)]
 ORACLE_GENERATORS = ORACLE_GENERATORS if {"scenes", "facts"} <= set(SOURCE_TABLES) else []
 SCORES = of_compositions(*(f"scores/{judge}/{name}" for judge in CONFIG.judges for name in GENERATORS))
 ORACLE_SCORES = of_compositions(*(f"scores/oracle/{name}" for name in ORACLE_GENERATORS))
 HEALTHS = of_compositions(*(f"health/{judge}.json" for judge in CONFIG.judges))
-# What the page's section of the judge reads.
+# The inputs of the page's section on the judge.
 JUDGES_SHOWN = HEALTHS + judge_folders(CONFIG.judges)
 
 
@@ -23,15 +23,15 @@ def served_splits(generators):
 
 
 def of_generators(path, generators):
-    """The same path of a composition for each generator."""
+    """A path of a composition, for each generator."""
     return expand(f"<dataset>/{{composition}}/{path}", generator=generators, allow_missing=True)
 
 
 def of_judges(path, **names):
-    """The same path of a composition for each judge, and for each of further ``names``."""
+    """A path of a composition, for each judge and each of further ``names``."""
     return expand(f"<dataset>/{{composition}}/{path}", judge=CONFIG.judges, **names, allow_missing=True)
 
 
 def drawn_as_asked():
-    """The first generator that draws what is asked, on which health is measured too; None if there is none."""
+    """The first generator that draws what is asked, on which health is also measured; None if there is none."""
     return next((name for name, generator in GENERATORS.items() if generator.kind == "faithful"), None)

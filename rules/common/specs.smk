@@ -1,4 +1,4 @@
-# specs: the CLIP that is stretched, its long captions, and what is shown.
+# specs: the CLIP that is stretched, its long captions, and inputs of pages.
 from compclip.clip.config import ModelConfig
 
 SPECS = f"{DATA}/specs/{{seed}}"
@@ -8,7 +8,7 @@ SPECS_OUTPUTS, SPECS_SHOWN = [], []
 if CONFIG.specs:
     FIRST = SPECS.format(seed=CONFIG.specs.seeds[0])
     SPECS_OUTPUTS = [f"{RESULTS}/specs.csv", f"{RESULTS}/specs.html"]
-    # What a page with a section on long captions reads.
+    # inputs of pages with a section on long captions
     SPECS_SHOWN = [f"{RESULTS}/{file}" for file in ["specs.csv", SPECS_FIGURE]]
     SPECS_SHOWN += [f"{FIRST}/{name}" for name in ("specs", "stretched", "intrinsic.json")]
 

@@ -1,14 +1,14 @@
-# split: listed and published pairs, divisions by divergence, what is shown.
+# split: listed and published pairs, divisions by divergence, inputs of the page.
 from compclip.split.config import DrawConfig
 
 SPLITTING = {"dataset": DATASET, "seed": CONFIG.seeds.split}
-# The images are divided by divergence, and the held-out pairs follow.
+# Whether the images are divided by divergence, from which the held-out pairs follow.
 BY_DIVERGENCE = CONFIG.split.method == "divergence"
-# Whether the captions choose how the held-out pairs are drawn.
+# Whether the settings of the draw are chosen from the captions.
 IS_CHOSEN = CONFIG.split.is_chosen
 # The summaries of the steps that read published files.
 PUBLISHED_REPORTS = [f"<dataset>/{{composition}}/{name}.json" for name in ("heldout", "splits", "swapped")]
-# What the page's section reads.
+# The inputs of the page's section.
 SPLIT_SHOWN = of_compositions("splits.parquet", "swapped.parquet", "prompts.parquet", "ranking.parquet")
 SPLIT_SHOWN += ["<dataset>/captions.parquet", *of_compositions("heldout.json", "widths.json", "audit.json")]
 

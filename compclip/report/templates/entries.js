@@ -94,7 +94,7 @@ for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
   if ([...select.options].some((option) => option.value === value)) select.value = value;
 }
 form.addEventListener("change", load);
-// Observed anew each time, because the end may be in sight still.
+// Observed again each time, because the end may still be visible.
 const end = new IntersectionObserver(([seen]) => {
   if (!seen.isIntersecting || more.hidden) return;
   add();
