@@ -11,7 +11,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.human.opinions import with_all_splits
 from compclip.human.tasks import PROMPT_COLUMNS, prompt_key
-from compclip.stats.correlation import kendall, resample_images
+from compclip.stats.agreement import kendall, resample_images
 
 MIN_DEFINED = 0.95  # least fraction of resamples with a correlation for an interval
 RUN_SCORES = ("expected_top1", "similarity")  # columns of the run's scores

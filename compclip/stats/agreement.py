@@ -1,4 +1,4 @@
-"""Krippendorff's alpha of nominal answers, and its interval over images."""
+"""Krippendorff's alpha of nominal answers, and Kendall's correlation of answers with scores."""
 
 from typing import Any
 
@@ -27,3 +27,23 @@ def agreement(counts: np.ndarray, images: np.ndarray, resamples: int, generator:
         draws = [alpha(counts[np.concatenate([by_image[i] for i in row])]) for row in drawn]
         low, high = np.quantile([a for a in draws if a is not None], [0.025, 0.975]).tolist()
     return {"alpha": value, "low": low, "high": high, "tasks": len(counts), "images": len(by_image)}
+
+
+def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return (B,): Kendall's tau-b of x and y (n,) in each resample, whose ``weights`` (B, n) are counts of entries.
+
+    It is the correlation of the signs of all differences; NaN where a side does not vary.
+    """
+    signs_x, signs_y = (np.sign(np.subtract.outer(side, side)) for side in (x, y))
+    agreement, varies_x, varies_y = (
+        ((weights @ products) * weights).sum(axis=1) for products in (signs_x * signs_y, signs_x**2, signs_y**2)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return agreement / np.sqrt(varies_x * varies_y)
+
+
+def resample_images(images: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
+    """Return (resamples, n): how often each entry's image is drawn, with replacement, as often as there are images."""
+    names, index = np.unique(np.asarray(images, dtype=str), return_inverse=True)
+    drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), resamples)
+    return drawn[:, index].astype(np.float64)

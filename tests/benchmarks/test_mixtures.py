@@ -31,7 +31,5 @@ def test_mixtures_have_the_scores_of_who_draws_and_words_span_their_regions() ->
     assert choice(entries, "test_seen").tolist() == ["faithful"] * 3
     names = [name for name, _ in mixtures(["a_b", "c_d"], {"a_b"}, np.random.default_rng(0))]
     assert len(set(names)) == len(names)
-    assert SPANS["half"] == (0.4, 0.6)
-    assert SPANS["hardly to half"] == (0.1, 0.6)
-    assert SPANS["composes"] == (0.9, np.inf)
-    assert len(SPANS) == 15
+    some = {"half": (0.4, 0.6), "hardly to half": (0.1, 0.6), "composes": (0.9, np.inf)}
+    assert some.items() <= SPANS.items() and len(SPANS) == 15

@@ -32,11 +32,10 @@ def test_rows_are_one_of_each_pair_before_a_second_and_then_of_each_class(
     rows = pd.DataFrame(keys, columns=["pair", "class"]).assign(image_id=[f"i{i}" for i in range(len(keys))])
     if by_class:  # each row of another pair
         rows["pair"] = rows["image_id"]
-    classes = dict(zip(rows["image_id"], rows["class"], strict=True))
-    chosen = choose_rows(pd.concat([rows, rows]), classes, n, np.random.default_rng(seed))
+    named = rows.set_index("image_id")
+    chosen = choose_rows(pd.concat([rows, rows]), named["class"].to_dict(), n, np.random.default_rng(seed))
     assert len(chosen) == len({row.image_id for row in chosen}) == min(n, len(keys))
-    column = "class" if by_class else "pair"
-    names = rows.set_index("image_id")[column]
+    names = named["class" if by_class else "pair"]
     assert most_of(Counter(names[row.image_id] for row in chosen), Counter(names))
 
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from compclip.stats.agreement import agreement, alpha
-from compclip.stats.correlation import kendall, resample_images
+from compclip.stats.agreement import agreement, alpha, kendall, resample_images
 from compclip.stats.paired import holm, mcnemar
 
 
