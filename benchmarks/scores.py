@@ -1,4 +1,4 @@
-"""Write the tables of the default run's scores into README.md and docs/results.md, between their marks."""
+"""Write the tables of the default run's scores, and those of learned models, into documents, between their marks."""
 
 import re
 import textwrap
@@ -10,7 +10,7 @@ from pydantic import Field
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, require
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.io import read_table, write_text
 from compclip.report.measures import COMPARED, MEASURES
@@ -18,12 +18,11 @@ from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
-README = ROOT / "README.md"
-RESULTS = ROOT / "docs" / "results.md"
+README, RESULTS, LEARNED = (ROOT / name for name in ("README.md", "docs/results.md", "docs/learned.md"))
 
 
 class WriteScores(Command):
-    """Write the tables of a finished default run's scores into README.md and docs/results.md."""
+    """Write the tables of a finished default run's scores, and of those of `make learned`, into the documents."""
 
     results: Path = Field(Path("results"), description="folder of a finished default run")
 
@@ -55,11 +54,6 @@ def measure_table() -> str:
     return "\n".join(["| measure | unit | what it is |", "|---|---|---|", *rows])
 
 
-def composed_table(scores: pd.DataFrame, composition: str) -> str:
-    """Return what each generator composes as a table in Markdown. scores: ``scores.parquet``."""
-    return composed_view(main_rows(scores[scores["composition"] == composition])).markdown
-
-
 def ending_lines(results: Path) -> str:
     """Return the first of what a run ends with, as a block of code; raise UserError if table.md has no headlines."""
     headlines = HEADLINES_PATTERN.findall((results / "table.md").read_text(encoding="utf-8"))
@@ -68,26 +62,31 @@ def ending_lines(results: Path) -> str:
     return textwrap.indent(re.split(r"\n\n(?=\S+, )", headlines[0].strip())[0], "    ")
 
 
-def with_table(text: str, name: str, table: str) -> str:
-    """Return ``text`` with the table between the marks of that name; raise UserError if they are missing."""
-    place = re.compile(rf"(<!-- scores {name}: make readme -->\n).*?(<!-- end of scores -->)", re.S)
-    if not place.search(text):
-        raise UserError(f"the marks of the scores {name} are missing")
-    return place.sub(lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text)
+def write_tables(document: Path, tables: dict[str, str]) -> None:
+    """Replace the tables between the marks of their names; raise UserError if marks are missing."""
+    text = document.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        place = re.compile(rf"(<!-- scores {name}: make readme -->\n).*?(<!-- end of scores -->)", re.S)
+        require(place.search(text), document, f"the marks of the scores {name} are missing")
+        text = place.sub(lambda m, table=table: f"{m[1]}\n{table}\n\n{m[2]}", text)
+    write_text(text, document)
+
+
+def score_tables(scores: pd.DataFrame) -> dict[str, str]:
+    """Return the tables of each composition and each score. scores: ``scores.parquet``."""
+    of_each = {name: main_rows(rows) for name, rows in scores.groupby("composition")}
+    tables = {f"composed {name}": composed_view(rows).markdown for name, rows in of_each.items()}
+    return tables | {of: table_of_scores(scores, [(name, of, name) for name in of_each]) for of in COMPARED}
 
 
 def main(command: WriteScores) -> None:
+    write_tables(README, {"ending": ending_lines(command.results)})
     scores = read_table(command.results / "scores.parquet", MEASUREMENTS)
-    text = README.read_text(encoding="utf-8")
-    write_text(with_table(text, "ending", ending_lines(command.results)), README)
-    text = RESULTS.read_text(encoding="utf-8")
-    for name in ("color", "shape"):
-        text = with_table(text, f"composed {name}", composed_table(scores, name))
-    for measure in COMPARED:
-        table = table_of_scores(scores, [(name, measure, name) for name in ("color", "shape")])
-        text = with_table(text, measure, table)
-    text = with_table(text, "measures", measure_table())
-    write_text(text, RESULTS)
+    write_tables(RESULTS, score_tables(scores) | {"measures": measure_table()})
+    learned = command.results / "presets" / "learned"
+    if (learned / "scores.parquet").is_file():
+        write_tables(README, {"learned": ending_lines(learned)})
+        write_tables(LEARNED, score_tables(read_table(learned / "scores.parquet", MEASUREMENTS)))
 
 
 if __name__ == "__main__":

@@ -15,21 +15,22 @@ from compclip.report.readable import HEADLINES
 from tests.project import COMPOSITION, DATASET
 
 
-def test_marked_lines_hold_the_caption_and_tables_means_over_judges() -> None:
+def test_marked_lines_hold_the_caption_and_tables_means_over_judges(tmp_path: Path) -> None:
     lines = idea.marked_lines("a bird with a <red> crown & a tail", 14, 19, "from", 0, 12)
     texts = ["".join(line.itertext()) for line in ElementTree.fromstring(f"<svg>{lines}</svg>")]
     assert " ".join(texts) == "a bird with a <red> crown & a tail"
     assert '<tspan class="from">&lt;red&gt;</tspan>' in lines
-    row = {"composition": "color", "generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3,
-           "judge": "sketch", "distractors": "original", "measure": "r_precision", "value": 0.5, "low": 0.25,
-           "high": 0.75}  # fmt: skip
+    row = {"generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3, "judge": "sketch"}
+    row |= {"composition": "color", "distractors": "original", "measure": "r_precision"}
+    row |= dict(zip(("value", "low", "high"), (0.5, 0.25, 0.75), strict=True))
     others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
-    table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")])
-    assert table.splitlines()[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
-    text = "<!-- scores color: make readme -->\nold\n<!-- end of scores -->"
-    assert scores.with_table(text, "color", "new") == text.replace("old", "\nnew\n")
-    with pytest.raises(UserError, match="^the marks of the scores shape are missing"):
-        scores.with_table(text, "shape", "new")
+    table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")]).splitlines()
+    assert table[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"
+    (document := tmp_path / "a.md").write_text("<!-- scores color: make readme -->\nold\n<!-- end of scores -->")
+    scores.write_tables(document, {"color": "new"})
+    assert document.read_text() == "<!-- scores color: make readme -->\n\nnew\n\n<!-- end of scores -->"
+    with pytest.raises(UserError, match="a.md: the marks of the scores shape are missing"):
+        scores.write_tables(document, {"shape": "new"})
 
 
 def test_picture_shows_what_the_judges_read_right(
@@ -54,5 +55,4 @@ def test_the_end_of_a_run_is_what_the_screen_shows(results: Path, tmp_path: Path
     (tmp_path / "table.md").write_text("## color\n")
     with pytest.raises(UserError, match="table.md: no headlines"):
         scores.ending_lines(tmp_path)
-    table = scores.composed_table(pd.read_parquet(results / "scores.parquet"), COMPOSITION)
-    assert "follows prompts" in table.splitlines()[0]
+    assert "follows" in scores.score_tables(pd.read_parquet(results / "scores.parquet"))[f"composed {COMPOSITION}"]
