@@ -10,7 +10,7 @@ from pydantic import Field
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
-from compclip.core.errors import UserError, require
+from compclip.core.errors import require
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.io import read_table, write_text
 from compclip.report.measures import COMPARED, MEASURES
@@ -57,8 +57,7 @@ def measure_table() -> str:
 def ending_lines(results: Path) -> str:
     """Return the first of what a run ends with, as a block of code; raise UserError if table.md has no headlines."""
     headlines = HEADLINES_PATTERN.findall((results / "table.md").read_text(encoding="utf-8"))
-    if not headlines:
-        raise UserError(f"{results / 'table.md'}: no headlines; make the table again with this version")
+    require(headlines, results / "table.md", "no headlines", "make the table again with this version")
     return textwrap.indent(re.split(r"\n\n(?=\S+, )", headlines[0].strip())[0], "    ")
 
 
@@ -85,7 +84,9 @@ def main(command: WriteScores) -> None:
     write_tables(RESULTS, score_tables(scores) | {"measures": measure_table()})
     learned = command.results / "presets" / "learned"
     if (learned / "scores.parquet").is_file():
-        write_tables(README, {"learned": ending_lines(learned)})
+        table = ending_lines(learned).split("\n\n")[1].splitlines()
+        models = [line for line in table if line.split()[0] not in {*scores["generator"]}]
+        write_tables(README, {"learned": "\n".join(models)})
         write_tables(LEARNED, score_tables(read_table(learned / "scores.parquet", MEASUREMENTS)))
 
 
