@@ -108,8 +108,7 @@ def parse_texts(
     """
     keys = [k if text.strip() else None for k, text in zip(parser.keys(texts), texts, strict=True)]
     with Cache(cache) as stored:
-        distinct = {k: text for k, text in zip(keys, texts, strict=True) if k is not None}
-        _fill(parser, stored, distinct, processes, unit)
+        _fill(parser, stored, {k: text for k, text in zip(keys, texts, strict=True) if k}, processes, unit)
         for some in _slices(keys, LOOKUP_BATCH):
-            known = stored.get([*{k: None for k in some if k is not None}])
+            known = stored.get([*{k: None for k in some if k}])
             yield from (None if k is None else known[k] for k in some)

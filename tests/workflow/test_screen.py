@@ -59,10 +59,11 @@ def test_a_stage_is_a_line_when_it_ends(screen: Screen) -> None:
         screen.start(rule)
         screen.now += seconds
         screen.finish(rule)
+    screen.start("score_images", "INFO 1 of 9 images (1 per second, about 7321 s left) ")
     assert screen.shown() == [
         "judge      1 of 6 jobs in 0:01:30, about 0:07:30 left",
         "birds score 3 of 6 jobs in 1:06:40, about 1:06:40 left",
-        "3 of 6 jobs in 1:06:40, about 1:06:40 left",
+        "3 of 6 jobs in 1:06:40, about 2:02:01 left",  # as the running job says
     ]
 
 
@@ -86,16 +87,13 @@ def test_each_rule_has_a_stage_and_an_error_of_its_python_one_short_line() -> No
     assert match and match[1] == "c.sqlite: full; delete it"
 
 
-OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
-
-
 @pytest.mark.parametrize(
     ("logged", "ended", "error"),
     [
         ("ERROR error: a.png: bad; remove it (traceback: t.log)", "returned 1.", "a.png: bad; remove it"),
-        ("INFO 3 images", "died with <Signals.SIGKILL: 9>.", OUT_OF_MEMORY),
-        ("", "died with <Signals.SIGABRT: 6>.", OUT_OF_MEMORY),
-        ("", "returned non-zero exit status 137.", OUT_OF_MEMORY),
+        ("INFO 3 images", "died with <Signals.SIGKILL: 9>.", module.OUT_OF_MEMORY),
+        ("", "died with <Signals.SIGABRT: 6>.", module.OUT_OF_MEMORY),
+        ("", "returned non-zero exit status 137.", module.OUT_OF_MEMORY),
         ("", "returned non-zero exit status 2.", "failed; see .snakemake/log"),
     ],
 )

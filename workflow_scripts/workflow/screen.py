@@ -23,10 +23,9 @@ IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
 # Seconds that a rule's job takes in the default run (others about 4), to estimate the remaining work.
-WORK = {
-    "load_dataset": 20, "extract_pairs": 40, "train_judge": 50, "train_specs": 50, "measure_splits": 50,
-    "score_images": 50,
-}  # fmt: skip
+WORK = {"load_dataset": 20, "extract_pairs": 40}
+WORK |= dict.fromkeys(("train_judge", "train_specs", "measure_splits", "score_images"), 50)
+LEFT = re.compile(r"about (\d+) s left")  # what a job's log says of the job (core/progress.py)
 
 
 def stage_and_work(rule: str) -> tuple[str, float]:
@@ -81,11 +80,13 @@ class LogHandler(LogHandlerBase):
         self.interrupted |= "on user request" in message
 
     def overall(self) -> str:
-        """Return the number of finished jobs, and the time left at the same pace."""
+        """Return the number of finished jobs, and the time left at the same pace, at least what a running job says."""
         done, now = self.jobs - self.left.total(), time.monotonic()
         parts = (min(0.9 * work, now - start) for *_, work, start in [*self.running.values()])  # less than a whole job
         rest = max(0, self.work / max(1.0, self.worked + sum(parts)) - 1)
-        took, left = (timedelta(seconds=round((now - self.begun) * factor)) for factor in (1, rest))
+        said = [LEFT.search(last_logged(log, "INFO")) for log, *_ in [*self.running.values()]]
+        ahead = max([(now - self.begun) * rest, *(float(found[1]) for found in said if found)])
+        took, left = (timedelta(seconds=round(seconds)) for seconds in (now - self.begun, ahead))
         return f"{done} of {self.jobs} jobs in {took}" + (f", about {left} left" if 0 < done < self.jobs else "")
 
     def keep_drawing(self) -> None:
