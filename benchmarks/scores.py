@@ -18,6 +18,7 @@ from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
+END = "<!-- end of scores -->"
 README, RESULTS, LEARNED = (ROOT / name for name in ("README.md", "docs/results.md", "docs/learned.md"))
 
 
@@ -65,9 +66,9 @@ def write_tables(document: Path, tables: dict[str, str]) -> None:
     """Replace the tables between the marks of their names; raise UserError if marks are missing."""
     text = document.read_text(encoding="utf-8")
     for name, table in tables.items():
-        place = re.compile(rf"(<!-- scores {name}: make readme -->\n).*?(<!-- end of scores -->)", re.S)
-        require(place.search(text), document, f"the marks of the scores {name} are missing")
-        text = place.sub(lambda m, table=table: f"{m[1]}\n{table}\n\n{m[2]}", text)
+        head, mark, rest = text.partition(f"<!-- scores {name}: make readme -->\n")
+        require(mark, document, f"the marks of the scores {name} are missing")
+        text = f"{head}{mark}\n{table}\n\n{END}{rest.partition(END)[2]}"
     write_text(text, document)
 
 
