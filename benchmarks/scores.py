@@ -18,7 +18,6 @@ from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
-END = "<!-- end of scores -->"
 README, RESULTS, LEARNED = (ROOT / name for name in ("README.md", "docs/results.md", "docs/learned.md"))
 
 
@@ -68,7 +67,7 @@ def write_tables(document: Path, tables: dict[str, str]) -> None:
     for name, table in tables.items():
         head, mark, rest = text.partition(f"<!-- scores {name}: make readme -->\n")
         require(mark, document, f"the marks of the scores {name} are missing")
-        text = f"{head}{mark}\n{table}\n\n{END}{rest.partition(END)[2]}"
+        text = f"{head}{mark}\n{table}\n\n<!-- end{rest.partition('<!-- end')[2]}"
     write_text(text, document)
 
 
