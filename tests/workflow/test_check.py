@@ -25,7 +25,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"judge": {"model": "RN51"}}, ["judge.model", "unknown model 'RN51'", "choose"]),
     ({"judge": {"model": "RN5O"}}, ["unknown model 'RN5O'; did you mean RN50? choose"]),
     ({"judge": {"model": "sketch", "pretrained": "no/w.pt"}}, ["judge.pretrained: no/w.pt: no such file", "no does"]),
-    ({"generate": {"generators": [{"name": "mine", "kind": "folder", "path": "docs"}]}}, ["docs", "contains no jpg"]),
+    ({"generate": {"generators": [{"name": "mine", "kind": "folder", "path": "rules"}]}}, ["rules", "contains no jpg"]),
     ({"dataset": {"source": "table", "table": {"file": "README.dm"}}}, ["dataset.table.file", "mean README.md?"]),
     ({"dataset": {"source": "cub", "cub": {"root": "nowhere"}}}, ["dataset.cub.images", "CUB_200_2011.tgz: no"]),
     ({"split": {"published": {"split": "s_{composition}.pkl"}}}, ["split.published.split: s_color.pkl"]),
