@@ -35,11 +35,11 @@ def kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     It is the correlation of the signs of all differences; NaN where a side does not vary.
     """
     signs_x, signs_y = (np.sign(np.subtract.outer(side, side)) for side in (x, y))
-    agreement, varies_x, varies_y = (
+    concordance, varies_x, varies_y = (
         ((weights @ products) * weights).sum(axis=1) for products in (signs_x * signs_y, signs_x**2, signs_y**2)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
-        return agreement / np.sqrt(varies_x * varies_y)
+        return concordance / np.sqrt(varies_x * varies_y)
 
 
 def resample_images(images: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
