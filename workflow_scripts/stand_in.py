@@ -4,7 +4,7 @@
     >>> make_splits.main(stand_in("make_splits", composition="color"))
 
 Snakemake has no documented interface for this; this module uses its internal ``Workflow``, ``Rule`` and ``Job``
-(tests/workflow/test_stand_in.py fails when they change).
+(tests/workflow/test_chain.py fails when they change).
 """
 
 from pathlib import Path
