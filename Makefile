@@ -148,7 +148,7 @@ readme: .venv/test
 	python -m benchmarks.scores
 	for name in composed scores pairs; do cp results/figures/sketch_color_$$name.svg docs/pictures/$$name.svg; done
 	for name in $(notdir $(wildcard $(LEARNED)/models/*)); do \
-	  cp $(LEARNED)/models/$$name/006000.png docs/pictures/learned_$$name.png; done
+	  cp $(LEARNED)/models/$$name/005000.png docs/pictures/learned_$$name.png; done
 	jupyter execute --inplace examples/own_figure.ipynb
 
 # A release of the run, in its folder release: everything that is needed to score and submit a model (docs/submitting.md).

@@ -7,6 +7,7 @@ Then a run is disturbed without kills: a full disk, a second run, clocks that ju
 
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -99,8 +100,7 @@ def disturbed(project: Project, name: str, kills: list[tuple[float, str]], draw:
 
 def flipped(project: Project, name: str, draw: random.Random) -> tuple[int, list[str]]:
     """Flip a bit of each artifact of a finished run; return how many, and those that ``verify`` does not name."""
-    folder = project.root / name
-    whole = {folder / path: (folder / path).read_bytes() for path in project.artifacts(name)}
+    whole = {file: file.read_bytes() for file in (project.root / name / path for path in project.artifacts(name))}
     for file, content in whole.items():
         raw = bytearray(content)
         if raw:
@@ -122,18 +122,19 @@ def limit_files() -> None:
 
 
 def last_line(project: Project, command: list[str], before: Callable[[], None] | None = None) -> tuple[int, str]:
-    """Run a command; return its exit code, and the last line that it printed."""
+    """Run a command; show and return its exit code and the last line that it printed."""
     done = subprocess.run(
         command, cwd=project.root, env=project.environment, preexec_fn=before,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    return done.returncode, (done.stdout.splitlines() or [""])[-1]
+    code, line = done.returncode, (done.stdout.splitlines() or [""])[-1]
+    print(f"\nExit code {code}, `{line}`")
+    return code, line
 
 
 def full_disk(project: Project, name: str) -> str:
     """Run on a full disk, which must end with one line; return what went wrong, "" if nothing did."""
     code, line = last_line(project, run_command(project, name), limit_files)
-    print(f"\nOn a full disk: exit code {code}, `{line}`")
     return "" if code and "disk space" in line else f"full disk: exit code {code}, {line}"
 
 
@@ -146,9 +147,8 @@ def second_run(project: Project, name: str) -> str:
         while first.poll() is None and not victims(first.pid, "a step"):
             time.sleep(LOOK)
         code, line = last_line(project, run_command(project, name))
-    print(f"\nA second run: exit code {code}, `{line}`")
-    refused = code == 1 and "another run is active" in line
-    return "" if refused and first.returncode == 0 else f"second run: {line}; the first ended with {first.returncode}"
+    refused = code == 1 and "locked by another run" in line and first.returncode == 0
+    return "" if refused else f"second run: {line}; the first ended with {first.returncode}"
 
 
 def jump_clocks(project: Project, name: str, draw: random.Random) -> str:
@@ -157,6 +157,9 @@ def jump_clocks(project: Project, name: str, draw: random.Random) -> str:
         moment = time.time() + draw.uniform(-YEARS, YEARS) * 365 * 86400
         os.utime(project.root / name / path, (moment, moment))
     code, line = last_line(project, run_command(project, name))
+    if code and (remedy := re.search("`(find .*?)`", line)):
+        subprocess.run(remedy[1], cwd=project.root, shell=True, check=True)
+        code, line = last_line(project, run_command(project, name))
     return "" if code == 0 else f"clocks: {line}"
 
 
@@ -172,7 +175,7 @@ def flip_cache(project: Project, name: str, draw: random.Random) -> str:
     for refused in range(len(files)):
         code, line = last_line(project, run_command(project, name))
         if code == 0:
-            print(f"\nFlipped bits in {len(files)} files of the cache: {refused} ended a step and were named.")
+            print(f"\n{len(files)} files of the cache with flipped bits: {refused} ended a step and were named.")
             return ""
         named = [file for file in files if f"{file.relative_to(project.root)}:" in line and file.exists()]
         if not named:
@@ -184,7 +187,7 @@ def flip_cache(project: Project, name: str, draw: random.Random) -> str:
 def other_faults(project: Project, draw: random.Random) -> list[str]:
     """Disturb one run without kills; return what went wrong, and after what it had other bytes."""
     name, wrong = "others", list[str]()
-    disturbances: dict[str, Callable[[], str]] = {
+    disturbances = {
         "a full disk": lambda: full_disk(project, name),
         "a second run": lambda: second_run(project, name),
         "jumping clocks": lambda: jump_clocks(project, name, draw),

@@ -47,7 +47,7 @@ DOCUMENT = ROOT / "docs" / "measurement.md"
 MIXTURES_BEGIN, MIXTURES_END = "<!-- measured by `make mixtures` -->", "<!-- end of mixtures -->"
 REFERENCE, HABIT, BLIND, UNBOUND = "faithful", "memorizer", "blind", "unbound"
 PERFECT = "perfect"  # of whose images the judges misread none
-SCORE_COLUMNS = ["hit", "expected_top1", "adjective_first", "adjusted_first"]
+SCORE_COLUMNS = dict.fromkeys(["hit", "expected_top1", "adjective_first", "adjusted_first"], float)
 FRACTIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 TOLERANCE = 0.02
 EDGES = (-np.inf, *REGIONS, np.inf)
@@ -102,12 +102,12 @@ def mixed(scores: dict[tuple[str, str], Scored], split: str, drawn_by: np.ndarra
     """Return the reference's score of a split with the entries of these generators, by each judge."""
     base, tables = scores[REFERENCE, split], []
     for judge, table in enumerate(base.by_judge):
-        table, entries = table.copy(), pd.MultiIndex.from_frame(table[ENTRY])
-        table.loc[drawn_by == PERFECT, SCORE_COLUMNS] = 1.0
+        table, entries = table.astype(SCORE_COLUMNS), pd.MultiIndex.from_frame(table[ENTRY])
+        table.loc[drawn_by == PERFECT, [*SCORE_COLUMNS]] = 1.0
         for generator in set(drawn_by) - {REFERENCE, PERFECT}:
-            of = scores[generator, split].by_judge[judge].set_index(ENTRY)[SCORE_COLUMNS]
+            of = scores[generator, split].by_judge[judge].astype(SCORE_COLUMNS).set_index(ENTRY)[[*SCORE_COLUMNS]]
             chosen = drawn_by == generator
-            table.loc[chosen, SCORE_COLUMNS] = of.loc[entries[chosen]].to_numpy()
+            table.loc[chosen, [*SCORE_COLUMNS]] = of.loc[entries[chosen]].to_numpy()
         tables.append(table)
     return replace(base, summary={**base.summary, "generator": name}, entries=tables[0], by_judge=tuple(tables))
 

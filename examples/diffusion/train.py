@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--images", type=Path, default=Path(), help="the folder to which paths are relative")
     parser.add_argument("--output", type=Path, required=True, help="the folder of the model")
     parser.add_argument("--text", choices=["words", "pooled"], default="words")
-    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--size", type=int, default=32, help="pixels")

@@ -10,7 +10,7 @@ from compclip.score.entries import ENTRY
 
 def score(generator: str, rows: list[int]) -> Scored:
     entries = pd.DataFrame({name: [f"{name}{row}" for row in rows] for name in ENTRY} | {"pair": "red_bill"})
-    judges = tuple(entries.assign(**{name: [row + 10 * judge for row in rows] for name in SCORE_COLUMNS})
+    judges = tuple(entries.assign(**dict.fromkeys(SCORE_COLUMNS, 10 * judge + np.array(rows)) | {"hit": False})
                    for judge in (1, 2))  # fmt: skip
     return Scored({"split": "test_unseen"}, {"generator": generator}, judges[0], judges)
 
@@ -19,12 +19,13 @@ def test_mixtures_have_the_scores_of_who_draws_and_words_span_their_regions() ->
     scores = {(REFERENCE, "test_unseen"): score(REFERENCE, [1, 2, 3])}
     blind = score("blind", [3, 1, 2])
     for table in blind.by_judge:
-        table[SCORE_COLUMNS] *= 100
+        table[[*SCORE_COLUMNS]] *= 100
     scores["blind", "test_unseen"] = blind
     drawn_by = np.array(["blind", REFERENCE, PERFECT])
     of = mixed(scores, "test_unseen", drawn_by, "mixture")
     assert of.generator == "mixture"
-    assert [table["hit"].tolist() for table in of.by_judge] == [[1100, 12, 1], [2100, 22, 1]]
+    assert [table["adjective_first"].tolist() for table in of.by_judge] == [[1100, 12, 1], [2100, 22, 1]]
+    assert of.entries["hit"].tolist() == [0, 0, 1]
     entries = pd.DataFrame({"pair": ["red_bill", "tan_wing", "red_bill"]})
     choice = with_composed({"red_bill"})
     assert choice(entries, "test_swapped").tolist() == ["faithful", "memorizer", "faithful"]

@@ -77,14 +77,10 @@ def test_a_terminal_is_updated_in_place(screen: Screen, monkeypatch: pytest.Monk
     assert screen.capsys.readouterr().err == "\r\x1b[J0 of 6 jobs in 0:00:00; score: 7 of 9 imag" * 2
 
 
-def test_each_rule_has_a_stage_and_an_error_of_its_python_one_short_line() -> None:
+def test_each_rule_has_a_stage() -> None:
     texts = [file.read_text() for file in (module.ROOT / "rules").glob("*.smk")]
     rules = {rule for text in texts for rule in re.findall(r"^ *rule (\w+):", text, re.MULTILINE)}
     assert rules <= module.STAGES.keys() and module.STAGES["extract_pairs"] == "pairs"
-    where = 'InputFunctionException in rule train_judge in file "/a/judge.smk", line 5:'
-    told = f"{where} Error: UserError: c.sqlite: full; delete it Wildcards: judge=0 Traceback: File ..."
-    match = module.IN_RULES.search(told)
-    assert match and match[1] == "c.sqlite: full; delete it"
 
 
 @pytest.mark.parametrize(
@@ -114,10 +110,24 @@ def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
     assert errors == ["error: score: y (log: score_images.log)"]
 
 
+@pytest.mark.parametrize(
+    ("told", "error"),
+    [
+        ("WorkflowError:\nruns.a: no such\n  folder", "WorkflowError: runs.a: no such folder"),
+        ("InputFunctionException in rule a … Error: UserError: c: full; delete it Wildcards: judge=0 …", "c: full; "),
+        (
+            "WorkflowError in rule a … Output b has older modification time (1) than input c (2). …",
+            "c: from the future",
+        ),
+    ],
+)
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_an_error_of_snakemake_is_one_line_and_an_interruption_is_none(screen: Screen, interrupted: bool) -> None:
-    screen.emit("WorkflowError:\nruns.a: no such\n  folder", logging.ERROR, event=LogEvent.ERROR)
+def test_an_error_is_one_line_and_an_interruption_is_none(
+    screen: Screen, told: str, error: str, interrupted: bool
+) -> None:
+    screen.emit(told, logging.ERROR, event=LogEvent.ERROR)
     if interrupted:
         screen.emit("Terminating processes on user request, this might take some time.")
-    errors = [] if interrupted else ["error: WorkflowError: runs.a: no such folder"]
-    assert screen.shown() == ["0 of 6 jobs in 0:00:00", *errors]
+    begin, *errors = screen.shown()
+    assert begin == "0 of 6 jobs in 0:00:00" and len(errors) == (not interrupted)
+    assert interrupted or errors[0].startswith(f"error: {error}")

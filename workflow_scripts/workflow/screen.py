@@ -19,7 +19,9 @@ from compclip.core.code import ROOT
 KILLED = re.compile(r"died with <Signals\.SIG(KILL|ABRT)|non-zero exit status 13[47]\b")
 OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run again to resume"
 # an error in the Python of rules, which Snakemake shows with wildcards and traceback
-IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.*?) Wildcards: ")
+IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.*?) Wildcards: .*")
+FUTURE = re.compile(r"^WorkflowError .* has older modification time .* than input (\S+) .*")
+CLOCK = r"\1: from the future, so a clock was wrong; `find . -newermt now -exec touch {} +`, then run again"
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
 # Seconds that a rule's job takes in the default run (others about 4), to estimate the remaining work.
@@ -73,8 +75,7 @@ class LogHandler(LogHandlerBase):
             why = error or (OUT_OF_MEMORY if killed else "failed; see .snakemake/log")
             self.failed[number] = bool(error), f"error: {stage}: {why} (log: {log})\n"
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
-            raised = IN_RULES.search(message)
-            self.errors.append(raised[1] if raised else message)
+            self.errors.append(FUTURE.sub(CLOCK, IN_RULES.sub(r"\1", message)))
         elif record.levelno == logging.WARNING or message.startswith("Nothing to be done"):
             self.show(f"{message}\n")
         self.interrupted |= "on user request" in message
