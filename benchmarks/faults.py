@@ -27,8 +27,8 @@ from compclip.core.cli import Command
 from compclip.core.errors import UserError
 from tests.project import Project
 
-# What is killed (signal 9); each is drawn as often as the others.
-VICTIMS = ("Snakemake", "a step", "all processes")
+# What is killed (signal 9), each as often as the others, and what marks its command line.
+VICTIMS = {"Snakemake": "/snakemake ", "a step": "/.snakemake/scripts/", "all processes": ""}
 LOOK = 0.2  # seconds between two looks for a process to kill
 # Runs after a kill, until it is done; those that are refused while steps of the killed one still run do not count.
 ATTEMPTS = 6
@@ -56,12 +56,8 @@ def victims(run: int, kind: str) -> list[psutil.Process]:
     with suppress(psutil.Error):
         parent = psutil.Process(run)
         below = parent.children(recursive=True)
-        if kind == "all processes":
-            return [parent, *below] if below else []
-        lines = {process: " ".join(process.cmdline()) for process in below}
-        if kind == "Snakemake":
-            return [process for process, line in lines.items() if "/snakemake " in line][:1]
-        return [process for process, line in lines.items() if "/.snakemake/scripts/" in line]
+        found = [process for process in below if VICTIMS[kind] in " ".join(process.cmdline())]
+        return [parent, *below] if kind == "all processes" and below else found[:1] if kind == "Snakemake" else found
     return []
 
 
@@ -212,7 +208,7 @@ def main(command: Faults) -> None:
         print("| run | killed | at, s | message |\n|---|---|---|---|")
         wrong = []
         for number in range(-(-command.moments // command.each)):
-            kills = [(draw.uniform(0, seconds), VICTIMS[i % len(VICTIMS)]) for i in range(command.each)]
+            kills = [(draw.uniform(0, seconds), [*VICTIMS][i % len(VICTIMS)]) for i in range(command.each)]
             print("\n".join(disturbed(project, f"run{number}", kills, draw)), flush=True)
             if project.artifacts(f"run{number}") != project.artifacts("whole"):
                 wrong.append(f"run{number} has other bytes than the undisturbed run")

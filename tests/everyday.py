@@ -3,7 +3,7 @@
 import pandas as pd
 
 from compclip.core.seeds import rng
-from tests.split.split_worlds import captions_table
+from tests.split.worlds import captions_table
 
 COLORS = "red blue green white black yellow orange brown gray pink purple tan".split()
 

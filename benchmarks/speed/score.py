@@ -107,9 +107,9 @@ def forward(config: Config, generators: Sequence[str]) -> float:
     pools = captions.loc[captions["image_id"].isin(judged["image_id"]), "text"], swapped["swapped_text"]
     texts = sorted(set(pd.concat([prompts["text"], variants["text"], *pools])))
     judge = load_judge(folder.parent / "judges" / config.judges[0], 1, "cpu")
-    pixels = judge.preprocess.read([(path, None) for path in paths.values()])
+    parts = [*judge.read_ahead([(path, None) for path in paths.values()], config.score.batch)]
     begun = time.process_time()
-    judge.encode_pixels(pixels, config.score.batch)
+    judge._encode(iter(parts), len(paths), config.score.batch, "images", judge._images)
     judge.encode_texts(texts, config.score.batch)
     return time.process_time() - begun
 

@@ -143,7 +143,7 @@ def measure(images: int | None = None, batch: int | None = None, model: str = "V
             cached = float(np.median([seconds(lambda: cosines_of(embedder, pairs))[0] for _ in range(WARM_RUNS)]))
             assert (cosines_of(embedder, pairs) == cosines).all(), "the cache gives other scores"
         parts = list(judge.read_ahead([(path, None) for path in first], batch))
-        of_images = seconds(lambda: judge.encode_pixels(np.concatenate(parts), batch))[0]
+        of_images = seconds(lambda: judge._encode(iter(parts), len(first), batch, "images", judge._images))[0]
         of_texts = seconds(lambda: judge.encode_texts(texts, batch))[0]
         after, two = seconds(lambda: plain(of_others))
         difference = check_cosines(np.concatenate([cosines, of_new]), np.concatenate([one, two]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,8 +60,9 @@ class Encoder(Protocol):
     hash: str
     device: Any
     tokenizer: Any
+    preprocess: Any
 
-    def encode_images(self, items: Sequence[BoxedFile], batch: int) -> np.ndarray: ...
+    def encode_images(self, items: Sequence[BoxedFile], batch: int, *others: Any) -> np.ndarray: ...
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray: ...
 
 
@@ -74,20 +75,30 @@ class Embedder:
 
     def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
         self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
+        self.others: list[Embedder] = []  # which encode the images that this one reads, too
 
     def images(self, items: Sequence[BoxedFile]) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image."""
         digests = {path: sha256(path) for path in dict.fromkeys(path for path, _ in items)}
-        names = [key("image", self.made, self.judge.hash, digests[path], repr(box)) for path, box in items]
+
+        def names(of: Embedder, of_items: Sequence[BoxedFile]) -> list[bytes]:
+            return [key("image", of.made, of.judge.hash, digests[path], repr(box)) for path, box in of_items]
 
         def encode(rows: list[int]) -> np.ndarray:
-            vectors = self.judge.encode_images([items[row] for row in rows], self.batch)
-            changed = [path for path, _ in (items[row] for row in rows) if sha256(path) != digests[path]]
+            chosen = [items[row] for row in rows]
+            vectors = self.judge.encode_images(chosen, self.batch, *(of.judge for of in self.others))
+            changed = [path for path, _ in chosen if sha256(path) != digests[path]]
             if changed:
                 raise UserError(f"{changed[0]}: changed while it was read; wait until it is complete and run again")
-            return vectors
+            own, *theirs = np.split(vectors, 1 + len(self.others), axis=1)
+            for of, made in zip(self.others, theirs, strict=True):
+                of.cache.put((name, row.tobytes()) for name, row in zip(names(of, chosen), made, strict=True))
+            return own
 
-        return self._rows("images", names, encode, lambda row: str(items[row][0]))
+        return self._rows("images", names(self, items), encode, lambda row: str(items[row][0]))
+
+    def files(self, paths: Sequence[str | Path]) -> np.ndarray:
+        return self.images([(Path(path), None) for path in paths])
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         return self._rows(
@@ -133,6 +144,19 @@ def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Pa
     made = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
     with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
         yield Embedder(judge, opened, batch, made)
+
+
+@contextmanager
+def open_embedders(
+    folders: Sequence[Path], batch: int, threads: int, device: str, cache: Path
+) -> Iterator[list[Embedder]]:
+    """Open the embedders by several judges; an image is read once for all judges that see the same pixels."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(open_embedder(folder, batch, threads, device, cache)) for folder in folders]
+        seen = [(of.judge.name, of.judge.preprocess.cfg, of.judge.preprocess.crop) for of in opened]
+        for number, embedder in enumerate(opened):
+            embedder.others = [of for i, of in enumerate(opened) if i > number and seen[i] == seen[number]]
+        yield opened
 
 
 def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[BoxedFile]:

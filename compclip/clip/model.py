@@ -193,14 +193,16 @@ class Judge:
         self.tokenizer, self.preprocess, self.device, self.threads = tokenizer, preprocess, device, threads
         self.name = self.hash = ""
 
-    def encode_images(self, items: Sequence[Item], batch: int) -> np.ndarray:
-        """Return (n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read."""
-        return self._encode(self.read_ahead(items, batch), len(items), batch, "images", self._images)
+    def encode_images(self, items: Sequence[Item], batch: int, *others: "Judge") -> np.ndarray:
+        """Return (n, d) float32 for n files with their bounding boxes; UserError names one that cannot be read.
 
-    def encode_pixels(self, pixels: np.ndarray, batch: int) -> np.ndarray:
-        """Return (n, d) as ``encode_images``, from bytes (n, height, width, 3) that ``preprocess`` has read."""
-        batches = (pixels[start : start + batch] for start in range(0, len(pixels), batch))
-        return self._encode(batches, len(pixels), batch, "images", self._images)
+        With k ``others``, which must read the same pixels, (n, (1 + k) * d): files are read once for all judges.
+        """
+
+        def images(pixels: np.ndarray) -> torch.Tensor:
+            return torch.cat([judge._images(pixels) for judge in (self, *others)], dim=1)
+
+        return self._encode(self.read_ahead(items, batch), len(items), batch, "images", images)
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         """Return (n, d) float32 for n captions, after cleaning them."""

@@ -25,12 +25,8 @@ PAPER_COLOR = "#777777"
 KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "neither noun"}
 
 
-def _base(prompt: str | None) -> str:
-    return "template" if prompt is None else "examples" if captions_of(prompt) is not None else prompt
-
-
 def _in_rows(rows: pd.DataFrame, group: Any, row: Any, **columns: Any) -> pd.DataFrame:
-    series = [_base(prompt) for prompt in rows["prompt"]]
+    series = ["examples" if of and captions_of(of) is not None else of or "template" for of in rows["prompt"]]
     return in_percent(rows, "value", group=group, row=row, series=series, **columns)
 
 

@@ -93,7 +93,7 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
     statements = prompt_statements(prompts, tables["facts"], tables["swapped"], context.composition)
     birds = train_birds(context)
     undrawable: Counter[str] = Counter()
-    scenes = []
+    scenes, pictures = [], dict[Any, bytes]()  # some painters draw the same bird for several prompts
     for stated, row in zip(statements, track(prompts.itertuples(), len(prompts), "drawings"), strict=True):
         keys = (row.image_id, int(row.caption_id), int(row.draw))
         dice = Dice(seeds.rng(context.seed, "sketch", "start", *keys))
@@ -103,7 +103,10 @@ def draw_prompts(prompts: pd.DataFrame, context: Context, painter: Painter) -> G
         scene = painter(drawable, start, Dice(seeds.rng(context.seed, "sketch", "painter", *keys)))
         file = context.folder / row.file_name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(png(paint_scene(scene, pose, size)))
+        shown = *scene.items(), pose
+        if shown not in pictures:
+            pictures[shown] = png(paint_scene(scene, pose, size))
+        file.write_bytes(pictures[shown])
         scenes.append(scene)
     if undrawable:
         log.warning("%d statements of prompts cannot be drawn and were skipped", undrawable.total())

@@ -61,10 +61,6 @@ class LexiconEntry(NamedTuple):
 COMPOUND = "compound"
 
 
-def _is_plural(lower: str) -> bool:
-    return lower in WORDS.plurals_without_s or lower.endswith("s") and not lower.endswith(("ss", "us"))
-
-
 def _token_part(token: Token) -> Role:
     """Return the role of an unlisted word, by its tags."""
     lower, tag = token.lower_, token.tag_
@@ -149,7 +145,8 @@ class Vocabulary:
             last = doc[i + length - 1]
             end = last.idx + len(last)
             possessed = bool(group) and part is Role.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
-            plural = _is_plural(last.lower_)
+            has_s = last.lower_.endswith("s") and not last.lower_.endswith(("ss", "us"))
+            plural = has_s or last.lower_ in WORDS.plurals_without_s
             result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], plural, possessed))
             i += length
         return result

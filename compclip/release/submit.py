@@ -4,9 +4,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -134,24 +134,19 @@ def score_parts(
     release: Release, pictures: Mapping[str, Pictures], device: str, cache: Path
 ) -> dict[str, dict[str, SubmittedScores]]:
     """Return the scores of each composition by each judge."""
-    from compclip.clip.embed import open_embedder  # torch is slow to import
+    from compclip.clip.embed import open_embedders  # torch is slow to import
 
     contents, scores = release.contents, dict[str, dict[str, SubmittedScores]]()
     for name, part in release.parts.items():
-        for judge, about in part.about.judges.items():
-            log.info("%s: judge %s", name, judge)
-            folder = release.folder / about.folder
-            with open_embedder(folder, contents.batch, contents.threads, device, cache) as embedder:
+        judges = part.about.judges
+        folders = [release.folder / about.folder for about in judges.values()]
+        with open_embedders(folders, contents.batch, contents.threads, device, cache) as embedders:
+            for (judge, about), folder, embedder in zip(judges.items(), folders, embedders, strict=True):
+                log.info("%s: judge %s", name, judge)
                 fault = f"its hash is {embedder.judge.hash}, not {about.hash} as in the release"
                 require(embedder.judge.hash == about.hash, folder, fault, "download the release again")
-
-                def images(paths: Sequence[str]) -> np.ndarray:
-                    return embedder.images([(Path(path), None) for path in paths])
-
-                def texts(all_texts: Sequence[str]) -> Embed:
-                    return embed_once(embedder, all_texts)
-
-                scored = score_part(part, pictures[name].manifest, judge, texts, images)
+                texts = partial(embed_once, embedder)
+                scored = score_part(part, pictures[name].manifest, judge, texts, embedder.files)
                 scores.setdefault(name, {})[judge] = submitted_scores(about.hash, scored)
     return scores
 

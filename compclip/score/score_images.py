@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -174,9 +173,8 @@ def score_with_judge(
     with Cache(":memory:") as cache:
         embedder = Embedder(judge, cache, batch, name)
         scored = score_images(
-            [entry_set], Rules(scoring, classes, seed), others.assign(split=name), embedder.texts,
-            lambda paths: embedder.images([(Path(path), None) for path in paths]),
-        )[name]  # fmt: skip
+            [entry_set], Rules(scoring, classes, seed), others.assign(split=name), embedder.texts, embedder.files
+        )[name]
     table = scored.table
 
     def estimate(column: str) -> ScoreEstimate:

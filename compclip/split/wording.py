@@ -205,9 +205,12 @@ def _in_comparison(place: _Place, new: str) -> bool:
     measured = words[last + 1 : last + 2] == ["in"] and WORDS.measures.intersection(words[last + 2 : last + 3])
     if measured or _compared(words, place.first, last):
         return True
-    if place.is_stacking:
-        return _measured({place.mention.adjective, new}, words)
-    return _shaded({place.mention.adjective, new}, words, place.adjectives)
+    both = {place.mention.adjective, new}
+    if place.is_stacking:  # `a small head compared to its longer bill`, anywhere in the caption
+        comparatives = {f"{word}{'r' if word.endswith('e') else 'er'}" for word in both}
+        return not (WORDS.comparisons | comparatives | {"for"}).isdisjoint(words)
+    # `gray body and darker gray wings`
+    return any(a in WORDS.darker and place.adjectives.get(b) in both for a, b in pairwise(words))
 
 
 def _compared(words: list[str], first: int, last: int) -> bool:
@@ -221,17 +224,6 @@ def _compared(words: list[str], first: int, last: int) -> bool:
     if words[last + 1 : last + 2] == ["as"] and words[last + 2 : last + 3] != ["well"]:
         return True
     return "as" in words[max(0, first - 3) : first] and "as" in words[last + 1 : last + 5]
-
-
-def _measured(degrees: Collection[str], words: list[str]) -> bool:
-    """Return whether the caption anywhere compares by a degree: `a small head compared to its longer bill`."""
-    comparatives = {f"{word}{'r' if word.endswith('e') else 'er'}" for word in degrees}
-    return not (WORDS.comparisons | comparatives | {"for"}).isdisjoint(words)
-
-
-def _shaded(colors: Collection[str], words: list[str], adjectives: Mapping[str, str]) -> bool:
-    """Return whether the caption anywhere has a darker or lighter color: `gray body and darker gray wings`."""
-    return any(a in WORDS.darker and adjectives.get(b) in colors for a, b in pairwise(words))
 
 
 def _may_be_of_another(place: _Place) -> bool:

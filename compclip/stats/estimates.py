@@ -33,10 +33,6 @@ def _by_judge(values: ArrayLike) -> np.ndarray:
     return table if table.ndim == 2 else table[:, None]
 
 
-def _judges(by_judge: np.ndarray) -> np.ndarray | None:
-    return by_judge.mean(axis=0) if by_judge.shape[1] > 1 else None
-
-
 def _cells(values: np.ndarray, images: np.ndarray, pairs: ArrayLike | None) -> crossed.Cells:
     of = np.full(len(images), None) if pairs is None else np.asarray(pairs, object)
     return crossed.cells(images, of, values, np.ones(len(images)))
@@ -60,7 +56,7 @@ def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None
     if not known.any():
         raise ValueError("no entry has a value")
     by_judge, shown = by_judge[known], np.asarray(images, object)[known]
-    means, judges = by_judge.mean(axis=1), _judges(by_judge)
+    means, judges = by_judge.mean(axis=1), by_judge.mean(axis=0) if by_judge.shape[1] > 1 else None
     cells = _cells(means, shown, None if pairs is None else np.asarray(pairs, object)[known])
     both = crossed.estimate(cells, judges)
     fixed = crossed.estimate_within(cells)

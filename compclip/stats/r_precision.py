@@ -230,18 +230,15 @@ def r_precision(
     return judge_entries(rows, texts, entries, pool, candidates=candidates, ties=ties, seed=seed)
 
 
-def uniforms(seeds: Iterable[int], k: int) -> np.ndarray:
-    """Return (n, k) multiples of 2^-32 in [0, 1), a row per seed; SHAKE-128 is five times as fast as new generators."""
-    rows = [hashlib.shake_128(of.to_bytes(8, "big")).digest(4 * k) for of in seeds]
-    return np.frombuffer(b"".join(rows), "<u4").reshape(-1, k) * 2.0**-32
-
-
 def sample_distractors(
     entries: Entries, rows: np.ndarray, pool: Pool, candidates: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the distractors (n, candidates - 1) of entries ``rows``, and numbers (n,) in [0, 1) that break ties."""
     k = candidates - 1
-    uniform = uniforms([derive_seed(seed, "distractors", *entries.keys[row]) for row in rows], 2 * k + 1)
+    seeds = [derive_seed(seed, "distractors", *entries.keys[row]) for row in rows]
+    # SHAKE-128 is five times as fast as new generators.
+    of_rows = [hashlib.shake_128(of.to_bytes(8, "big")).digest(4 * (2 * k + 1)) for of in seeds]
+    uniform = np.frombuffer(b"".join(of_rows), "<u4").reshape(-1, 2 * k + 1) * 2.0**-32
     drawn = draw_distractors(uniform[:, :-1].reshape(len(rows), 2, k), pool, entries.classes[rows])
     return drawn, uniform[:, -1]
 

@@ -18,7 +18,7 @@ from compclip.pairs.engine import Extractor, decode_tree
 from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.project import Project
 from tests.scripts import job
-from tests.split.split_worlds import pairs_table, rank, said
+from tests.split.worlds import pairs_table, rank, said
 from workflow_scripts.divergence import measure_splits
 
 KEY = ["image_id", "caption_id"]

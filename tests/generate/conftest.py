@@ -15,7 +15,7 @@ from compclip.generate.config import GENERATOR_KINDS
 from compclip.generate.generator import reads
 from compclip.io import read_json, read_table, write_table
 from tests.scripts import job
-from tests.split.split_worlds import images_table
+from tests.split.worlds import images_table
 from workflow_scripts.generate import generate_images
 
 HOME = "mine/color"

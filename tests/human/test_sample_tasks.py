@@ -25,7 +25,7 @@ from compclip.text.lexicon import load_lexicon
 from tests.conftest import ROOT
 from tests.human.conftest import CONSENT, SETTINGS, Study, make_study
 from tests.project import COMPOSITION, DATASET, GENERATORS
-from tests.split.split_worlds import pairs_table
+from tests.split.worlds import pairs_table
 
 COLORS = ROOT / "lexicons" / "adjectives" / "color.yaml"
 

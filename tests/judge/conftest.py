@@ -17,7 +17,7 @@ from compclip.io import read_table, write_table
 from compclip.judge.config import Training
 from tests.clip.conftest import PUBLISHED, RESNET, TINY, TRUNK, VIT, Model, model  # noqa: F401
 from tests.scripts import job
-from tests.split.split_worlds import captions_table, images_table
+from tests.split.worlds import captions_table, images_table
 from workflow_scripts.job import Job
 
 COLORS = {

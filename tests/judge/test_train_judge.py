@@ -141,8 +141,7 @@ def test_a_saved_judge_encodes_the_same(train: Train, squares: Path, tmp_path: P
     assert np.array_equal(judge.encode_images([items[i] for i in order], 4), images[order]), "the order of images"
     assert np.array_equal(judge.encode_images(items[10:], 4), images[10:]), "a padded batch"
     assert np.array_equal(judge.encode_texts(texts[3:], 4), captions[3:])
-    pixels = judge.preprocess.read(items)
-    assert np.array_equal(judge.encode_pixels(pixels, 4), images)
+    assert np.array_equal(judge.encode_images(items, 4, judge), np.hstack([images, images])), "by two judges"
     shutil.copytree(folder, tmp_path / "copy")
     settings = json.loads((tmp_path / "copy" / "model.json").read_text())
     (tmp_path / "copy" / "model.json").write_text(json.dumps({**settings, "crop": 0.9}))

@@ -21,7 +21,7 @@ from compclip.text.language import load_language
 from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon
 from tests.pairs.conftest import LEXICONS, MODEL
 from tests.scripts import job
-from tests.split.split_worlds import captions_table
+from tests.split.worlds import captions_table
 from workflow_scripts.job import Job
 from workflow_scripts.pairs import extract_pairs, extract_shard
 

@@ -12,7 +12,7 @@ from compclip.pairs import config
 from compclip.pairs.draft_nouns import DraftNouns, draft, main
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.text.lexicon import Lexicon, load_lexicon
-from tests.split.split_worlds import captions_table, pairs_table
+from tests.split.worlds import captions_table, pairs_table
 
 COLORS = Lexicon("color", {"red": "red", "blue": "blue", "tan": "tan"})
 PARTS = Lexicon("birds", {"wing": "wing", "wings": "wing", "bill": "bill", "eye": "eye"})

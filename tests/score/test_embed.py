@@ -37,6 +37,17 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
     assert texts.dtype == np.float32 and texts.shape == (3, 16)
 
 
+def test_an_image_is_read_once_for_all_judges(tmp_path: Path, files: list[Path]) -> None:
+    class Other(FakeJudge):
+        hash, embed = "other", staticmethod(lambda text: -FakeJudge.embed(text))
+
+    with Cache(tmp_path / "c.sqlite") as one, Cache(tmp_path / "d.sqlite") as two:
+        first, second = Embedder(FakeJudge(), one, 4, "made"), Embedder(judge := Other(), two, 4, "made")
+        first.others = [second]
+        items = [(path, None) for path in files]
+        assert np.array_equal(first.images(items), -second.images(items)) and not judge.images_seen
+
+
 def test_changed_images_and_embeddings_of_another_width(tmp_path: Path, files: list[Path]) -> None:
     class Slow(FakeJudge):
         def encode_images(self, items, batch):

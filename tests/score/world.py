@@ -12,7 +12,7 @@ from compclip.core.seeds import derive_seed
 from compclip.io import empty_table, write_json, write_table
 from compclip.score.config import Scoring
 from tests.scripts import job
-from tests.split.split_worlds import images_table
+from tests.split.worlds import images_table
 from workflow_scripts.job import Job
 
 COLORS = ("red", "blue", "green", "black")
@@ -44,9 +44,9 @@ class FakeJudge:
         self.texts_seen += texts
         return np.stack([self.embed(text) for text in texts])
 
-    def encode_images(self, items: Sequence[tuple[Path, object]], batch: int) -> np.ndarray:
+    def encode_images(self, items: Sequence[tuple[Path, object]], batch: int, *others: "FakeJudge") -> np.ndarray:
         self.images_seen += items
-        return np.stack([self.embed(path.read_text()) for path, _ in items])
+        return np.hstack([[judge.embed(path.read_text()) for path, _ in items] for judge in (self, *others)])
 
 
 def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:

@@ -10,7 +10,7 @@ from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
 from compclip.io import write_table
 from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.scripts import job
-from tests.split.split_worlds import COLORS, NOUNS, world
+from tests.split.worlds import COLORS, NOUNS, world
 
 TABLES = ("captions", "images", "pairs", "ranking", "splits", "swapped", "prompts")
 # The names of summaries that differ from the end of the rule's name.

@@ -35,10 +35,10 @@ from compclip.split.widths import (
 from compclip.text.lexicon import LEXICONS, load_lexicon
 from tests.everyday import captions
 from tests.graph import jobs
-from tests.split.split_worlds import LEXICONS as WORDS
-from tests.split.split_worlds import World, images_table, world
 from tests.split.stage import inputs, run
 from tests.split.test_sample_heldout import ranking
+from tests.split.worlds import LEXICONS as WORDS
+from tests.split.worlds import World, images_table, world
 
 OPEN = st.fixed_dictionaries(
     {}, optional={

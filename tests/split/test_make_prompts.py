@@ -17,7 +17,7 @@ from compclip.split.make_prompts import count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.swap_adjectives import make_swaps
 from tests.split import stage
-from tests.split.split_worlds import COLORS, NOUNS, World, images_table, world
+from tests.split.worlds import COLORS, NOUNS, World, images_table, world
 
 KEY = ["image_id", "caption_id"]
 

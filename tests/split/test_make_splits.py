@@ -29,7 +29,7 @@ from compclip.split.make_splits import (
     seen_target,
 )
 from compclip.split.sample_heldout import missing_pairs
-from tests.split.split_worlds import LEXICONS, World, captions_table, rank, said, world
+from tests.split.worlds import LEXICONS, World, captions_table, rank, said, world
 
 
 def made(seed: int, heldout_seed: int):

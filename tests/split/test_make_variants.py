@@ -15,18 +15,8 @@ from compclip.io import check_table, read_table
 from compclip.split.make_variants import make_variants, variants_of
 from compclip.split.swap_adjectives import Candidate, apply, make_swaps
 from compclip.text.lexicon import Lexicon
-from tests.split.split_worlds import (
-    COLORS,
-    LEXICONS,
-    NOUNS,
-    SHAPES,
-    captions_table,
-    mention,
-    mentions,
-    pairs_table,
-    world,
-)
 from tests.split.stage import inputs, run
+from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
 
 
 @pytest.mark.parametrize(

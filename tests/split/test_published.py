@@ -11,8 +11,8 @@ from compclip.core.published import PublishedSplit, read_data
 from compclip.core.tables import SPLIT, SWAPPED
 from compclip.io import read_json, read_table
 from compclip.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
-from tests.split.split_worlds import COLORS, NOUNS, captions_table, pairs_table
 from tests.split.stage import inputs, run, run_all
+from tests.split.worlds import COLORS, NOUNS, captions_table, pairs_table
 
 
 def take(folder: Path, violations: str = "refuse", data: bool = True) -> None:

@@ -20,8 +20,8 @@ from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.everyday import PATTERNS
 from tests.project import COMPOSITION, DATASET, artifact_digests
-from tests.split.split_worlds import captions_table, images_table, pairs_table
 from tests.split.stage import inputs, run, run_all
+from tests.split.worlds import captions_table, images_table, pairs_table
 
 COLOR = COMMON_COMPOUNDS.parents[1] / "adjectives" / "color.yaml"
 

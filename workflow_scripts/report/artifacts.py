@@ -28,10 +28,6 @@ def read_composition(layout: Layout, *names: str) -> dict[str, pd.DataFrame]:
     return {name: read_table(folders.get(name, layout.place) / f"{name}.parquet", SCHEMAS[name]) for name in names}
 
 
-def read_manifest(layout: Layout, generator: str) -> pd.DataFrame:
-    return read_table(layout.generated(generator) / "manifest.parquet", tables.MANIFEST)
-
-
 def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Return the summary in a folder of stage score, and the scores by set."""
     summary = read_json(folder / "summary.json")
@@ -43,12 +39,8 @@ def read_generated(layout: Layout, generators: Sequence[str], judges: Sequence[s
     for name in generators:
         folders = [read_score_folder(layout.scores(name, judge)) for judge in judges]
         scores = {split: of_all_judges([tables[split] for _, tables in folders]) for split in folders[0][1]}
-        yield GeneratedImages(name, read_manifest(layout, name), scores, folders[0][0])
-
-
-def read_summaries(layout: Layout, params: Any) -> list[dict[str, Any]]:
-    """Return the summary of each generator's scores by the first judge."""
-    return [read_json(layout.scores(name, params.judges[0]) / "summary.json") for name in params.generators]
+        manifest = read_table(layout.generated(name) / "manifest.parquet", tables.MANIFEST)
+        yield GeneratedImages(name, manifest, scores, folders[0][0])
 
 
 def unchecked(layout: Layout, params: Any) -> list[str]:
@@ -66,7 +58,7 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
     """Return a composition's results for readers. ``rows``: its rows of scores.parquet and comparisons.csv."""
     return to_read(
         f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.anchors,
-        summaries=read_summaries(layout, params),
+        summaries=[read_json(layout.scores(of, params.judges[0]) / "summary.json") for of in params.generators],
         divergence=read_divergences(layout.place),
         fids=read_fids(layout, params),
         health=read_health(layout, params.judges, params.health),

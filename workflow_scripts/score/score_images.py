@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compclip.clip.embed import Embedder, items_of, open_embedder
+from compclip.clip.embed import Embedder, items_of, open_embedders
 from compclip.clip.tokens import cut_texts, say_cut
 from compclip.core.heldout import read_heldout
 from compclip.core.log import log
@@ -64,13 +64,15 @@ def main(job: Job) -> None:
         of_health["manifest"] = read_table(manifests[params.as_asked], MANIFEST)
     healths: dict[str, dict[str, Any]] = {}
     scores = np.array(job.output.scores, object).reshape(len(params.judges), -1).tolist()
-    for name, folder, to, file in zip(params.judges, job.input.judges, scores, job.output.health, strict=True):
-        log.info("judge %s", name)
-        manifest = folder / "manifest.json"
-        epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
-        with open_embedder(folder, params.batch, params.threads, params.device, params.cache) as embedder:
+    opened = open_embedders(job.input.judges, params.batch, params.threads, params.device, params.cache)
+    with opened as embedders:
+        of_judges = zip(params.judges, job.input.judges, embedders, scores, job.output.health, strict=True)
+        for name, folder, embedder, to, file in of_judges:
+            log.info("judge %s", name)
+            manifest = folder / "manifest.json"
+            epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
             healths[name] = score_by(job, inputs, of_health, embedder, epochs, to)
-        write_json(healths[name], file)
+            write_json(healths[name], file)
     health = Health(healths, params.loss)
     for line in filter(None, (health.line, health.unreadable_line)):
         log.info("%s: %s", job.where, line)
