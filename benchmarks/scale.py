@@ -17,6 +17,7 @@ import pandas as pd
 import yaml
 from pydantic import Field
 
+from benchmarks.speed.default_run import read_job
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
@@ -78,11 +79,9 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
 def measured_rules(results: Path) -> Iterator[dict[str, Any]]:
     """Yield what the jobs of each rule took together: seconds, CPU seconds, and the largest memory in MB."""
     files = sorted(results.glob("logs/**/*.benchmark.tsv"))
-    jobs = pd.concat(pd.read_csv(file, sep="\t").assign(rule=file.name.split(".")[0]) for file in files)
-    for rule, of_rule in jobs.groupby("rule"):
-        memory = pd.to_numeric(of_rule["max_pss"].fillna(of_rule["max_rss"]), errors="coerce").max()
-        cpu = pd.to_numeric(of_rule["cpu_time"], errors="coerce").sum()
-        yield {"step": rule, "seconds": of_rule["s"].sum(), "CPU seconds": cpu, "memory, MB": memory * 1.048576}
+    for rule, of_rule in pd.concat(map(read_job, files)).groupby("rule"):
+        memory = pd.to_numeric(of_rule["max_pss"].fillna(of_rule["max_rss"]), errors="coerce").max() * 1.048576
+        yield {"step": rule, "seconds": of_rule["s"].sum(), "CPU seconds": of_rule["cpu"].sum(), "memory, MB": memory}
 
 
 def growth_table(rows: list[dict[str, Any]], of: str) -> str:

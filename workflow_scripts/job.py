@@ -124,3 +124,4 @@ def run_script(main: Callable[[Job], None]) -> None:
             run_checked(main, job, name, [path for path in snakemake.input if path not in after], snakemake.output)
         else:
             main(job)
+        log.info("done in %.1f CPU seconds", sum(os.times()[:4]))  # of this process and its children

@@ -1,10 +1,11 @@
 """The finished default run: its CPU time by rule, and how much of its cores it used.
 
-Reads Snakemake's benchmark files. They are sampled, so the CPU time of jobs with several processes is a lower bound;
-the use of the cores means something only if nothing else ran.
+CPU seconds are those that each step logs at its end, of itself and its children; times are of Snakemake's benchmark
+files. The use of the cores means something only if nothing else ran.
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,25 @@ import pandas as pd
 from compclip.core.code import ROOT
 from compclip.core.errors import require
 
+DONE = re.compile(r"done in ([\d.]+) CPU seconds$", re.MULTILINE)  # the last line of a step's log
+
+
+def read_job(file: Path) -> pd.DataFrame:
+    """Return a job's row of a benchmark file, with its rule, end (seconds since 1970) and CPU seconds."""
+    log = file.with_name(file.name.replace(".benchmark.tsv", ".log")).read_text(encoding="utf-8")
+    about = {"rule": file.name.split(".")[0], "ended": file.stat().st_mtime, "cpu": float(DONE.findall(log)[-1])}
+    return pd.read_csv(file, sep="\t").tail(1).assign(**about)
+
 
 def measure(results: Path = ROOT / "results") -> dict[str, Any]:
     """Return the figures of the finished run in ``results``."""
     files = sorted(results.glob("logs/**/*.benchmark.tsv"))
     require(files, results, "no benchmark files", "run `make run` first")
-    jobs = pd.concat(
-        pd.read_csv(file, sep="\t").tail(1).assign(rule=file.name.split(".")[0], ended=file.stat().st_mtime)
-        for file in files
-    )
-    # Jobs that end before the first sample have none.
-    cpu = pd.to_numeric(jobs["cpu_time"], errors="coerce").fillna(jobs["s"])
+    jobs = pd.concat(map(read_job, files))
     wall = jobs["ended"].max() - (jobs["ended"] - jobs["s"]).min()
-    by_rule = cpu.groupby(jobs["rule"]).sum().sort_values(ascending=False)
-    cores = os.cpu_count() or 1
+    by_rule = jobs.groupby("rule")["cpu"].sum().sort_values(ascending=False)
+    cores, total = os.cpu_count() or 1, by_rule.sum()
     return {
-        "ratio": cpu.sum() / wall, "ours": wall, "baseline": cpu.sum(), "unit": "s against CPU seconds",
+        "ratio": total / wall, "ours": wall, "baseline": total, "unit": "s against CPU seconds",
         "n": len(jobs), "bound": cores, "CPU seconds": {rule: round(total, 1) for rule, total in by_rule.items()},
     }  # fmt: skip

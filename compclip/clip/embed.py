@@ -147,12 +147,10 @@ def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Pa
 
 
 @contextmanager
-def open_embedders(
-    folders: Sequence[Path], batch: int, threads: int, device: str, cache: Path
-) -> Iterator[list[Embedder]]:
-    """Open the embedders by several judges; an image is read once for all judges that see the same pixels."""
+def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Embedder]]:
+    """Open several embedders with these ``settings``; an image is read once for all judges that see the same pixels."""
     with ExitStack() as stack:
-        opened = [stack.enter_context(open_embedder(folder, batch, threads, device, cache)) for folder in folders]
+        opened = [stack.enter_context(open_embedder(folder, *settings)) for folder in folders]
         seen = [(of.judge.name, of.judge.preprocess.cfg, of.judge.preprocess.crop) for of in opened]
         for number, embedder in enumerate(opened):
             embedder.others = [of for i, of in enumerate(opened) if i > number and seen[i] == seen[number]]
