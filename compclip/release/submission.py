@@ -8,7 +8,7 @@ import platform
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -57,7 +57,7 @@ class SubmittedComposition(Section):
     """
 
     prompts: str
-    images: dict[str, str]
+    images: dict[str, Annotated[str, Field(pattern="^([0-9a-f]{64}|missing|unreadable)$")]]
     judges: dict[str, SubmittedScores]
 
 
@@ -95,7 +95,8 @@ def read_submission(file: Path, release: Release) -> Submission:
     submission = read_described(file, "submission", Submission, "submit again")
     of = submission.release
     fault = f"is for release {of.name} {of.version} ({of.digest[:12]}), not {release.title} ({release.digest[:12]})"
-    require(of.digest == release.digest, file, fault, "give the release that was scored, or submit again")
+    own = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
+    require(of == own, file, fault, "give the release that was scored, or submit again")
     require([*submission.compositions] == [*release.parts], file, "other compositions than the release", "submit again")
     for name, part in release.parts.items():
         _check_part(file, name, submission.compositions[name], part)

@@ -85,7 +85,7 @@ def count_variants(prompts: int, made: Sequence[tuple[int, int]], reasons: Mappi
         reasons: numbers of prompts (`shared or disputed`, `no pair`) or of dropped adjectives (other reasons).
 
     Returns:
-        Counts, and ``ceiling``: the expected adjective accuracy of one who picks at random among the prompt and the
+        Counts, and ``ceiling``: the expected adjective accuracy of a random choice among the prompt and the
         alternatives that captions of the image state, if these were kept: the mean of 1 / (1 + stated alternatives)
         over the prompts with alternatives, kept or stated; None without any.
     """
