@@ -49,8 +49,8 @@ def _estimate(row: Row, unreadable: int) -> str:
     name, pairs = SPLIT_NAMES[row["split"]], int(row["pairs"])
     if pd.isna(row["value"]):
         return f"not measurable on {name} ({row['note']})"
-    these = interval(row["fixed_low"], row["fixed_high"])
-    others = row["note"] if pd.isna(row["low"]) else f"other pairs: {interval(row['low'], row['high'])}"
+    these = interval(row["fixed_low"], row["fixed_high"], 0)
+    others = row["note"] if pd.isna(row["low"]) else f"other pairs: {interval(row['low'], row['high'], 0)}"
     decides = "" if pd.isna(row["low"]) or pd.isna(row["note"]) else f"; {row['note']}"
     readable = f", {pairs - unreadable} of them readable" if unreadable else ""
     return f"{percent(row['value'], 0)} % {these} of {pairs} held-out pairs{readable} ({name}; {others}{decides})"
@@ -61,7 +61,7 @@ def _followed(row: Row | None) -> tuple[str, str]:
     if row is None or pd.isna(row["value"]):
         return "not known whether it follows prompts", ""
     ends = interval(row["fixed_low"], row["fixed_high"])
-    text = f"{percent(row['value'], 0)} % {ends} of the reference's R-precision on seen captions"
+    text = f"{percent(row['value'])} % {ends} of the reference's R-precision on seen captions"
     if row["fixed_high"] < LEAST_FOLLOWED:
         return NOT_FOLLOWING, text
     return ("" if row["fixed_low"] > LEAST_FOLLOWED else "may not follow prompts"), text

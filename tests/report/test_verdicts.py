@@ -67,7 +67,7 @@ def test_words_and_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
     assert said["composer"] in ("composes", "mostly composes", "mostly to composes")
     line = verdicts_by_name(made[0])["composer"].line
     row = made[0].set_index(["measure", "generator", "split"]).loc[("fraction_composed", "composer", "test_swapped")]
-    these, others = ((f"{100 * row[f'{kind}low']:.1f}", f"{100 * row[f'{kind}high']:.1f}") for kind in ("fixed_", ""))
+    these, others = ((f"{100 * row[f'{kind}low']:.0f}", f"{100 * row[f'{kind}high']:.0f}") for kind in ("fixed_", ""))
     assert f"{100 * row['value']:.0f} % [{these[0]}, {these[1]}] of 20 held-out pairs (swapped;" in line
     assert f"other pairs: [{others[0]}, {others[1]}]" in line
     assert "of the reference's R-precision on seen captions" in line
