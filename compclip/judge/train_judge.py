@@ -34,7 +34,7 @@ from compclip.judge.training import Evaluate, Examples, choose_trainable, in_bat
 from compclip.split.judged import judge_images, judged_images
 
 GPUS_SETTING = "judge.gpus"  # the setting that errors about several processes name
-WATCHED_IMAGES = 1000  # test images for validation; stage score computes the scores
+WATCHED_IMAGES = 500  # test images for validation; stage score computes the scores
 
 
 @dataclass(frozen=True)
