@@ -57,12 +57,8 @@ class Job:
 
 
 def _paths(named: Any) -> SimpleNamespace:
-    return SimpleNamespace(
-        **{
-            name: Path(value) if isinstance(value, str) else [Path(path) for path in value]
-            for name, value in named.items()
-        }
-    )
+    paths = {name: Path(of) if isinstance(of, str) else [*map(Path, of)] for name, of in named.items()}
+    return SimpleNamespace(**paths)
 
 
 @contextmanager

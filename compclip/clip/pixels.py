@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +18,8 @@ from compclip.core.pictures import BrokenImage, read_rgb
 Box = tuple[float, float, float, float]
 
 Item = tuple[Path | IO[bytes], Box | None]  # an image, and the bounding box of its object
+
+FEW = 1 << 20  # numbers of the images that are resized together
 
 PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
@@ -78,13 +81,15 @@ class Preprocess:
     def read(self, items: Sequence[Item]) -> np.ndarray:
         """Return the images' bytes, (n, height, width, 3) uint8; UserError names a file that is not an image."""
         result = np.empty((len(items), *self.size, 3), np.uint8)
-        for row, (image, box) in enumerate(items):
-            pixels = self._decode(image, box)
+        decoded = ((row, self._decode(*item)) for row, item in enumerate(items))
+        # Neighbors of equal size are resized together, as long as they have few pixels.
+        for (shape, _), group in groupby(decoded, lambda at: (at[1].shape, at[0] // max(1, FEW // at[1].size))):
+            rows, images = zip(*group, strict=True)
             try:
-                result[row] = self._fit(pixels)
+                result[[*rows]] = self._fit(np.stack(images))
             except ValueError as error:  # a side would have 0 pixels
-                fault = f"{pixels.shape[1]} x {pixels.shape[0]} pixels cannot be resized ({error})"
-                raise UserError(f"{image}: {fault}; replace or remove it") from error
+                fault = f"{shape[1]} x {shape[0]} pixels cannot be resized ({error})"
+                raise UserError(f"{items[rows[0]][0]}: {fault}; replace or remove it") from error
         return result
 
     def _decode(self, image: Path | IO[bytes], box: Box | None) -> np.ndarray:
@@ -99,21 +104,21 @@ class Preprocess:
             pixels = pixels[top:bottom, left:right]
         return pixels
 
-    def _fit(self, image: np.ndarray) -> np.ndarray:
-        """Resize and crop an image, (height, width, 3), to ``size``."""
-        height, width, _ = image.shape
+    def _fit(self, images: np.ndarray) -> np.ndarray:
+        """Resize and crop images, (n, height, width, 3), to ``size``."""
+        _, height, width, _ = images.shape
         by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip uses these two
         same_order = height < 2 * width or width <= self.size[1]
         if self.cfg["resize_mode"] != "shortest" or self.size[0] != self.size[1] or not same_order:
             # open_clip's steps without the last two, which make a tensor and normalize it.
             transform = open_clip().transform
             steps = transform.image_transform_v2(transform.PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
-            return np.asarray(reduce(lambda fitted, step: step(fitted), steps, Image.fromarray(image)))
+            return np.stack([reduce(lambda fitted, step: step(fitted), steps, Image.fromarray(of)) for of in images])
         long = int(self.size[0] * max(height, width) / min(height, width))
         to = (self.size[0], long) if height <= width else (long, self.size[0])
-        (pixels,) = resize(torch.from_numpy(np.ascontiguousarray(image))[None].permute(0, 3, 1, 2), to, by)
+        pixels = resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by)
         top, left = round((to[0] - self.size[0]) / 2), round((to[1] - self.size[1]) / 2)
-        return pixels[:, top : top + self.size[0], left : left + self.size[1]].permute(1, 2, 0).numpy()
+        return pixels[:, :, top : top + self.size[0], left : left + self.size[1]].permute(0, 2, 3, 1).numpy()
 
     def floats(self, images: np.ndarray, device: torch.device) -> torch.Tensor:
         """Normalize (n, height, width, 3) uint8 to float32 (n, 3, height, width), channels last in memory."""

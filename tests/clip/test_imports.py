@@ -30,7 +30,7 @@ import numpy as np
 from compclip.clip.model import load_judge
 judge = load_judge({str(tmp_path)!r}, 1, "cpu")
 judge.encode_texts(["a red bird"], 2)
-judge._images(judge.preprocess._fit(np.zeros((64, 64, 3), np.uint8))[None])
+judge._images(judge.preprocess._fit(np.zeros((1, 64, 64, 3), np.uint8)))
 """
     assert not SLOW & loaded(program)
 
