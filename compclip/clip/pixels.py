@@ -110,10 +110,10 @@ class Preprocess:
         by = "bilinear" if self.cfg["interpolation"] == "bilinear" else "bicubic"  # open_clip uses these two
         same_order = height < 2 * width or width <= self.size[1]
         if self.cfg["resize_mode"] != "shortest" or self.size[0] != self.size[1] or not same_order:
-            # open_clip's steps without the last two, which make a tensor and normalize it.
-            transform = open_clip().transform
+            transform = open_clip().transform  # without its last two steps, which make a tensor and normalize it
             steps = transform.image_transform_v2(transform.PreprocessCfg(**self.cfg), is_train=False).transforms[:-2]
-            return np.stack([reduce(lambda fitted, step: step(fitted), steps, Image.fromarray(of)) for of in images])
+            fitted = (reduce(lambda of, step: step(of), steps, Image.fromarray(image)) for image in images)
+            return np.stack([*map(np.asarray, fitted)])
         long = int(self.size[0] * max(height, width) / min(height, width))
         to = (self.size[0], long) if height <= width else (long, self.size[0])
         pixels = resize(torch.from_numpy(images).permute(0, 3, 1, 2), to, by)
