@@ -69,7 +69,7 @@ compun: .venv/more
 
 LEARNED := results/presets/learned
 TRAIN = python -m examples.diffusion.train --captions $(LEARNED)/sketch/color/export/train.jsonl --images $(LEARNED)
-# Train two small diffusion models on drawn birds, draw, score. An hour and a half on two cores; resumes.
+# Train two small diffusion models on drawn birds, draw, score. 82 minutes on two cores; resumes.
 learned: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/learned.yaml --cores $(CORES) \
 	  -- $(LEARNED)/sketch/color/export
