@@ -23,6 +23,7 @@ class FakeJudge:
     """Embeds a text as the sum of its words' random directions; an image is embedded as the text in its file."""
 
     name, hash, device = "fake", "0123456789abcdef", "cpu"
+    preprocess = type("Preprocess", (), {"cfg": {}, "crop": None})
 
     def __init__(self) -> None:
         self.images_seen: list[tuple[Path, object]] = []
