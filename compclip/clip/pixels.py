@@ -20,7 +20,6 @@ Box = tuple[float, float, float, float]
 Item = tuple[Path | IO[bytes], Box | None]  # an image, and the bounding box of its object
 
 FEW = 1 << 20  # numbers of the images that are resized together
-
 PREPROCESS: dict[str, Any] = {  # the defaults of open_clip's PreprocessCfg, in its order
     "size": 224,
     "mode": "RGB",

@@ -17,8 +17,8 @@ from compclip.core.errors import UserError, require
 from compclip.core.sealed import read_sealed, seal, sealed
 
 FOLDER = ".digests"
-# Files hashed at once, since network file systems are slow to answer; more threads would slow down small files.
-HASHED_AT_ONCE = 4
+# Files hashed at once, since network file systems are slow to answer; more threads make small files dearer.
+HASHED_AT_ONCE = 2
 
 
 class Record(BaseModel):
@@ -74,9 +74,10 @@ def digests(path: Path) -> dict[str, str]:
     if not path.is_dir():
         return {".": digest} if (digest := sha256(path)) else {}
     names = sorted(_files(str(path)))
+    parts = [names[first::HASHED_AT_ONCE] for first in range(HASHED_AT_ONCE)]  # a task a file would cost more
     with ThreadPoolExecutor(HASHED_AT_ONCE) as threads:
-        hashes = threads.map(sha256, (os.path.join(path, name) for name in names))
-        return {name: digest for name, digest in zip(names, hashes, strict=True) if digest}
+        hashed = threads.map(lambda part: [(name, sha256(os.path.join(path, name))) for name in part], parts)
+        return dict(sorted((name, digest) for part in hashed for name, digest in part if digest))
 
 
 def record(path: Path, step: str, code: str | None = None, inputs: Mapping[Path, str] | None = None) -> None:
