@@ -194,17 +194,17 @@ def _arrow_table(path: Path, name: str) -> arrow.Table:
     Images, as ``datasets`` writes them, become their paths, or ``name`` and the row of those without a path.
     """
     most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
-    kind = path.suffix.lower().removeprefix(".")
-    with parquet_faults(path, "write it again", kind.capitalize()):
-        if kind == "parquet":
+    with parquet_faults(path, "write it again", path.suffix[1:].capitalize()):
+        if path.suffix.lower() == ".parquet":
             with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
-                size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
-                require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
                 columns = [f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow]
-                table = file.read(columns, use_threads=False)
+                batches, size, fault = list[Any](), 0, f"unpacks to over {limits.ARCHIVE_RATIO} times its size"
+                for batch in file.iter_batches(1000, columns=columns, use_threads=False):
+                    require((size := size + batch.nbytes) <= most, path, fault, "do not trust it")
+                    batches.append(batch)
+                table = arrow.Table.from_batches(batches) if batches else file.read(columns, use_threads=False)
         else:
-            # The images stay on disk: only their paths are read.
-            with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:
+            with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:  # images stay on disk
                 table = arrow.Table.from_batches(list(stream), stream.schema)
         for place, column in enumerate(table.schema):
             if _is_image(column):

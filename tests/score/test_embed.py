@@ -38,11 +38,10 @@ def test_distinct_items_are_encoded_once(tmp_path: Path, files: list[Path]) -> N
 
 
 def test_an_image_is_read_once_for_all_judges(tmp_path: Path, files: list[Path]) -> None:
-    class Other(FakeJudge):
-        hash, embed = "other", staticmethod(lambda text: -FakeJudge.embed(text))
-
+    judge = FakeJudge()
+    judge.hash, judge.embed = "other", lambda text: -FakeJudge.embed(text)
     with Cache(tmp_path / "c.sqlite") as one, Cache(tmp_path / "d.sqlite") as two:
-        first, second = Embedder(FakeJudge(), one, 4, "made"), Embedder(judge := Other(), two, 4, "made")
+        first, second = Embedder(FakeJudge(), one, 4, "made"), Embedder(judge, two, 4, "made")
         first.others = [second]
         items = [(path, None) for path in files]
         assert np.array_equal(first.images(items), -second.images(items)) and not judge.images_seen
