@@ -1,12 +1,13 @@
 """Time and memory of the steps by size, and how they grow, for docs/scale.md.
 
 Two parts: the default run with more and more images, and runs of captions alone, which are distinct: drawn in the
-grammar of the drawn birds and, given an archive of real ones, half of them two real captions of a bird, joined.
-Snakemake's benchmark files have the figures of each job.
+grammar of the drawn birds and, given an archive of real ones, half of them two real captions of a bird, joined, and
+repeated with other colors. Snakemake's benchmark files have the figures of each job.
 """
 
 import itertools
 import math
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -28,8 +29,10 @@ from compclip.dataset.sketch.world import Dice, draw_scene, make_world
 from compclip.dataset.sources.cub import CUB_LAYOUT
 
 CAPTIONS_EACH, CLASSES = 10, 200  # captions of an image, classes
+SHARD = 300_000  # captions of a shard
 # What grows in each part, and its sizes.
-SIZES = {"images": [1000, 3000, 9000], "captions": [75_000, 300_000, 1_200_000]}
+SIZES = {"images": [1000, 3000, 9000], "captions": [300_000, 3_000_000]}
+COLORS = "black blue brown gray green orange pink purple red white yellow".split()
 
 
 def drawn_captions() -> Iterator[list[str]]:
@@ -42,10 +45,14 @@ def drawn_captions() -> Iterator[list[str]]:
 
 
 def joined_captions(archive: Path) -> Iterator[list[str]]:
-    """Yield two real captions of a bird as two sentences, an image's at a time, until all ordered pairs are used."""
+    """Yield two real captions of a bird as two sentences, an image's at a time: all ordered pairs, then recolored."""
     of_bird = CUB_LAYOUT.read_captions(archive)[0].groupby("image_id")["text"].agg(list).tolist()
-    for shift, texts in itertools.product(range(1, CAPTIONS_EACH), of_bird):
-        yield [f"{text}. {texts[(i + shift) % len(texts)]}." for i, text in enumerate(texts)]
+    any_color = re.compile(rf"\b({'|'.join(COLORS)})\b")
+    for turn, shift, texts in itertools.product(range(len(COLORS)), range(1, CAPTIONS_EACH), of_bird):
+        both = [f"{text}. {texts[(i + shift) % len(texts)]}." for i, text in enumerate(texts)]
+        # Every second part is a color.
+        parts = [enumerate(any_color.split(text)) for text in both]
+        yield ["".join(COLORS[(COLORS.index(p) + turn) % 11] if i % 2 else p for i, p in of) for of in parts]
 
 
 def make_captions(size: int, real: Path | None) -> pd.DataFrame:
@@ -70,10 +77,15 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
     if part == "images":
         values = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
         return values | places | {"dataset": {"source": "sketch", "sketch": {"images": size}}}
-    make_captions(size, real).to_csv(folder / "captions.csv", index=False)
-    table = {"source": "table", "table": {"file": str(folder / "captions.csv")}}
+    if not (file := folder / "captions.csv").exists():
+        make_captions(size, real).to_csv(file, index=False)
+    table = {"source": "table", "table": {"file": str(file)}}
     draw = {"fraction": 0.1, "window": [25, 75], "prefer": "any"}  # no choice, whose time depends on the captions
-    return places | {"dataset": table, "pairs": {"nouns": "birds"}, "split": {"heldout": draw}}
+    return places | {
+        "dataset": table,
+        "pairs": {"nouns": "birds", "shards": max(1, size // SHARD)},
+        "split": {"heldout": draw},
+    }
 
 
 def measured_rules(results: Path) -> Iterator[dict[str, Any]]:
@@ -101,19 +113,22 @@ class Scale(Command):
     part: str = Field("images", pattern="^(images|captions)$", description="what grows")
     sizes: list[int] = Field([], description="sizes; default: those of docs/scale.md")
     real: Path | None = Field(None, description="Reed's captions of CUB, cub_captions.zip")
-    folder: Path | None = Field(None, description="folder with 10 GB of space; default: the system's temporary one")
+    folder: Path | None = Field(None, description="folder that keeps the runs, which can resume; default: none")
+    options: list[str] = Field([], description="further arguments of snakemake")
 
 
 def main(command: Scale) -> None:
     rows = []
     for size in command.sizes or SIZES[command.part]:
-        with tempfile.TemporaryDirectory(dir=command.folder) as name:
-            config = Path(name, "config.yaml")
-            config.write_text(yaml.safe_dump(config_of(command.part, size, command.real, Path(name))), encoding="utf-8")
+        with tempfile.TemporaryDirectory() as name:
+            place = command.folder / f"{command.part}-{size}" if command.folder else Path(name)
+            place.mkdir(parents=True, exist_ok=True)
+            config = place / "config.yaml"
+            config.write_text(yaml.safe_dump(config_of(command.part, size, command.real, place)), encoding="utf-8")
             snakemake = ["snakemake", "--cores", "all", "--quiet", "rules", "--configfile", str(config)]
-            if subprocess.run(snakemake, cwd=ROOT).returncode:
+            if subprocess.run([*snakemake, *command.options], cwd=ROOT).returncode:
                 raise UserError(f"the run with {size} {command.part} failed; see its error above")
-            rows += [row | {command.part: size} for row in measured_rules(Path(name, "results"))]
+            rows += [row | {command.part: size} for row in measured_rules(place / "results")]
         print(growth_table(rows, command.part), flush=True)
 
 

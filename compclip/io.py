@@ -6,12 +6,15 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from compclip.core.documents import parse_json
 from compclip.core.errors import UserError
@@ -22,6 +25,8 @@ from compclip.core.tables import Schema
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 ROWS_PER_GROUP = 1 << 15
+# The rows of a table to read: from the first to the last of two images, in a table sorted by image; or of these images.
+Images = tuple[str, str] | Collection[str]
 MANIFEST_NAME = "manifest.jsonl"  # in a folder of images, the texts from which they were made
 
 
@@ -141,12 +146,35 @@ def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.Da
     return table[list(schema.columns)]
 
 
-def write_table(table: pd.DataFrame, path: str | Path, schema: Schema) -> None:
-    """Check ``table`` against ``schema`` and write it as Parquet, rows in the given order."""
+def write_table(table: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path, schema: Schema) -> None:
+    """Check a table against ``schema`` and write it as Parquet, rows in the given order.
+
+    A table larger than memory comes in consecutive parts, each made when it is written; the bytes are the same.
+    """
+    if not isinstance(table, pd.DataFrame):
+        return _write_parts((check_table(part, schema, path) for part in chain([empty_table(schema)], table)), path)
     checked = check_table(table, schema, path)
     if schema.version is not None:
         checked.attrs["schema_version"] = schema.version
     write_frame(checked, path)
+
+
+def _write_parts(parts: Iterable[pd.DataFrame], path: str | Path) -> None:
+    rows = writer = None  # rows: not written yet
+    with atomic(path) as temporary, ExitStack() as stack:
+        for part in parts:
+            new = pa.Table.from_pandas(part, preserve_index=False)
+            if rows is None or not len(rows) and writer is None:  # an empty part does not know the types of lists
+                rows = new
+            elif len(new):
+                rows = pa.concat_tables([rows, new])
+            if full := len(rows) // ROWS_PER_GROUP * ROWS_PER_GROUP:
+                writer = writer or stack.enter_context(pq.ParquetWriter(temporary, rows.schema, **PARQUET))
+                writer.write_table(rows.slice(0, full).combine_chunks(), ROWS_PER_GROUP)
+                rows = rows.slice(full)
+        if rows is not None and (writer is None or len(rows)):
+            writer = writer or stack.enter_context(pq.ParquetWriter(temporary, rows.schema, **PARQUET))
+            writer.write_table(rows.combine_chunks(), ROWS_PER_GROUP)
 
 
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
@@ -155,18 +183,34 @@ def write_frame(table: pd.DataFrame, path: str | Path) -> None:
         table.reset_index(drop=True).to_parquet(temporary, index=False, row_group_size=ROWS_PER_GROUP, **PARQUET)
 
 
-def read_table(path: str | Path, schema: Schema, columns: list[str] | None = None) -> pd.DataFrame:
-    """Read Parquet and check it against ``schema``; ``columns`` reads and checks only these."""
-    table = read_frame(path, columns)
+def read_table(
+    path: str | Path, schema: Schema, columns: list[str] | None = None, images: Images | None = None
+) -> pd.DataFrame:
+    """Read Parquet and check it against ``schema``; ``columns`` and ``images`` read and check only these."""
+    table = read_frame(path, columns, images)
     if schema.version != (version := table.attrs.get("schema_version")):
         raise UserError(f"{path}: version {version} of its schema, expected {schema.version}; make it again")
     return check_table(table, schema.select(columns) if columns else schema, path)
 
 
-def read_frame(path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
+def read_frame(path: str | Path, columns: list[str] | None = None, images: Images | None = None) -> pd.DataFrame:
     """Read Parquet without a schema; a page that differs from its checksum raises UserError."""
+    filters: Any = None
+    if isinstance(images, tuple):
+        filters = [("image_id", ">=", images[0]), ("image_id", "<=", images[1])]
+    elif images is not None:
+        filters = [("image_id", "in", images)]
     with parquet_faults(path, "delete it and run again"):
-        return pd.read_parquet(path, columns=columns, **PARQUET_READING)
+        return pd.read_parquet(path, columns=columns, filters=filters, **PARQUET_READING)
+
+
+def image_ids(path: str | Path) -> tuple[list[str], int]:
+    """Return the sorted distinct image_id of a table, read a few rows at a time, and its number of rows."""
+    with parquet_faults(path, "delete it and run again"), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        ids: set[str] = set()
+        for batch in file.iter_batches(columns=["image_id"], use_threads=False):
+            ids.update(batch.column(0).unique().to_pylist())
+        return sorted(ids), file.metadata.num_rows
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:

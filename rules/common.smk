@@ -33,6 +33,8 @@ wildcard_constraints:
     composition="|".join(CONFIG.compositions),
     generator="|".join(GENERATORS) or "$.",
     judge="|".join(CONFIG.judges),
+    shard="[0-9]+",
+    shards="[0-9]+",
 
 
 def code(script, *modules):
@@ -64,6 +66,13 @@ def contents(*places):
 def inputs(*names):
     """Return common artifacts and lexicons as inputs of these names."""
     return {name: INPUTS[name] for name in names}
+
+
+def shards(stem, *endings):
+    """Return an input: the files of all shards of the images; none in a shard itself, or if there is only one."""
+    most = CONFIG.dataset.shards
+    names = [f"{DATA}/{stem}/{shard + 1}-of-{most}.{end}" for shard in range(most) for end in endings if most > 1]
+    return lambda wildcards: [] if wildcards.get("shard") else [name.format(**wildcards) for name in names]
 
 
 def of_compositions(*names):
@@ -114,7 +123,8 @@ include: "common/release.smk"
 
 # The inputs that inputs() returns.
 INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
-INPUTS |= dict(pairs=pairs_table, adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
+INPUTS |= dict(pairs=pairs_table, found=noun_forms)
+INPUTS |= dict(adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
 for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):
     INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.parquet"
 for NAME in ("heldout", "accepted"):

@@ -2,36 +2,12 @@
 # Needs the captions and the lexicons. Gives every occurrence with its offsets, and each composition's ranking.
 
 
-rule extract_shard:
-    """Find the pairs of one shard of the captions."""
-    input:
-        **inputs("captions", "nouns", "compounds"),
-        adjectives=read_lexicons,
-    output:
-        found="<dataset>/{own}pairs/{shard,[0-9]+}-of-{shards,[0-9]+}.parquet",
-    log:
-        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.log",
-    benchmark:
-        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.benchmark.tsv"
-    conda:
-        "../envs/text.yaml"
-    threads: 8  # Snakemake reduces it to --cores
-    resources:
-        mem_mb=growing(3000),
-        runtime=growing(60),
-    params:
-        **PARSING,
-        code=code("pairs.extract_shard"),
-    script:
-        "../workflow_scripts/pairs/extract_shard.py"
-
-
 rule extract_pairs:
     """Find the adjective-noun pairs of all captions; each distinct caption is parsed once."""
     input:
         **inputs("captions", "nouns", "compounds"),
         adjectives=read_lexicons,
-        extracted=caption_shards,
+        shards=shards("{own}pairs", "parquet"),
     output:
         pairs="<dataset>/{own}pairs.parquet",
         summary="<dataset>/{own}pairs.json",
@@ -41,7 +17,7 @@ rule extract_pairs:
         "<logs>/pairs/{own}extract_pairs.benchmark.tsv"
     conda:
         "../envs/text.yaml"
-    threads: 8 if CONFIG.pairs.shards == 1 else 1  # Snakemake reduces it to --cores
+    threads: 8 if CONFIG.dataset.shards == 1 else 1  # Snakemake reduces it to --cores
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),
@@ -50,6 +26,16 @@ rule extract_pairs:
         code=code("pairs.extract_pairs"),
     script:
         "../workflow_scripts/pairs/extract_pairs.py"
+
+
+use rule extract_pairs as extract_shard with:
+    output:
+        pairs="<dataset>/{own}pairs/{shard}-of-{shards}.parquet",
+    log:
+        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/pairs/{own}extract_shard.{shard}-of-{shards}.benchmark.tsv"
+    threads: 8
 
 
 rule rank_pairs:
@@ -63,7 +49,7 @@ rule rank_pairs:
     benchmark:
         "<logs>/pairs/{composition}/rank_pairs.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/text.yaml"
     params:

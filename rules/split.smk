@@ -14,7 +14,7 @@ rule divide_images:
     benchmark:
         "<logs>/split/{composition}/divide_images.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     resources:
@@ -44,7 +44,7 @@ rule sample_heldout:
     benchmark:
         "<logs>/split/{composition}/sample_heldout.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:
@@ -66,6 +66,7 @@ rule make_splits:
     input:
         **inputs("captions", "pairs", "ranking", "heldout", "adjectives", "nouns", "compounds"),
         division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
+        shards=branch(not CONFIG.split.published, then=shards("{composition}/contested", "json")),
     output:
         splits="<dataset>/{composition}/splits.parquet",
         csv="<dataset>/{composition}/splits.csv",
@@ -75,7 +76,7 @@ rule make_splits:
     benchmark:
         "<logs>/split/{composition}/make_splits.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:
@@ -88,10 +89,20 @@ rule make_splits:
         "../workflow_scripts/split/make_splits.py"
 
 
+use rule make_splits as find_contested with:
+    output:
+        contested="<dataset>/{composition}/contested/{shard}-of-{shards}.json",
+    log:
+        "<logs>/split/{composition}/find_contested.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/split/{composition}/find_contested.{shard}-of-{shards}.benchmark.tsv"
+
+
 rule swap_adjectives:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
     input:
-        **inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
+        **inputs("captions", "pairs", "found", "heldout", "splits", "adjectives", "nouns", "compounds"),
+        shards=branch(not CONFIG.split.published, then=shards("{composition}/offers", "parquet", "json")),
     output:
         swapped="<dataset>/{composition}/swapped.parquet",
         summary="<dataset>/{composition}/swapped.json",
@@ -100,7 +111,7 @@ rule swap_adjectives:
     benchmark:
         "<logs>/split/{composition}/swap_adjectives.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:
@@ -110,6 +121,16 @@ rule swap_adjectives:
         contents=published_contents,
     script:
         "../workflow_scripts/split/swap_adjectives.py"
+
+
+use rule swap_adjectives as offer_swaps with:
+    output:
+        offers="<dataset>/{composition}/offers/{shard}-of-{shards}.parquet",
+        summary="<dataset>/{composition}/offers/{shard}-of-{shards}.json",
+    log:
+        "<logs>/split/{composition}/offer_swaps.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/split/{composition}/offer_swaps.{shard}-of-{shards}.benchmark.tsv"
 
 
 rule make_prompts:
@@ -126,7 +147,7 @@ rule make_prompts:
     benchmark:
         "<logs>/split/{composition}/make_prompts.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:
@@ -144,7 +165,8 @@ rule make_prompts:
 rule make_variants:
     """Make the copies of each prompt in which another adjective makes its pair false of the image."""
     input:
-        **inputs("captions", "pairs", "ranking", "swapped", "prompts", "adjectives", "nouns"),
+        **inputs("captions", "pairs", "found", "ranking", "swapped", "prompts", "adjectives", "nouns"),
+        shards=shards("{composition}/variants", "parquet", "json"),
     output:
         variants="<dataset>/{composition}/variants.parquet",
         summary="<dataset>/{composition}/variants.json",
@@ -153,7 +175,7 @@ rule make_variants:
     benchmark:
         "<logs>/split/{composition}/make_variants.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:
@@ -163,6 +185,16 @@ rule make_variants:
         "../workflow_scripts/split/make_variants.py"
 
 
+use rule make_variants as vary_shard with:
+    output:
+        variants="<dataset>/{composition}/variants/{shard}-of-{shards}.parquet",
+        summary="<dataset>/{composition}/variants/{shard}-of-{shards}.json",
+    log:
+        "<logs>/split/{composition}/vary_shard.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/split/{composition}/vary_shard.{shard}-of-{shards}.benchmark.tsv"
+
+
 rule audit:
     """Check a split and its swaps by word order alone, and compare word order with the extracted pairs."""
     input:
@@ -170,6 +202,7 @@ rule audit:
         facts=branch("facts" in SOURCE_TABLES, then="<dataset>/facts.parquet"),
         reports=branch(CONFIG.split.published, then=PUBLISHED_REPORTS),
         unused="<dataset>/{composition}/splits.json",
+        shards=shards("{composition}/audit", "json"),
     output:
         audit="<dataset>/{composition}/audit.json",
     log:
@@ -177,7 +210,7 @@ rule audit:
     benchmark:
         "<logs>/split/{composition}/audit.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:
@@ -186,6 +219,15 @@ rule audit:
         violations=CONFIG.split.violations,
     script:
         "../workflow_scripts/split/audit.py"
+
+
+use rule audit as audit_shard with:
+    output:
+        audit="<dataset>/{composition}/audit/{shard}-of-{shards}.json",
+    log:
+        "<logs>/split/{composition}/audit_shard.{shard}-of-{shards}.log",
+    benchmark:
+        "<logs>/split/{composition}/audit_shard.{shard}-of-{shards}.benchmark.tsv"
 
 
 rule accept_split:
@@ -197,7 +239,7 @@ rule accept_split:
     log:
         "<logs>/split/{composition}/accept_split.log",
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:
@@ -219,7 +261,7 @@ rule export:
     benchmark:
         "<logs>/split/{composition}/export.benchmark.tsv"
     group:
-        "split"
+        TOGETHER
     conda:
         "../envs/base.yaml"
     params:

@@ -1,11 +1,16 @@
-"""Read a job's tables and lexicons."""
+"""Read a job's tables, whole or in blocks of images, and its lexicons."""
 
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, VARIANTS
-from compclip.io import read_table
+from compclip.io import Images, image_ids, read_table
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job
 
@@ -15,9 +20,44 @@ SCHEMAS = {
 }  # fmt: skip
 
 
-def read_tables(job: Job, *names: str) -> dict[str, pd.DataFrame]:
-    """Return the inputs of these names, checked against their schemas."""
-    return {name: read_table(getattr(job.input, name), SCHEMAS[name]) for name in names}
+BLOCK = 200_000  # rows of a table that a step holds at once
+
+
+def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:
+    """Return the blocks of the job's images, or of those of its shard, by about ``BLOCK`` rows of a table.
+
+    Tables with captions are sorted by image, so that a block is quick to find.
+    """
+    ids, rows = image_ids(getattr(job.input, table))
+    shard, shards = (int(getattr(job.wildcards, name, 1)) for name in ("shard", "shards"))
+    begin, end = (len(ids) * number // shards for number in (shard - 1, shard))
+    number = max(1, math.ceil(rows * (end - begin) / max(len(ids), 1) / BLOCK))
+    if shards == number == 1:
+        return [None]
+    bounds = [begin + (end - begin) * place // number for place in range(number + 1)]
+    return [(ids[first], ids[after - 1]) for first, after in pairwise(bounds) if first < after]
+
+
+def sample_images(captions: Path, most: int, generator: np.random.Generator) -> list[str] | None:
+    """Return random images with about ``most`` captions, sorted; None, for all, if there are not more."""
+    ids, rows = image_ids(captions)
+    number = len(ids) * most // max(rows, 1)
+    return None if number >= len(ids) else sorted(generator.choice(np.array(ids, object), number, replace=False))
+
+
+def read_tables(job: Job, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
+    """Return the inputs of these names, or the rows of some images, checked against their schemas."""
+    return {name: read_table(getattr(job.input, name), SCHEMAS[name], images=images) for name in names}
+
+
+def read_blocks(job: Job, *names: str) -> dict[str, Any]:
+    """Return the inputs of these names as iterators of the same blocks of images (``tables.in_blocks``)."""
+    blocks = image_blocks(job)
+
+    def of_table(name: str) -> Iterator[pd.DataFrame]:
+        return (read_tables(job, name, images=images)[name] for images in blocks)
+
+    return {name: of_table(name) for name in names}
 
 
 def read_lexicons(job: Job, *names: str) -> dict[str, Any]:

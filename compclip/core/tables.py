@@ -4,8 +4,9 @@ Lists and structs (``changes``) are Python objects in pandas and nested types in
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -144,6 +145,16 @@ def as_captions(captions: pd.DataFrame | Sequence[str]) -> pd.DataFrame:
     return captions
 
 
+# A table with rows of all images, whole or in blocks of images.
+Blocks = pd.DataFrame | Iterator[pd.DataFrame]
+Captions = Blocks | Sequence[str]
+
+
+def in_blocks(*tables: Any) -> Iterator[tuple[Any, ...]]:
+    """Return the blocks of several tables, together: whole images, in order. A table in memory is one block."""
+    return zip(*tables, strict=True) if isinstance(tables[0], Iterator) else iter([tables])
+
+
 # rank counts from 1; percentile is 100 * (rank - 0.5) / pairs.
 RANKING = schema(
     unique=["adjective", "noun"],
@@ -156,6 +167,13 @@ SPLIT = schema(unique=["image_id"], image_id=text(), split=text(isin=SPLITS))
 
 # A division by divergence, made before pairs are held out.
 DIVISION = schema(unique=["image_id"], image_id=text(), side=text(isin=SIDES))
+
+# A caption that can be swapped. offers: JSON of the possible changes, each noun, new_adj, and the start, end and
+# original_adj of each mention.
+OFFERS = schema(
+    unique=["image_id", "caption_id"],
+    image_id=text(), caption_id=_COUNT, text=text(), offers=text(),
+)  # fmt: skip
 
 # changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
 # adjective's characters in text, new_start and new_end those of its replacement in swapped_text.

@@ -14,6 +14,7 @@ class _Dataset(Section):
 
     source: str = Field("sketch", validate_default=True, description="a file in compclip/dataset/sources")
     limit: int | None = Field(None, ge=1, description="take only this many images, for a first try")
+    shards: int = Field(1, ge=1, description="jobs that share a step that reads all captions; the bytes are equal")
     name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
 
     @field_validator("source")

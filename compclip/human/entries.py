@@ -40,7 +40,7 @@ def make_trials(
                 wrong = str(rng(seed, "adjective_choice", image, caption, adjective, noun).choice(candidates))
                 # Two readings may find the same pair.
                 places = tuple({m.start: m for m in target}.values())
-                changed, _ = apply(text, [Candidate(noun, wrong, places)])
+                changed, _ = apply(text, [Candidate.of(noun, wrong, places)])
                 rows.append((image, caption, adjective, noun, wrong, text, changed))
     return pd.DataFrame(rows, columns=TRIAL), skipped
 

@@ -25,5 +25,4 @@ class PairsConfig(Parsing):
     """The adjective-noun pairs of captions."""
 
     nouns: str | None = Field(None, description="name in lexicons/nouns: only its nouns are ranked; null for any noun")
-    shards: int = Field(1, ge=1, description="jobs that share the parsing of the captions; pairs are equal")
     selection: Selection = Field(default_factory=Selection)

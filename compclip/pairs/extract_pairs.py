@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from compclip.core.log import log
-from compclip.core.tables import PAIRS, RELATIONS, as_captions
+from compclip.core.tables import PAIRS, as_captions
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
-from compclip.text.language import identity
 from compclip.text.lexicon import SHARED, Lexicon, find_lexicon
 from compclip.text.parsing import parse_texts
 
@@ -55,26 +53,3 @@ def extract_pairs(
     if not rows:
         return empty_table(PAIRS)
     return pd.concat([ids.reset_index(drop=True), pd.DataFrame(rows, columns=list(Occurrence._fields))], axis=1)
-
-
-def summarize_pairs(captions: pd.DataFrame, pairs: pd.DataFrame, model: str) -> dict[str, Any]:
-    """Return and log counts of captions and pairs; warn if most captions have no pair."""
-    relations = pairs["relation"].value_counts()
-    with_pairs = len(pairs[["image_id", "caption_id"]].drop_duplicates())
-    empty = sum(not text.strip() for text in captions["text"])
-    summary = {
-        "model": identity(model),
-        "captions": len(captions),
-        "distinct": captions["text"].nunique(),
-        "with_pairs": with_pairs,
-        "without_pairs": len(captions) - with_pairs - empty,
-        "empty": empty,
-        "pairs": len(pairs),
-        "relations": {name: int(relations.get(name, 0)) for name in RELATIONS},
-    }
-    counts = "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, %(empty)d empty"
-    log.info(f"{counts}; %(pairs)d pairs", summary)
-    if 2 * with_pairs < len(captions):
-        summary["warning"] = "most captions have no pair: are they in the language of pairs.model?"
-        log.warning("warning: %s", summary["warning"])
-    return summary

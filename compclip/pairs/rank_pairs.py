@@ -1,9 +1,12 @@
 """Select adjectives and nouns, and rank their pairs by frequency."""
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.log import log
+from compclip.core.tables import in_blocks
 from compclip.pairs.config import Selection
 from compclip.text.lexicon import Lexicon, find_lexicon
 
@@ -16,15 +19,21 @@ def _ranked(counts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return added.sort_values(["count", *by], ascending=[False, *(True for _ in by)], ignore_index=True)
 
 
+def count_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return adjective, noun, count and images of each pair, undisputed occurrences; those of whole images add up."""
+    sure = pairs[pairs["relation"] != "disputed"]
+    return sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
+
+
 def rank_pairs(
-    pairs: pd.DataFrame, adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
+    pairs: pd.DataFrame | Iterator[pd.DataFrame], adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
     selection: Selection | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Rank the pairs of a composition by frequency.
 
     Args:
-        pairs: image_id, adjective, noun and relation of all occurrences, as in ``extract_pairs``; disputed ones do not
-            count.
+        pairs: image_id, adjective, noun and relation of all occurrences, as in ``extract_pairs``, or an iterator
+            of blocks (``tables.in_blocks``); disputed ones do not count.
         adjectives: the composition's lexicon, or its name in ``lexicons/adjectives``.
         nouns: lexicon of the nouns that may be ranked, or its name in ``lexicons/nouns``; None: any noun.
         selection: limits of the ranking; None: defaults.
@@ -37,8 +46,8 @@ def rank_pairs(
     """
     adjectives, selection = find_lexicon(adjectives, "adjectives"), selection or Selection()
     nouns = find_lexicon(nouns, "nouns") if nouns else None
-    sure = pairs[pairs["relation"] != "disputed"]
-    pairs = sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
+    counts = pd.concat(count_pairs(block) for (block,) in in_blocks(pairs))
+    pairs = counts.groupby(NAMED)[["count", "images"]].sum().reset_index()
     frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)
     chosen = sorted(set(frequent) & set(adjectives.words))
     fault = f"none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name}"

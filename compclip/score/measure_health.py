@@ -52,7 +52,7 @@ def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) 
     for image, caption, text, pair in entries[[*CAPTION_KEY, "text", "pair"]].itertuples(index=False):
         target = [m for m in mentions[image, caption] if f"{m.adjective}_{m.noun}" == pair]
         forms = [others.get((m.adjective, text[m.start : m.end].lower()), "") for m in target]
-        candidates = [Candidate(m.noun, form, (m,)) for m, form in zip(target, forms, strict=True)]
+        candidates = [Candidate.of(m.noun, form, (m,)) for m, form in zip(target, forms, strict=True)]
         texts.append(apply(text, candidates)[0] if target and all(forms) else None)
     return entries.assign(text=texts).dropna(subset="text")
 

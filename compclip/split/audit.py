@@ -21,11 +21,12 @@ from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import SPLITS, as_captions
-from compclip.split.disagreement import compare_readings, drawn_pairs
+from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
+KINDS = ("images", "captions")  # of which a split has a number
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
 
 
@@ -61,9 +62,9 @@ def read_heldout_pairs(
 def audit_captions(
     captions: pd.DataFrame, readings: Mapping[str, HeldoutReading]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the violations and suspicions of ``captions`` (image_id, caption_id, split and text).
+    """Return the violations and suspicions of ``captions`` (image_id, caption_id, split and text), sorted by text.
 
-    A suspicion is unexplained if no reading gives the adjective to another noun; the most unexplained come first.
+    A suspicion is unexplained if no reading gives the adjective to another noun.
     """
     violations: list[dict[str, Any]] = []
     suspicions: dict[str, dict[str, Any]] = {}
@@ -79,8 +80,20 @@ def audit_captions(
             if pair in unexplained:
                 suspicion["unexplained"] += len(rows)
                 suspicion["examples"] += rows[: MAX_EXAMPLES - len(suspicion["examples"])]
+    return violations, suspicions
+
+
+def _joined(parts: Sequence[Mapping[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return the suspicions of several blocks together; the most unexplained come first."""
+    suspicions = {}
+    for pair in {pair for of in parts for pair in of}:
+        found = [of[pair] for of in parts if pair in of]
+        # Python's sort keeps the order of rows with the same text, which is that of the images.
+        examples = sorted((row for of in found for row in of["examples"]), key=lambda row: str(row["text"]))
+        sums = {name: sum(of[name] for of in found) for name in ("captions", "unexplained")}
+        suspicions[pair] = sums | {"examples": examples[:MAX_EXAMPLES]}
     order = sorted(suspicions, key=lambda p: (-suspicions[p]["unexplained"], -suspicions[p]["captions"], p))
-    return violations, {pair: suspicions[pair] for pair in order}
+    return {pair: suspicions[pair] for pair in order}
 
 
 def _offset_faults(
@@ -140,6 +153,78 @@ def audit_swapped(
     return violations
 
 
+def audit_block(
+    captions: pd.DataFrame, pairs: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, heldout: Collection[str],
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None,
+    facts: pd.DataFrame | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what ``join_audits`` needs of some images with all their captions; arguments as in ``audit``."""
+    held = {split_pair(pair) for pair in heldout}
+    forms, noun_forms = forms_of(adjectives, nouns)
+    reader = reader_of(heldout, forms, noun_forms, compounds)
+    captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
+    captions = captions[["image_id", "caption_id", "split", "text"]]
+    clean = captions[captions["split"].isin(["train", "test_seen"])]
+    readings = read_heldout_pairs(captions["text"].unique(), held, reader)
+    violations, suspicions = audit_captions(clean, readings)
+    names = {text: list(map("_".join, reading.stated)) for text, reading in readings.items()}
+    stating = captions[captions["text"].isin([text for text, of in names.items() if of])]
+    by_words = stating.assign(pair=stating["text"].map(names)).explode("pair")
+    drawn = drawn_pairs(facts, forms, noun_forms) if facts is not None and noun_forms else None
+    return {
+        "violations": violations,
+        "of_swaps": audit_swapped(swapped, captions, held, reader),
+        "suspicions": suspicions,
+        "without_split": sorted(set(captions.loc[captions["split"].isna(), "image_id"])),
+        "images": splits["split"].value_counts().to_dict(),
+        "captions": captions["split"].value_counts().to_dict(),
+        "swapped": len(swapped),
+        "disagreement": compare_readings(captions, pairs, by_words, heldout, drawn),
+    }
+
+
+def join_audits(
+    parts: Sequence[Mapping[str, Any]], *, heldout: Collection[str], reported: Sequence[dict[str, Any]] = (),
+    unused: Collection[str] = (), tolerance: str = "refuse", where: str = "split",
+) -> dict[str, Any]:  # fmt: skip
+    """Return the content of audit.json. ``parts``: ``audit_block`` of blocks of images, in order."""
+    without_split = {image for of in parts for image in of["without_split"]}
+    # The steps that read a published split report these.
+    lost = [] if reported else sorted(without_split.difference(unused))
+    violations = [*reported, *({"guarantee": "every image has a split", "image_id": image} for image in lost)]
+    of_captions = (row for of in parts for row in of["violations"])
+    violations += sorted(of_captions, key=lambda row: (row["text"], split_pair(row["pair"])))
+    violations += [row for of in parts for row in of["of_swaps"]]
+    suspicions = _joined([of["suspicions"] for of in parts])
+    images, captions = ({name: sum(of[kind].get(name, 0) for of in parts) for name in SPLITS} for kind in KINDS)
+    counts = {
+        "violations": sum(violation.get("count", 1) for violation in violations),
+        "suspicions": sum(s["captions"] for s in suspicions.values()),
+        "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
+        "heldout_pairs": len(set(heldout)),
+        "images": images,
+        "images_unused": len(without_split.intersection(unused)),
+        "captions": captions,
+        "captions_read": captions["train"] + captions["test_seen"],
+        "swapped": sum(of["swapped"] for of in parts),
+    }
+    disagreement = join_readings([of["disagreement"] for of in parts])
+    for warning in disagreement["warnings"]:
+        log.warning("warning: %s: %s", where, warning)
+    for violation in violations[:MAX_LOGGED]:
+        log.warning("violation: %s", in_words(violation))
+    log.info(
+        "%(violations)d violations; %(suspicions)d suspicions, %(suspicions_unexplained)d of them unexplained", counts
+    )
+    return {
+        "violations": violations,
+        "counts": counts,
+        "suspicions": suspicions,
+        "disagreement": disagreement,
+        "tolerance": tolerance,
+    }
+
+
 def audit(
     captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame,
     heldout: Collection[str], adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
@@ -164,53 +249,12 @@ def audit(
         where: what is audited, for messages.
 
     Returns:
-        The content of audit.json: violations, counts, suspicions by pair, and disagreement (``compare_readings``).
+        The content of audit.json: violations, counts, suspicions by pair, and disagreement (``join_readings``).
     """
-    held = {split_pair(pair) for pair in heldout}
-    forms, noun_forms = forms_of(adjectives, nouns)
-    reader = reader_of(heldout, forms, noun_forms, compounds)
-    captions = as_captions(captions)
-    captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
-    captions = captions[["image_id", "caption_id", "split", "text"]]
-    violations = list(reported)
-    without_split = set(captions.loc[captions["split"].isna(), "image_id"])
-    # The steps that read a published split report these.
-    lost = [] if reported else sorted(without_split.difference(unused))
-    violations += [{"guarantee": "every image has a split", "image_id": image} for image in lost]
-    clean = captions[captions["split"].isin(["train", "test_seen"])]
-    readings = read_heldout_pairs(captions["text"].unique(), held, reader)
-    caption_violations, suspicions = audit_captions(clean, readings)
-    violations += caption_violations + audit_swapped(swapped, captions, held, reader)
-    sizes, images = captions["split"].value_counts(), splits["split"].value_counts()
-    counts = {
-        "violations": sum(violation.get("count", 1) for violation in violations),
-        "suspicions": sum(s["captions"] for s in suspicions.values()),
-        "suspicions_unexplained": sum(s["unexplained"] for s in suspicions.values()),
-        "heldout_pairs": len(held),
-        "images": {name: int(images.get(name, 0)) for name in SPLITS},
-        "images_unused": len(without_split.intersection(unused)),
-        "captions": {name: int(sizes.get(name, 0)) for name in SPLITS},
-        "captions_read": len(clean),
-        "swapped": len(swapped),
-    }
-    names = {text: list(map("_".join, reading.stated)) for text, reading in readings.items()}
-    by_words = captions.assign(pair=captions["text"].map(names)).explode("pair").dropna(subset="pair")
-    drawn = drawn_pairs(facts, forms, noun_forms) if facts is not None and noun_forms else None
-    disagreement = compare_readings(captions, pairs, by_words, heldout, drawn)
-    for warning in disagreement["warnings"]:
-        log.warning("warning: %s: %s", where, warning)
-    for violation in violations[:MAX_LOGGED]:
-        log.warning("violation: %s", in_words(violation))
-    log.info(
-        "%(violations)d violations; %(suspicions)d suspicions, %(suspicions_unexplained)d of them unexplained", counts
-    )
-    return {
-        "violations": violations,
-        "counts": counts,
-        "suspicions": suspicions,
-        "disagreement": disagreement,
-        "tolerance": tolerance,
-    }
+    tables = as_captions(captions), pairs, splits, swapped
+    part = audit_block(*tables, heldout, adjectives, nouns, compounds, facts)
+    names: Any = {"reported": reported, "unused": unused, "tolerance": tolerance, "where": where}
+    return join_audits([part], heldout=heldout, **names)
 
 
 def in_words(violation: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ lexicon. They share no rules: the parse uses spaCy's tokens, tags and trees and 
 the regular expression and the rules of ``reading``.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,17 @@ def _differences(
     return sets
 
 
-def _counts(sets: Mapping[str, set[str]]) -> dict[str, Any]:
-    """Return the size of each set, and the fraction of the images on which the readers disagree."""
+def _sizes(sets: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return the size of each set, and the number of images on which the readers disagree."""
     disagreed = sets["only_parse"] | sets["only_word_order"]
-    fraction = round(len(disagreed) / max(len(sets["images"]), 1), 6)
-    return {name: len(images) for name, images in sets.items()} | {"fraction": fraction}
+    return {name: len(images) for name, images in sets.items()} | {"disagreed": len(disagreed)}
+
+
+def _with_fraction(sizes: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+    """Return the sums of sizes, with the fraction of the images on which the readers disagree."""
+    total = {name: sum(of[name] for of in sizes) for name in sizes[0]}
+    fraction = round(total.pop("disagreed") / max(total["images"], 1), 6)
+    return {**total, "fraction": fraction}
 
 
 def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -86,20 +92,17 @@ def compare_readings(
     captions: pd.DataFrame, pairs: pd.DataFrame, by_words: pd.DataFrame, heldout: Collection[str],
     drawn: pd.DataFrame | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the disagreement of the readers, by held-out pair and in total, and a warning if it is large.
+    """Return on which images the readers disagree, by held-out pair and in total, for ``join_readings``.
 
     For a disputed occurrence, parse and surface of the extraction disagree. Its image is held out, too, but the parse
     states the pair only if another occurrence is not disputed.
 
     Args:
-        captions: all: image_id, caption_id and text.
-        pairs: image_id, caption_id, adjective, noun and relation of all occurrences, as ``extract_pairs`` returns them.
+        captions: image_id, caption_id and text of some images.
+        pairs: image_id, caption_id, adjective, noun and relation of their occurrences, as ``extract_pairs`` returns
+            them.
         by_words: image_id, caption_id and pair, as word order reads them.
         drawn: image_id and pair that the captions state, if known.
-
-    Returns:
-        ``total`` (images on which the readers differ on any pair) and, by pair, ``pairs``: counts of images, the
-        fraction on which the readers disagree, and a few captions; and ``warnings``.
     """
     pairs = pairs.assign(pair=pair_names(pairs))
     pairs = pairs[pairs["pair"].isin(list(heldout))]
@@ -108,11 +111,28 @@ def compare_readings(
     tables = [by_parse, by_words, pairs[is_disputed], *([] if drawn is None else [drawn])]
     images = [_images(table, heldout) for table in tables]
     sets = {pair: _differences(*(of[pair] for of in images)) for pair in sorted(heldout)}
-    total = _counts({name: set[str]().union(*(of[name] for of in sets.values())) for name in next(iter(sets.values()))})
-    by_pair = {pair: _counts(of) for pair, of in sets.items()}
-    by_parse_alone, by_words_alone = _listed(by_parse, images[1], captions), _listed(by_words, images[0], captions)
+    total = {name: set[str]().union(*(of[name] for of in sets.values())) for name in next(iter(sets.values()))}
+    listed = {"parse": _listed(by_parse, images[1], captions), "word_order": _listed(by_words, images[0], captions)}
+    return {"total": _sizes(total), "pairs": {pair: _sizes(of) for pair, of in sets.items()}, "captions": listed}
+
+
+def join_readings(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the disagreement of the readers in all images, and a warning if it is large.
+
+    Args:
+        parts: ``compare_readings`` of blocks of images, in order.
+
+    Returns:
+        ``total`` (images on which the readers differ on any pair) and, by pair, ``pairs``: counts of images, the
+        fraction on which the readers disagree, and a few captions; and ``warnings``.
+    """
+    total = _with_fraction([of["total"] for of in parts])
+    by_pair = {pair: _with_fraction([of["pairs"][pair] for of in parts]) for pair in parts[0]["pairs"]}
     listed = {
-        pair: row | {"captions": {"parse": by_parse_alone.get(pair, []), "word_order": by_words_alone.get(pair, [])}}
+        pair: row | {"captions": {
+            reader: [caption for of in parts for caption in of["captions"][reader].get(pair, [])][:MAX_CONTRADICTED]
+            for reader in ("parse", "word_order")
+        }}
         for pair, row in by_pair.items()
-    }
+    }  # fmt: skip
     return {"total": total, "pairs": listed, "warnings": _warnings(total, by_pair)}

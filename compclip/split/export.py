@@ -6,14 +6,18 @@ The last two are only for a swapped caption; changes_made is the first change th
 """
 
 import pickle
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from compclip.core.log import log
 from compclip.core.published import CHANGE
-from compclip.core.tables import SPLITS
+from compclip.core.tables import SPLITS, Blocks, in_blocks
 from compclip.io import json_lines
+
+MOST_PICKLED = 1_000_000
 
 
 def split_dict(splits: pd.DataFrame, heldout: list[str]) -> dict[str, list[str]]:
@@ -28,7 +32,13 @@ def _main_change(changes: list[dict[str, Any]], pair: str) -> dict[str, str]:
     if change is None:  # in a faulty published split: the change that its file states
         new, _, noun = pair.partition("_")
         change = {"noun": noun, "original_adj": changes[0]["original_adj"] if len(changes) else "", "new_adj": new}
-    return {key: change[key] for key in CHANGE}
+    return {key: _same(key, change[key]) for key in CHANGE}
+
+
+@cache
+def _same(key: str, word: str) -> str:
+    """Return one object for equal words, so that pickles of equal content have equal bytes."""
+    return word
 
 
 def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[int, dict[str, Any]]]:
@@ -43,24 +53,42 @@ def data_dict(captions: pd.DataFrame, swapped: pd.DataFrame) -> dict[str, dict[i
     return content
 
 
-def export(
-    captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame, heldout: list[str]
-) -> dict[str, bytes]:
-    """Return the contents of the exported files, by file name.
-
-    Args:
-        captions, images, splits, swapped: as in ``tables``; all captions.
-        heldout: the held-out pairs.
-    """
-    pickles = {"split.pkl": split_dict(splits, heldout), "data.pkl": data_dict(captions, swapped)}
+def train_list(captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFrame) -> pd.DataFrame:
+    """Return image_id, caption_id, file_name (null without a file) and text of the captions of train, sorted."""
     train = captions[captions["image_id"].isin(splits.loc[splits["split"] == "train", "image_id"])]
     train = train.merge(images[["image_id", "path"]], on="image_id", how="left")
     train = train.sort_values(["image_id", "caption_id"], ignore_index=True)
-    train = train.rename(columns={"path": "file_name"})[["image_id", "caption_id", "file_name", "text"]]
-    log.info("%d captions of train", len(train))
-    return {
-        # Python 2 reads protocol 2.
-        **{name: pickle.dumps(content, protocol=2) for name, content in pickles.items()},
-        "train.csv": train.to_csv(index=False, lineterminator="\n").encode(),
-        "train.jsonl": "".join(json_lines(train)).encode(),
-    }
+    return train.rename(columns={"path": "file_name"})[["image_id", "caption_id", "file_name", "text"]]
+
+
+def export(
+    folder: Path, captions: Blocks, images: Blocks, splits: Blocks, swapped: Blocks, heldout: list[str]
+) -> None:  # fmt: skip
+    """Write the files into ``folder``; data.pkl only of up to ``MOST_PICKLED`` captions, because readers load it whole.
+
+    Args:
+        captions, images, splits, swapped: as in ``tables``; all captions, or blocks of images (``tables.in_blocks``).
+        heldout: the held-out pairs.
+    """
+    data: dict[str, dict[int, dict[str, Any]]] | None = {}
+    of_splits, read, trained = list[pd.DataFrame](), 0, 0
+    names = (folder / f"train.{ending}" for ending in ("csv", "jsonl"))
+    table, lines = (name.open("w", encoding="utf-8", newline="") for name in names)
+    with table, lines:
+        for texts, files, of, swaps in in_blocks(captions, images, splits, swapped):
+            train = train_list(texts, files, of)
+            train.to_csv(table, index=False, header=not of_splits, lineterminator="\n")
+            lines.writelines(json_lines(train))
+            of_splits.append(of)
+            read, trained = read + len(texts), trained + len(train)
+            data = data | data_dict(texts, swaps) if data is not None and read <= MOST_PICKLED else None
+    # Python 2 reads protocol 2.
+    content = split_dict(pd.concat(of_splits), heldout)
+    (folder / "split.pkl").write_bytes(pickle.dumps(content, protocol=2))
+    if data is None:
+        log.warning(
+            "no data.pkl, because %d captions are more than %d; swapped.parquet has the swaps", read, MOST_PICKLED
+        )
+    else:
+        (folder / "data.pkl").write_bytes(pickle.dumps(data, protocol=2))
+    log.info("%d captions of train", trained)

@@ -20,7 +20,7 @@ from compclip.core.heldout import pair_names, split_pair
 from compclip.core.log import log
 from compclip.core.published import read_split
 from compclip.core.seeds import rng
-from compclip.core.tables import SPLITS, as_captions
+from compclip.core.tables import SPLITS, Blocks, Captions, as_captions, in_blocks
 from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
@@ -84,15 +84,15 @@ def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
 
 
 def contested_captions(
-    captions: pd.DataFrame, held: pd.DataFrame, heldout: Collection[str], reader: Reader
+    captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], reader: Reader
 ) -> list[dict[str, Any]]:
     """Return the captions in which word order states a held-out pair, of images in which none was extracted.
 
     Whichever reading is right, these images must not train and need not be tested. Each image is listed at most once.
     """
-    pairs = set(map(split_pair, heldout))
-    rest = captions[~captions["image_id"].isin(held["image_id"])].sort_values(["image_id", "caption_id"])
-    stating = {text: sorted(word_pairs(reader.pairs(text)[1]) & pairs) for text in rest["text"].unique()}
+    with_pair, held = pairs.loc[pair_names(pairs).isin(list(heldout)), "image_id"], set(map(split_pair, heldout))
+    rest = captions[~captions["image_id"].isin(with_pair)].sort_values(["image_id", "caption_id"])
+    stating = {text: sorted(word_pairs(reader.pairs(text)[1]) & held) for text in rest["text"].unique()}
     rest = rest[rest["text"].map(stating).astype(bool)].drop_duplicates("image_id")
     return [
         {"image_id": image, "caption_id": int(number), "pair": "_".join(stating[text][0]), "text": text}
@@ -180,22 +180,24 @@ def divided_splits(
 
 
 def make_splits(
-    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str],
+    captions: Captions, pairs: Blocks, ranking: pd.DataFrame, heldout: Collection[str],
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     test_seen: str | int = "auto", published: str | Path | None = None, division: pd.DataFrame | None = None,
-    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    contested: Sequence[dict[str, Any]] | None = None, seed: int = 0, dataset: str = "dataset",
+    composition: str = "composition",
 ) -> Result:  # fmt: skip
     """Divide images into train, test_seen and test_unseen.
 
     Args:
-        captions: all, as ``extract_pairs`` takes them.
-        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        captions: all, as ``extract_pairs`` takes them, or in blocks (``tables.in_blocks``).
+        pairs, ranking: as in ``tables``: all occurrences, likewise, and the pairs that count.
         heldout: the held-out pairs.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only the held-out ones are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
         test_seen: number of images; auto: as many as test_unseen, at most 12 % of the images used.
         published: use the images of this split.pkl.
         division: use the sides that ``divide_images`` returns.
+        contested: what ``contested_captions`` returns, if it is known.
         dataset, composition: names for the random stream and for messages.
 
     Returns:
@@ -204,14 +206,17 @@ def make_splits(
     Raises:
         UserError: train would keep less than 20 % of the images, or test_seen would be empty.
     """
-    captions = as_captions(captions)
-    where, images = f"{dataset}/{composition}", captions["image_id"].unique()
-    pairs = pairs_of_images(pairs, ranking, heldout)
-    contested: list[dict[str, Any]] = []
-    if not published:
-        reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
-        contested = contested_captions(captions, holders(pairs, heldout), heldout, reader)
-    common = pairs, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in contested]
+    where, images, of_images = f"{dataset}/{composition}", list[str](), list[pd.DataFrame]()
+    reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
+    found = list(contested or ())
+    for texts, occurrences in in_blocks(captions, pairs):
+        texts = as_captions(texts)
+        images += texts["image_id"].unique().tolist()
+        of_images.append(pairs_of_images(occurrences, ranking, heldout))
+        if not published and contested is None:
+            found += contested_captions(texts, occurrences, heldout, reader)
+    known = pd.concat(of_images, ignore_index=True)
+    common = known, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in found]
     if published:
         file = read_split(published)
         splits, faults = take_splits(file, images, str(published))
@@ -229,13 +234,13 @@ def make_splits(
     seen, target = sizes["test_seen"], summary.get("test_seen_wanted", 0)
     if seen < target:
         summary["warnings"].append(f"test_seen has {seen} images, not {target}: the rest hold pairs that train needs")
-    if contested:
-        first = contested[0]
+    if found:
+        first = found[0]
         summary["warnings"].append(
-            f"{len(contested)} images are in no split: their word order states a held-out pair and the parse does not"
+            f"{len(found)} images are in no split: their word order states a held-out pair and the parse does not"
             f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are many, use a noun lexicon"
         )
     for warning in summary["warnings"]:
         log.warning("warning: %s: %s", where, warning)
     log.info("%s: images: %s", where, ", ".join(f"{name} {size}" for name, size in sizes.items()))
-    return splits, {"images": len(splits), "sizes": sizes, **summary, "contested": contested}
+    return splits, {"images": len(splits), "sizes": sizes, **summary, "contested": found}

@@ -19,7 +19,8 @@ from compclip.core.log import log
 from compclip.core.rounding import rounded
 from compclip.core.tables import PROMPT_KEY, SWAPPED, VARIANTS, as_captions
 from compclip.io import empty_table
-from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, nouns_of, of_one_noun
+from compclip.pairs.counts import nouns_of
+from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
 from compclip.split.wording import Mention, Wording, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
@@ -62,7 +63,7 @@ def variants_of(
         return
     elsewhere = {new.adjective for m, new in stated.items() if m not in target and overlap(noun, m.noun)}
     caption, as_stated = Wording(text), [replace(m, adjective=adjective) for m in target]
-    kept = [Candidate(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
+    kept = [Candidate.of(m.noun, new, (m,)) for m, new in changed.items() if m not in target]
     for other in ranked:
         if other in elsewhere:
             reasons["describes the noun elsewhere"] += 1
@@ -73,15 +74,15 @@ def variants_of(
         elif other in of_image:
             reasons[STATED] += 1
         else:
-            yield other, *apply(text, [Candidate(noun, other, tuple(target)), *kept])
+            yield other, *apply(text, [Candidate.of(noun, other, tuple(target)), *kept])
 
 
-def count_variants(prompts: int, made: Sequence[tuple[int, int]], reasons: Mapping[str, int]) -> dict[str, Any]:
+def count_variants(made: Mapping[str, int], reasons: Mapping[str, int]) -> dict[str, Any]:
     """Return the entry of variants.json for a split.
 
     Args:
-        prompts: all of them.
-        made: for each prompt with a pair, its variants and the adjectives that only another caption states.
+        made: numbers of prompts by their number of variants and of adjectives that only another caption states, as
+            ``"5 1"``.
         reasons: numbers of prompts (`shared or disputed`, `no pair`) or of dropped adjectives (other reasons).
 
     Returns:
@@ -89,15 +90,67 @@ def count_variants(prompts: int, made: Sequence[tuple[int, int]], reasons: Mappi
         alternatives that captions of the image state, if these were kept: the mean of 1 / (1 + stated alternatives)
         over the prompts with alternatives, kept or stated; None without any.
     """
-    variants, true = np.array(made or [(0, 0)]).T
-    asked = variants + true > 0
+    numbers = np.array([[*map(int, key.split()), count] for key, count in sorted(made.items())] or [[0, 0, 0]])
+    variants, stated, prompts = numbers.T
+    asked = prompts * (variants + stated > 0)
     return {
-        "prompts": prompts,
-        "with_variants": int((variants > 0).sum()),
-        "alternatives": int(variants.sum()),
+        "prompts": int(prompts.sum()),
+        "with_variants": int(prompts[variants > 0].sum()),
+        "alternatives": int(prompts @ variants),
         "dropped": {reason: count for reason, count in sorted(reasons.items()) if count},
-        "ceiling": rounded(np.mean(1 / (1 + true[asked]))) if asked.any() else None,
+        "ceiling": rounded(float(asked @ (1 / (1 + stated))) / int(asked.sum())) if asked.any() else None,
     }
+
+
+def vary(
+    prompts: pd.DataFrame, captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, swapped: pd.DataFrame,
+    adjectives: Lexicon | str, nouns: Lexicon | str | None, known_nouns: Collection[str],
+) -> tuple[pd.DataFrame, dict[str, list[Counter[str]]]]:  # fmt: skip
+    """Return the variants of prompts, in their order, and the arguments of ``count_variants`` for each split.
+
+    Captions and pairs of other images are ignored. Other arguments as in ``make_variants``.
+    """
+    forms, noun_forms = forms_of(adjectives, nouns)
+    excluded_by, all_nouns = (
+        cache(find_lexicon(adjectives, "adjectives").excluded_by),
+        {*known_nouns, *(noun_forms or ())},
+    )
+    captions, pairs = (table[table["image_id"].isin(prompts["image_id"])] for table in (captions, pairs))
+    texts = captions.set_index(["image_id", "caption_id"])["text"].to_dict()
+    mentions = mentions_by_caption(pairs)
+    sure = pairs.loc[pairs["relation"] != "disputed", ["image_id", "adjective", "noun"]].drop_duplicates()
+    stated = {image: list(zip(of["adjective"], of["noun"], strict=True)) for image, of in sure.groupby("image_id")}
+    changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
+    ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
+    rows, counts = [], dict[str, list[Counter[str]]]()
+    for split, image, caption, pair in (
+        prompts[[*PROMPT_KEY, "pair"]].drop_duplicates(PROMPT_KEY).itertuples(index=False)
+    ):
+        made, reasons = counts.setdefault(split, [Counter(), Counter()])
+        if pd.isna(pair):
+            made["0 0"] += 1
+            continue
+        key, (adjective, noun), before = (image, int(caption)), split_pair(pair), reasons[STATED]
+        swap, of_image = [], {word for word, other in stated.get(image, ()) if overlap(noun, other)}
+        if split == "test_swapped":
+            swap, of_image = changes.get(key, []), set()
+        others = [other for other in ranked.get(noun, []) if other != adjective]
+        excluded = [other for other in others if other in excluded_by(adjective)]
+        reasons["may both be true"] += len(others) - len(excluded)
+        words = excluded, forms, all_nouns
+        variants = [*variants_of(texts[key], pair, mentions[key], swap, *words, reasons, of_image)]
+        rows += [(split, *key, *variant) for variant in variants]
+        made[f"{len(variants)} {reasons[STATED] - before}"] += 1
+    return (pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS)), counts
+
+
+def summarize_variants(counts: Mapping[str, Sequence[Mapping[str, int]]]) -> dict[str, Any]:
+    """Return and log ``count_variants`` of each split."""
+    result = {split: count_variants(*of_split) for split, of_split in counts.items()}
+    for split, of in result.items():
+        why = ", ".join(f"{reason}: {count}" for reason, count in of["dropped"].items()) or "all"
+        log.info("%s: %d of %d prompts have variants (%s)", split, of["with_variants"], of["prompts"], why)
+    return result
 
 
 def make_variants(
@@ -119,34 +172,7 @@ def make_variants(
         ``tables.VARIANTS``: a row for each prompt and other ranked adjective of its noun that is false of the image;
         and ``count_variants`` of each split.
     """
-    captions, (forms, noun_forms) = as_captions(captions), forms_of(adjectives, nouns)
-    excluded_by = cache(find_lexicon(adjectives, "adjectives").excluded_by)
-    known_nouns = nouns_of(captions, pairs).union(noun_forms or ())
-    swapped = empty_table(SWAPPED) if swapped is None else swapped
-    texts = captions.set_index(["image_id", "caption_id"])["text"]
-    pairs = pairs[pairs["image_id"].isin(prompts["image_id"])]
-    mentions = mentions_by_caption(pairs)
-    sure = pairs.loc[pairs["relation"] != "disputed", ["image_id", "adjective", "noun"]].drop_duplicates()
-    stated = {image: list(zip(of["adjective"], of["noun"], strict=True)) for image, of in sure.groupby("image_id")}
-    changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
-    ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
-    rows, counts = [], {}
-    for name, of_split in prompts.drop_duplicates(PROMPT_KEY).groupby("split", sort=False):
-        reasons, made = Counter[str](), list[tuple[int, int]]()
-        asked = of_split[of_split["pair"].notna()]
-        for split, image, caption, pair in asked[[*PROMPT_KEY, "pair"]].itertuples(index=False):
-            key, (adjective, noun), before = (image, int(caption)), split_pair(pair), reasons[STATED]
-            swap, of_image = [], {word for word, other in stated.get(image, ()) if overlap(noun, other)}
-            if split == "test_swapped":
-                swap, of_image = changes.get(key, []), set()
-            others = [other for other in ranked.get(noun, []) if other != adjective]
-            excluded = [other for other in others if other in excluded_by(adjective)]
-            reasons["may both be true"] += len(others) - len(excluded)
-            words = excluded, forms, known_nouns
-            variants = [*variants_of(texts[key], pair, mentions[key], swap, *words, reasons, of_image)]
-            rows += [(split, *key, *variant) for variant in variants]
-            made.append((len(variants), reasons[STATED] - before))
-        of = counts[str(name)] = count_variants(len(of_split), made, reasons)
-        why = ", ".join(f"{reason}: {count}" for reason, count in of["dropped"].items()) or "all"
-        log.info("%s: %d of %d prompts have variants (%s)", name, of["with_variants"], len(of_split), why)
-    return (pd.DataFrame(rows, columns=list(VARIANTS.columns)) if rows else empty_table(VARIANTS)), counts
+    captions, swapped = as_captions(captions), empty_table(SWAPPED) if swapped is None else swapped
+    tables = captions, pairs, ranking, swapped
+    variants, counts = vary(prompts, *tables, adjectives, nouns, nouns_of(captions, pairs))
+    return variants, summarize_variants(counts)

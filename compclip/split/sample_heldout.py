@@ -18,6 +18,8 @@ from compclip.core.heldout import pair_names, split_pair
 from compclip.core.log import log
 from compclip.core.published import read_split
 from compclip.core.seeds import rng
+from compclip.core.tables import Blocks, in_blocks
+from compclip.pairs.rank_pairs import count_pairs
 from compclip.split.config import Draw
 from compclip.split.published import take_pairs
 from compclip.text.lexicon import Lexicon, find_lexicon
@@ -100,7 +102,7 @@ def missing_pairs(
 
 
 def sample_heldout(
-    ranking: pd.DataFrame, draw: Draw | None = None, *, pairs: pd.DataFrame | None = None, listed: Sequence[str] = (),
+    ranking: pd.DataFrame, draw: Draw | None = None, *, pairs: Blocks | None = None, listed: Sequence[str] = (),
     published: str | Path | None = None, division: pd.DataFrame | None = None, adjectives: Lexicon | str | None = None,
     nouns: Lexicon | str | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> dict[str, Any]:  # fmt: skip
@@ -109,7 +111,8 @@ def sample_heldout(
     Args:
         ranking: as in ``tables``.
         draw: how pairs are drawn; None: as in the paper.
-        pairs: all occurrences, as in ``tables``; needed for ``division`` and for listed pairs that are not ranked.
+        pairs: all occurrences, as in ``tables``; needed for ``division`` and, maybe in blocks (``tables.in_blocks``),
+            for listed pairs that are not ranked.
         listed: hold out these pairs (``adjective_noun``).
         published: hold out the pairs of this split.pkl.
         division: hold out the ranked pairs that its test has and its train lacks.
@@ -130,7 +133,8 @@ def sample_heldout(
     ranked = set(pair_names(ranking))
     counts = ranking["count"].set_axis(pair_names(ranking))
     if pairs is not None:  # a listed or published pair may be unranked
-        counts = pair_names(pairs[pairs["relation"] != "disputed"]).value_counts()
+        found = pd.concat(count_pairs(block) for (block,) in in_blocks(pairs))
+        counts = found["count"].groupby(pair_names(found)).sum()
     chosen: dict[str, Any]
     if published:
         names = read_split(published).pairs
@@ -138,7 +142,7 @@ def sample_heldout(
         chosen = {"not_ranked": sorted(set(heldout) - ranked), "violations": faults}
         source = "published"
     elif division is not None:
-        assert pairs is not None, "a division needs pairs"
+        assert isinstance(pairs, pd.DataFrame), "a division needs all pairs"
         source, heldout, chosen = "divergence", missing_pairs(pairs, ranking, division, dataset, composition), {}
     elif listed:
         heldout = check_listed(ranking, counts, listed, adjectives, nouns, where)

@@ -5,35 +5,39 @@ dominate are avoided if a caption has another candidate. Published swapped capti
 reports their faults.
 """
 
+import json
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.heldout import split_pair
 from compclip.core.log import log
-from compclip.core.published import read_data
 from compclip.core.seeds import rng
-from compclip.core.tables import PAIRS, SWAPPED, as_captions
+from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, Captions, as_captions, in_blocks
 from compclip.io import empty_table
-from compclip.split.published import take_swaps
+from compclip.pairs.counts import nouns_of
 from compclip.split.reading import Reader, reader_of, swap_faults
 from compclip.split.wording import Mention, Wording, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import Lexicon, forms_of
 
+PART = 50_000  # swapped captions that are made at once
 
-@dataclass(frozen=True)
-class Candidate:
-    """A possible change of a caption: these mentions of one noun get the adjective ``new``."""
+
+class Candidate(NamedTuple):
+    """A possible change of a caption: some mentions of one noun get the adjective ``new``."""
 
     noun: str
     new: str
-    mentions: tuple[Mention, ...]
+    places: Sequence[tuple[int, int, str]]  # start, end and adjective of each mention
+
+    @classmethod
+    def of(cls, noun: str, new: str, mentions: Iterable[Mention]) -> "Candidate":
+        return cls(noun, new, [(m.start, m.end, m.adjective) for m in mentions])
 
     @property
     def pair(self) -> str:
@@ -87,7 +91,7 @@ def candidates_of(
                 if reason:
                     reasons[reason] += 1
                 else:
-                    candidates.append(Candidate(noun, new, group))
+                    candidates.append(Candidate.of(noun, new, group))
     return candidates
 
 
@@ -136,7 +140,7 @@ def choose_changes(offers: Sequence[Sequence[str]], generator: np.random.Generat
 def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, Any]]]:
     """Return the swapped text, and the changes as in ``tables.SWAPPED``, in the order of the text."""
     caption = Wording(text)
-    places = sorted((m.start, m.end, c.noun, m.adjective, c.new) for c in changes for m in c.mentions)
+    places = sorted((start, end, c.noun, old, c.new) for c in changes for start, end, old in c.places)
     result, copied = "", 0
     records: list[dict[str, Any]] = []
     for start, end, noun, old, new in places:
@@ -178,11 +182,11 @@ def _offered(
     return offered
 
 
-def make_swaps(
+def find_offers(
     captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], adjectives: Mapping[str, str],
-    nouns: Collection[str], seed: int, dataset: str, composition: str, reader: Reader | None = None,
-) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
-    """Return the swapped captions (``tables.SWAPPED``), sorted by image and caption, and counts of unchanged mentions.
+    nouns: Collection[str], reader: Reader | None = None,
+) -> tuple[pd.DataFrame, Counter[str]]:  # fmt: skip
+    """Return the captions that can be swapped (``tables.OFFERS``), sorted, and counts of unchanged mentions by reason.
 
     Args:
         captions: of test_seen; pairs of other captions are ignored.
@@ -193,42 +197,76 @@ def make_swaps(
     for adjective, noun in sorted(held):
         partners[noun].append(adjective)
     reasons: Counter[str] = Counter()
-    rows: list[tuple[str, int, str, list[Candidate]]] = []
-    ordered = captions.sort_values(["image_id", "caption_id"])[["image_id", "caption_id", "text"]]
+    rows: list[tuple[str, int, str, str]] = []
+    ordered = captions.sort_values(CAPTION_KEY)[[*CAPTION_KEY, "text"]]
     mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
     for image, number, text in ordered.itertuples(index=False):
         candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
         if reader and candidates:
             candidates = _offered(text, candidates, reader, held, reasons)
         if candidates:
-            rows.append((image, number, text, candidates))
-    offers = [[candidate.pair for candidate in candidates] for *_, candidates in rows]
-    chosen = choose_changes(offers, rng(seed, "swap_adjectives", dataset, composition))
-    made = [[offer[place] for place in places] for offer, places in zip(offers, chosen, strict=True)]
+            rows.append((image, number, text, json.dumps(candidates)))
+    return pd.DataFrame(rows, columns=list(OFFERS.columns)) if rows else empty_table(OFFERS), reasons
+
+
+def choose_swaps(
+    offers: pd.DataFrame, seed: int, dataset: str, composition: str
+) -> tuple[Iterator[pd.DataFrame], Counter[str]]:
+    """Return the swapped captions (``tables.SWAPPED``), sorted, in parts, and their number by pair."""
+    names = [[sys.intern(Candidate(*offer).pair) for offer in json.loads(row)] for row in offers["offers"]]
+    chosen = choose_changes(names, rng(seed, "swap_adjectives", dataset, composition))
+    made = [[of[place] for place in places] for of, places in zip(names, chosen, strict=True)]
     counts = Counter(pair for of_caption in made for pair in set(of_caption))
-    entries = [min(of_caption, key=lambda p: (counts[p], p)) for of_caption in made]
-    records = [
-        (image, number, text, *apply(text, [candidates[place] for place in places]), entry)
-        for (image, number, text, candidates), places, entry in zip(rows, chosen, entries, strict=True)
-    ]
-    swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
-    return swapped, {"left_alone": {reason: n for reason, n in sorted(reasons.items()) if n}, "seed": seed}
+    entries = [min(of_caption, key=lambda pair: (counts[pair], pair)) for of_caption in made]
+
+    def parts() -> Iterator[pd.DataFrame]:
+        for begin in range(0, len(offers), PART):
+            records = []
+            for row, (*caption, of_caption) in enumerate(offers[begin : begin + PART].itertuples(index=False), begin):
+                candidates = [Candidate(*offer) for offer in json.loads(of_caption)]
+                swap = apply(caption[2], [candidates[place] for place in chosen[row]])
+                records.append((*caption, *swap, entries[row]))
+            yield pd.DataFrame(records, columns=list(SWAPPED.columns))
+
+    return parts(), Counter(entries)
 
 
-def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
-    """Return the lower-case forms that occur in pairs more often as nouns than as adjectives, listed or not."""
-    pairs = pairs.merge(captions[["image_id", "caption_id", "text"]], on=["image_id", "caption_id"])
-    counts = {}
-    for role in ("adjective", "noun"):
-        places = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
-        counts[role] = Counter(text[start:end].lower() for text, start, end in places)
-    return {form for form, count in counts["noun"].items() if count > counts["adjective"][form]}
+def count_swaps(
+    entries: Mapping[str, int], captions: int, heldout: Collection[str], where: str, **more: Any
+) -> dict[str, Any]:
+    """Return and log the content of swapped.json; ``captions``: number of those of test_seen."""
+    swapped = sum(entries.values())
+    if not swapped:
+        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
+    log.info("%s: %d of %d captions of test_seen are swapped", where, swapped, captions)
+    pairs = {pair: entries.get(pair, 0) for pair in heldout}
+    return {"captions": captions, "swapped": swapped, "pairs": pairs, **more}
+
+
+def offer_swaps(
+    captions: Captions, pairs: Blocks, splits: pd.DataFrame, heldout: Collection[str], adjectives: Lexicon | str,
+    nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, known_nouns: Collection[str] = (),
+) -> tuple[pd.DataFrame, int, Counter[str]]:  # fmt: skip
+    """Return what ``find_offers`` finds in test_seen, and the number of its captions; arguments of ``swap_adjectives``.
+
+    Captions and pairs may come in blocks (``tables.in_blocks``).
+    """
+    forms, noun_forms = forms_of(adjectives, nouns)
+    reader, all_nouns = reader_of(heldout, forms, noun_forms, compounds), {*known_nouns, *(noun_forms or ())}
+    seen, number, reasons, offers = splits.loc[splits["split"] == "test_seen", "image_id"], 0, Counter[str](), []
+    for texts, occurrences in in_blocks(captions, pairs):
+        of_seen = texts[texts["image_id"].isin(seen)]
+        offered, left = find_offers(of_seen, occurrences, heldout, forms, all_nouns, reader)
+        offers.append(offered)
+        number, reasons = number + len(of_seen), reasons + left
+    return pd.concat([empty_table(OFFERS), *offers], ignore_index=True), number, reasons
 
 
 def swap_adjectives(
     captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    published: str | Path | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    known_nouns: Collection[str] | None = None, seed: int = 0, dataset: str = "dataset",
+    composition: str = "composition",
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
@@ -238,26 +276,18 @@ def swap_adjectives(
         heldout: the held-out pairs.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
-        published: use the swapped captions of this data.pkl.
+        known_nouns: further forms of nouns; None: those of ``pairs`` (``nouns_of``).
         dataset, composition: names for the random stream and for messages.
 
     Returns:
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
     """
-    captions, (forms, noun_forms) = as_captions(captions), forms_of(adjectives, nouns)
-    where, images = f"{dataset}/{composition}", splits.loc[splits["split"] == "test_seen", "image_id"]
-    of_seen, pairs_of_seen = (table[table["image_id"].isin(images)] for table in (captions, pairs))
-    if published:
-        swapped, faults = take_swaps(read_data(published)[0], captions, splits, pairs_of_seen, forms, noun_forms)
-        summary: dict[str, Any] = {"source": "published", "violations": faults}
-    else:
-        reader = reader_of(heldout, forms, noun_forms, compounds)
-        known_nouns = nouns_of(of_seen, pairs_of_seen).union(noun_forms or ())
-        seeds = seed, dataset, composition
-        swapped, summary = make_swaps(of_seen, pairs_of_seen, heldout, forms, known_nouns, *seeds, reader)
-    if swapped.empty:
-        log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
-    log.info("%s: %d of %d captions of test_seen are swapped", where, len(swapped), len(of_seen))
-    entries = Counter(swapped["pair"])
-    counts = {"captions": len(of_seen), "swapped": len(swapped), "pairs": {pair: entries[pair] for pair in heldout}}
-    return swapped, counts | summary
+    captions = as_captions(captions)
+    known_nouns = nouns_of(captions, pairs) if known_nouns is None else known_nouns
+    offers, number, reasons = offer_swaps(captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns)
+    parts, entries = choose_swaps(offers, seed, dataset, composition)
+    swapped = pd.concat(parts, ignore_index=True) if len(offers) else empty_table(SWAPPED)
+    summary = count_swaps(
+        entries, number, heldout, f"{dataset}/{composition}", left_alone=dict(sorted(reasons.items())), seed=seed
+    )
+    return swapped, summary

@@ -1,4 +1,4 @@
-# pairs: the lexicons and shards.
+# pairs: the lexicons and pairs of a composition.
 from pathlib import Path
 
 from compclip.text.lexicon import SHARED
@@ -29,10 +29,9 @@ def pairs_table(wildcards):
     return str(Layout(Path(RESULTS), DATASET, wildcards.composition).read / "pairs.parquet")
 
 
-def caption_shards(wildcards):
-    """The pairs of the shards of the captions; none if extract_pairs parses them itself."""
-    folder, shards = Path(RESULTS, DATASET, wildcards.own, "pairs"), CONFIG.pairs.shards
-    return [str(folder / f"{shard}-of-{shards}.parquet") for shard in range(1, shards + 1) if shards > 1]
+def noun_forms(wildcards):
+    """The summary of the pairs of a composition, with the forms of nouns."""
+    return pairs_table(wildcards).removesuffix("parquet") + "json"
 
 
 # Params of the rules that parse.

@@ -2,6 +2,8 @@
 from compclip.split.config import DrawConfig
 
 SPLITTING = {"dataset": DATASET, "seed": CONFIG.seeds.split}
+# The steps of a composition are one job of a cluster, unless shards divide them.
+TOGETHER = "split" if CONFIG.dataset.shards == 1 else None
 # Whether the images are divided by divergence, from which the held-out pairs follow.
 BY_DIVERGENCE = CONFIG.split.method == "divergence"
 # Whether the settings of the draw are chosen from the captions.

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import workflow_scripts.inputs
 from compclip.core.errors import UserError
-from compclip.core.tables import CAPTIONS, PAIRS
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, PAIRS
 from compclip.io import empty_table, read_json, read_table, write_table
 from compclip.pairs import extract_pairs as library
 from compclip.pairs.engine import Extractor, decode_occurrences
@@ -23,7 +24,7 @@ from tests.pairs.conftest import LEXICONS, MODEL
 from tests.scripts import job
 from tests.split.worlds import captions_table
 from workflow_scripts.job import Job
-from workflow_scripts.pairs import extract_pairs, extract_shard
+from workflow_scripts.pairs import extract_pairs
 
 WORDS = (
     "a the its this red black orange tan long pointed small spotted bird wing wings belly crown bill beak eye ring"
@@ -37,12 +38,12 @@ def captions(texts: list[str]) -> pd.DataFrame:
     return captions_table([(f"b/{n // 2}", n % 2, text) for n, text in enumerate(texts)])
 
 
-def step(folder: Path, processes: int = 1, cache: str = "cache", extracted: Sequence[Path] = ()) -> Job:
+def step(folder: Path, processes: int = 1, cache: str = "cache", shards: Sequence[Path] = ()) -> Job:
     lexicons = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
     return job(
         input={
             "captions": folder / "captions.parquet", "adjectives": lexicons, "nouns": LEXICONS / "nouns" / "birds.yaml",
-            "compounds": COMMON_COMPOUNDS, "extracted": extracted,
+            "compounds": COMMON_COMPOUNDS, "shards": shards,
         },
         output={"pairs": folder / "pairs.parquet", "summary": folder / "pairs.json"},
         threads=processes, model=MODEL, cache=folder / cache,
@@ -50,7 +51,7 @@ def step(folder: Path, processes: int = 1, cache: str = "cache", extracted: Sequ
 
 
 def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache") -> tuple[pd.DataFrame, dict]:
-    write_table(table, folder / "captions.parquet", CAPTIONS)
+    write_table(table.sort_values(CAPTION_KEY), folder / "captions.parquet", CAPTIONS)
     extract_pairs.main(step(folder, processes, cache))
     return read_table(folder / "pairs.parquet", PAIRS), read_json(folder / "pairs.json")
 
@@ -110,7 +111,7 @@ def shards_of(folder: Path, shards: int) -> list[Path]:
     files = [folder / f"{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)]
     for shard, found in enumerate(files, 1):
         number = SimpleNamespace(shard=str(shard), shards=str(shards))
-        extract_shard.main(replace(step(folder), output=SimpleNamespace(found=found), wildcards=number))
+        extract_pairs.main(replace(step(folder), output=SimpleNamespace(pairs=found), wildcards=number))
     return files
 
 
@@ -121,8 +122,9 @@ def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
     run(tmp_path, captions([*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long"]))
     outputs = [tmp_path / "pairs.parquet", tmp_path / "pairs.json"]
     whole = [path.read_bytes() for path in outputs]
-    for shards in (1, 3, 10):
-        extract_pairs.main(step(tmp_path, extracted=shards_of(tmp_path, shards)))
+    for shards, rows in ((1, 7), (3, 1000), (10, 3)):
+        monkeypatch.setattr(workflow_scripts.inputs, "BLOCK", rows)
+        extract_pairs.main(step(tmp_path, shards=shards_of(tmp_path, shards)))
         assert [path.read_bytes() for path in outputs] == whole
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import yaml
 
 from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
-from compclip.io import write_table
+from compclip.io import read_table, write_json, write_table
+from compclip.pairs.counts import PairCounts
 from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.scripts import job
 from tests.split.worlds import COLORS, NOUNS, world
@@ -40,33 +41,56 @@ def inputs(folder: Path) -> Path:
     return folder
 
 
-def run(rule: str, folder: Path, /, **given: Any) -> None:
+# What a shard of a step writes.
+SHARDED = {
+    "make_splits": {"contested": ".json"}, "swap_adjectives": {"offers": ".parquet", "summary": ".json"},
+    "make_variants": {"variants": ".parquet", "summary": ".json"}, "audit": {"audit": ".json"},
+}  # fmt: skip
+
+
+def run(rule: str, folder: Path, /, shards: int = 1, **given: Any) -> None:
     """Run the script of a rule on the artifacts in ``folder``; ``given`` has further inputs and params."""
+    made: list[Path] = []
+    for shard in range(1, shards + 1 if rule in SHARDED and shards > 1 else 1):
+        outputs = {name: folder / f"{rule}-{shard}-of-{shards}{end}" for name, end in SHARDED[rule].items()}
+        _run(rule, folder, {"shard": str(shard), "shards": str(shards)}, outputs, given)
+        made += outputs.values()
+    _run(rule, folder, {}, {}, {**given, "shards": made})
+
+
+def _run(
+    rule: str, folder: Path, shard: dict[str, str], of_shard: dict[str, Path], given: dict[str, Any]
+) -> None:  # fmt: skip
     tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
     files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
+    files["found"] = found = folder / "pairs.json"
+    if not found.exists():
+        counts = PairCounts()
+        counts.add(read_table(tables["captions"], CAPTIONS), read_table(tables["pairs"], PAIRS))
+        write_json(counts.summary("none"), found)
     inputs = {name: tables[name] for name in TABLES} | files | {"unused": folder / "splits.json", "facts": None}
     inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMMON_COMPOUNDS}
     outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
     summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"
-    outputs |= {"folder": folder / "export", "summary": summary}
+    outputs = of_shard or outputs | {"folder": folder / "export", "summary": summary}
     params = DEFAULTS | {name: value for name, value in given.items() if name in DEFAULTS}
     inputs |= {name: value for name, value in given.items() if name not in DEFAULTS}
     import_module(f"workflow_scripts.split.{rule}").main(
-        job(inputs, outputs, wildcards={"composition": "color"}, **params)
+        job(inputs, outputs, wildcards={"composition": "color", **shard}, **params)
     )
 
 
-def run_all(folder: Path, **division: Any) -> Path:
+def run_all(folder: Path, shards: int = 1, **division: Any) -> Path:
     """Run the stage in ``folder``, with a division by divergence if its settings are given."""
     divided = {"division": folder / "division.parquet"} if division else {}
     if division:
         run("divide_images", folder, divergence=division)
     run("sample_heldout", folder, **divided)
-    run("make_splits", folder, **divided)
-    run("swap_adjectives", folder)
+    run("make_splits", folder, shards, **divided)
+    run("swap_adjectives", folder, shards)
     run("make_prompts", folder)
-    run("make_variants", folder)
-    run("audit", folder)
+    run("make_variants", folder, shards)
+    run("audit", folder, shards)
     run("accept_split", folder)
     run("export", folder)
     return folder

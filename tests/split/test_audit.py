@@ -23,10 +23,9 @@ from compclip.split.audit import audit
 from compclip.split.disagreement import MOST_DISAGREED
 from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.reading import Reader, reader_of, stated, word_pairs
-from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import Lexicon
 from tests.split.stage import run
-from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, said, world
+from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, make_swaps, said, world
 
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
 

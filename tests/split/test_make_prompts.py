@@ -15,9 +15,8 @@ from compclip.io import check_table, json_lines, read_json, read_table, write_ta
 from compclip.split.judged import judge_images, judged_images
 from compclip.split.make_prompts import count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
-from compclip.split.swap_adjectives import make_swaps
 from tests.split import stage
-from tests.split.worlds import COLORS, NOUNS, World, images_table, world
+from tests.split.worlds import COLORS, NOUNS, World, images_table, make_swaps, world
 
 KEY = ["image_id", "caption_id"]
 

@@ -13,10 +13,21 @@ from compclip.core.heldout import pair_names
 from compclip.core.tables import VARIANTS
 from compclip.io import check_table, read_table
 from compclip.split.make_variants import make_variants, variants_of
-from compclip.split.swap_adjectives import Candidate, apply, make_swaps
+from compclip.split.swap_adjectives import Candidate, apply
 from compclip.text.lexicon import Lexicon
 from tests.split.stage import inputs, run
-from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
+from tests.split.worlds import (
+    COLORS,
+    LEXICONS,
+    NOUNS,
+    SHAPES,
+    captions_table,
+    make_swaps,
+    mention,
+    mentions,
+    pairs_table,
+    world,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +75,7 @@ def test_variants_of_a_prompt(
 ) -> None:
     """swap: the new adjective of each noun that was swapped; missing: the reasons for variants that are not there."""
     found, reasons = mentions(text, *said), Counter()
-    changes = apply(text, [Candidate(m.noun, swap[m.noun], (m,)) for m in found if m.noun in swap])[1]
+    changes = apply(text, [Candidate.of(m.noun, swap[m.noun], (m,)) for m in found if m.noun in swap])[1]
     forms = SHAPES if pair == "small_bill" else COLORS
     others = sorted(set(forms.values()) - {pair.split("_")[0]})
     made = variants_of(text, pair, found, changes, others, forms, NOUNS, reasons)

@@ -9,6 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import compclip.split.export
+import compclip.split.swap_adjectives
+import workflow_scripts.inputs
 from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
 from compclip.io import empty_table, read_json, read_table, write_json, write_table
 from compclip.pairs.config import Selection
@@ -16,12 +19,11 @@ from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.export import export, split_dict
 from compclip.split.reading import reader_of
-from compclip.split.swap_adjectives import make_swaps
 from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.everyday import PATTERNS
 from tests.project import COMPOSITION, DATASET, artifact_digests
 from tests.split.stage import inputs, run, run_all
-from tests.split.worlds import captions_table, images_table, pairs_table
+from tests.split.worlds import captions_table, images_table, make_swaps, pairs_table
 
 COLOR = COMMON_COMPOUNDS.parents[1] / "adjectives" / "color.yaml"
 
@@ -76,6 +78,21 @@ def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: P
     assert read_json(tmp_path / "audit.json")["counts"]["images_unused"] == 1
 
 
+def test_shards_and_blocks_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = dict(artifact_digests(run_all(inputs(tmp_path / "whole"))))
+    for shards, rows in ((1, 20), (3, 1000), (10, 7), (100, 1)):  # 80 images: some shards are empty
+        monkeypatch.setattr(workflow_scripts.inputs, "BLOCK", rows)
+        monkeypatch.setattr(compclip.split.swap_adjectives, "PART", rows)
+        folder = run_all(inputs(tmp_path / f"{shards}"), shards)
+        assert {name: of for name, of in artifact_digests(folder) if "-of-" not in name} == whole
+
+
+def test_only_few_captions_are_pickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compclip.split.export, "MOST_PICKLED", 239)
+    names = {path.name for path in (run_all(inputs(tmp_path / "most")) / "export").iterdir()}
+    assert {"split.pkl", "train.csv", "train.jsonl"} == {name for name in names if name[0] != "."}
+
+
 @pytest.mark.parametrize("division", [{}, {"train": 0.4, "test": 0.4, "compound": 0.1}], ids=["pairs", "divergence"])
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, division: dict[str, Any]) -> None:
     one, two = (run_all(inputs(tmp_path / name), **division) for name in ("one", "two"))
@@ -110,15 +127,15 @@ def test_published_formats(results: Path) -> None:
     assert {type(key) for captions in data.values() for key in captions} == {int}
 
 
-def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made() -> None:
+def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(tmp_path: Path) -> None:
     captions = captions_table([("b/1", 1, 'a "red" bill'), ("b/1", 0, "wings"), ("a/2", 0, "a tail")])
     splits = pd.DataFrame({"image_id": ["b/1", "a/2"], "split": "train"})
     swapped = pd.DataFrame(columns=["image_id", "caption_id", "swapped_text", "changes", "pair"])
-    files = export(captions, images_table(["b/1", "a/2"], ["d/1.png", None]), splits, swapped, [])
-    assert [list(json.loads(line).values()) for line in files["train.jsonl"].splitlines()] == [
+    export(tmp_path, captions, images_table(["b/1", "a/2"], ["d/1.png", None]), splits, swapped, [])
+    assert [list(json.loads(line).values()) for line in (tmp_path / "train.jsonl").open()] == [
         ["a/2", 0, None, "a tail"], ["b/1", 0, "d/1.png", "wings"], ["b/1", 1, "d/1.png", 'a "red" bill'],
     ]  # fmt: skip
-    header, _, *lines = files["train.csv"].decode().splitlines()
+    header, _, *lines = (tmp_path / "train.csv").read_text().splitlines()
     assert header == "image_id,caption_id,file_name,text"  # as imagefolder of Hugging Face datasets names it
     assert lines == ["b/1,0,d/1.png,wings", 'b/1,1,d/1.png,"a ""red"" bill"']
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
@@ -131,4 +148,4 @@ def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made() 
     given = captions, pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c"
     assert len(make_swaps(*given)[0]) == 1
     made, summary = make_swaps(*given, reader_of(["green_bench"], colors, nouns, load_lexicon(COMMON_COMPOUNDS)))
-    assert made.empty and summary["left_alone"] == {"order of words disagrees": 1}
+    assert made.empty and summary == {"order of words disagrees": 1}

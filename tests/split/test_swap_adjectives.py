@@ -12,9 +12,21 @@ from hypothesis import strategies as st
 from compclip.core.heldout import pair_names
 from compclip.core.tables import SWAPPED
 from compclip.io import check_table
-from compclip.split.swap_adjectives import apply, candidates_of, choose_changes, make_swaps, nouns_of, swap_adjectives
+from compclip.pairs.counts import nouns_of
+from compclip.split.swap_adjectives import apply, candidates_of, choose_changes, swap_adjectives
 from compclip.split.wording import article, cased, contradicts
-from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
+from tests.split.worlds import (
+    COLORS,
+    LEXICONS,
+    NOUNS,
+    SHAPES,
+    captions_table,
+    make_swaps,
+    mention,
+    mentions,
+    pairs_table,
+    world,
+)
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
 

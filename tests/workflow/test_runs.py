@@ -150,7 +150,7 @@ def test_compositions_do_not_change_jobs_and_shards_are_jobs(tmp_path: Path) -> 
     for shards in (1, 3):
         config = tmp_path / "config.yaml"
         text = CONFIG.format(folder=tmp_path / "r", cache=tmp_path / "c", names="color")
-        config.write_text(text.replace("nouns: birds", f"nouns: birds, shards: {shards}"))
+        config.write_text(text.replace("dataset: {", f"dataset: {{shards: {shards}, "))
         made.append({path: job for job in jobs(config) if job.stage == "pairs" for path in job.outputs})
     folders = [f"{tmp_path}/r/sketch/pairs/{shard}-of-3.parquet" for shard in (1, 2, 3)]
     assert made[1].keys() - made[0].keys() == {*folders} and made[0].keys() < made[1].keys()

@@ -9,19 +9,25 @@ from pathlib import Path
 
 import pandas as pd
 
+from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, DIVERGENCE, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED
 from compclip.divergence.config import DivergenceConfig
 from compclip.divergence.measure_splits import SearchedTexts, measure_splits, search_texts
 from compclip.io import read_table, write_json, write_table
 from compclip.pairs.engine import Extractor
 from compclip.text.lexicon import load_lexicon
+from workflow_scripts.inputs import sample_images
 from workflow_scripts.job import Job, run_script
+
+# Of more captions, those of random images are measured: a text's subgraphs take some 15 kB of memory.
+MOST_CAPTIONS = 120_000
 
 
 def main(job: Job) -> None:
     params, settings = job.params, DivergenceConfig.model_validate(job.params.settings)
-    captions = read_table(job.input.captions, CAPTIONS, [*CAPTION_KEY, "text"])
-    all_swapped = [read_table(file, SWAPPED) for file in job.input.swapped]
+    images = sample_images(job.input.captions, MOST_CAPTIONS, rng(params.seed, "measure_splits", params.dataset))
+    captions = read_table(job.input.captions, CAPTIONS, [*CAPTION_KEY, "text"], images)
+    all_swapped = [read_table(file, SWAPPED, images=images) for file in job.input.swapped]
 
     @cache
     def search(lexicons: tuple[str, ...], nodes: int) -> SearchedTexts:
@@ -37,16 +43,18 @@ def main(job: Job) -> None:
     for number, composition in enumerate(params.compositions):
         divergences, summary = measure_splits(
             captions,
-            read_table(job.input.pairs[number], PAIRS, [*CAPTION_KEY, "adjective", "noun", "adjective_start"]),
+            read_table(job.input.pairs[number], PAIRS, [*CAPTION_KEY, "adjective", "noun", "adjective_start"], images),
             read_table(job.input.ranking[number], RANKING),
-            read_table(job.input.splits[number], SPLIT),
+            read_table(job.input.splits[number], SPLIT, images=images),
             all_swapped[number],
-            read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"]),
+            read_table(job.input.prompts[number], PROMPTS, [*CAPTION_KEY, "split"], images),
             settings,
             searched=search(read_by[number], settings.subgraphs.nodes) if settings.subgraphs else None,
             dataset=params.dataset, composition=composition, seed=params.seed,
         )  # fmt: skip
         write_table(divergences, job.output.divergence[number], DIVERGENCE)
+        if images:
+            summary["warnings"].append(f"measured on {len(images):,} random images, with {len(captions):,} captions")
         write_json(summary, job.output.summary[number])
 
 

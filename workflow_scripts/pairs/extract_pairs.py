@@ -1,19 +1,24 @@
-"""Find the adjective-noun pairs of all captions, or join those of its shards."""
+"""Find the adjective-noun pairs of all captions, or of those of a shard; join the pairs of all shards."""
+
+from collections.abc import Iterator
 
 import pandas as pd
 
 from compclip.core import limits
 from compclip.core.errors import require
 from compclip.core.tables import CAPTIONS, PAIRS
-from compclip.io import read_table, write_json, write_table
-from compclip.pairs.extract_pairs import extract_pairs, summarize_pairs
+from compclip.io import Images, read_table, write_json, write_table
+from compclip.pairs.counts import PairCounts
+from compclip.pairs.extract_pairs import extract_pairs
+from compclip.text.language import identity
 from compclip.text.lexicon import load_lexicon
+from workflow_scripts.inputs import image_blocks
 from workflow_scripts.job import Job, run_script
 
 
-def checked_captions(job: Job) -> pd.DataFrame:
-    """Return image_id, caption_id and text of all captions; raises UserError if one is too long."""
-    captions = read_table(job.input.captions, CAPTIONS, ["image_id", "caption_id", "text"])
+def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
+    """Return image_id, caption_id and text of captions; raises UserError if one is too long."""
+    captions = read_table(job.input.captions, CAPTIONS, ["image_id", "caption_id", "text"], images)
     for row in captions[captions["text"].str.len() > limits.CAPTION].head(1).itertuples():
         fault = limits.over("CAPTION", f"{len(row.text):,} characters")
         require(False, f"{job.input.captions}: {row.image_id}, caption {row.caption_id}", fault, "shorten or remove it")
@@ -34,11 +39,19 @@ def parse_captions(job: Job, captions: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(job: Job) -> None:
-    captions = checked_captions(job)
-    shards = [read_table(path, PAIRS) for path in job.input.extracted]
-    pairs = pd.concat(shards, ignore_index=True) if shards else parse_captions(job, captions)
-    write_table(pairs, job.output.pairs, PAIRS)
-    write_json(summarize_pairs(captions, pairs, job.params.model), job.output.summary)
+    counts, shards = PairCounts(), job.input.shards
+
+    def blocks() -> Iterator[pd.DataFrame]:
+        for images in image_blocks(job):
+            captions = checked_captions(job, images)
+            found = [read_table(path, PAIRS, images=images) for path in shards] or [parse_captions(job, captions)]
+            pairs = pd.concat(found, ignore_index=True)
+            counts.add(captions, pairs)
+            yield pairs
+
+    write_table(blocks(), job.output.pairs, PAIRS)
+    if not hasattr(job.wildcards, "shard"):
+        write_json(counts.summary(identity(job.params.model)), job.output.summary)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ from compclip.core.tables import PAIRS, RANKING
 from compclip.io import read_table, write_table
 from compclip.pairs.config import Selection
 from compclip.pairs.rank_pairs import rank_pairs
-from workflow_scripts.inputs import read_lexicons
+from workflow_scripts.inputs import image_blocks, read_lexicons
 from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    pairs = read_table(job.input.pairs, PAIRS, ["image_id", "adjective", "noun", "relation"])
+    columns = ["image_id", "adjective", "noun", "relation"]
+    pairs = (read_table(job.input.pairs, PAIRS, columns, images) for images in image_blocks(job, "pairs"))
     selection = Selection.model_validate(job.params.selection)
     ranking = rank_pairs(pairs, **read_lexicons(job, "adjectives", "nouns"), selection=selection)
     write_table(ranking, job.output.ranking, RANKING)

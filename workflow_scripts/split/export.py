@@ -3,16 +3,14 @@
 from compclip.core.heldout import read_heldout
 from compclip.io import atomic_folder
 from compclip.split.export import export
-from workflow_scripts.inputs import read_tables
+from workflow_scripts.inputs import read_blocks
 from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    tables = read_tables(job, "captions", "images", "splits", "swapped")
-    files = export(**tables, heldout=read_heldout(job.input.heldout))
+    tables = read_blocks(job, "captions", "images", "splits", "swapped")
     with atomic_folder(job.output.folder) as folder:
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
+        export(folder, **tables, heldout=read_heldout(job.input.heldout))
 
 
 if __name__ == "__main__":

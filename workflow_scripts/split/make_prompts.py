@@ -14,8 +14,9 @@ from workflow_scripts.job import Job, run_script
 def main(job: Job) -> None:
     params, heldout = job.params, read_json(job.input.heldout)
     splits, images = read_tables(job, "splits", "images").values()
-    read = read_tables(job, "captions", "pairs", "ranking", "swapped")
     judged = judged_images(splits, images, params.train_on, params.halves)
+    read = read_tables(job, "captions", "pairs", "swapped", images=[*judged["image_id"]])
+    read |= read_tables(job, "ranking")
     prompts = make_prompts(
         **read, heldout=heldout["pairs"], judged=judged, every_caption=params.prompts == "all", draws=params.draws,
         per_image=params.per_image, seed=params.seed, dataset=params.dataset, composition=job.wildcards.composition,

@@ -1,22 +1,50 @@
 """Make the variants of each prompt: its copies with other ranked adjectives of its noun, false of the image."""
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
-from compclip.core.tables import VARIANTS
-from compclip.io import write_json, write_table
-from compclip.split.make_variants import make_variants
-from workflow_scripts.inputs import read_lexicons, read_tables
+import pandas as pd
+
+from compclip.core.tables import RANKING, TESTS, VARIANTS
+from compclip.io import read_json, read_table, write_json, write_table
+from compclip.split.make_variants import summarize_variants, vary
+from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
+    ranking, known_nouns = read_table(job.input.ranking, RANKING), read_json(job.input.found)["nouns"]
     lexicons = read_lexicons(job, "adjectives", "nouns")
     if job.params.one_value:
         lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
-    tables = read_tables(job, "prompts", "captions", "pairs", "ranking", "swapped")
-    variants, counts = make_variants(**tables, **lexicons)
-    write_table(variants, job.output.variants, VARIANTS)
-    write_json({"splits": counts}, job.output.summary)
+    made, counts = job.input.shards[::2], {split: (Counter[str](), Counter[str]()) for split in TESTS}
+
+    def add(more: Mapping[str, Sequence[Mapping[str, int]]]) -> None:
+        for split, of_split in more.items():
+            for mine, other in zip(counts[split], of_split, strict=True):
+                mine.update(other)
+
+    def blocks() -> Iterator[pd.DataFrame]:
+        for split, images in product(TESTS, image_blocks(job)):
+            if made:
+                block = pd.concat(read_table(path, VARIANTS, images=images) for path in made)
+                yield block[block["split"] == split]
+                continue
+            tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
+            prompts = tables.pop("prompts")
+            asked = prompts[prompts["split"] == split]
+            block, of_block = vary(asked, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns)
+            add(of_block)
+            yield block
+
+    write_table(blocks(), job.output.variants, VARIANTS)
+    for path in job.input.shards[1::2]:
+        add(read_json(path))
+    found = {split: of_split for split, of_split in counts.items() if of_split[0]}
+    is_shard = hasattr(job.wildcards, "shard")
+    write_json(found if is_shard else {"splits": summarize_variants(found)}, job.output.summary)
 
 
 if __name__ == "__main__":

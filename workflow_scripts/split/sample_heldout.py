@@ -2,33 +2,41 @@
 
 from typing import Any
 
-from compclip.core.tables import CAPTIONS, DIVISION, PAIRS, RANKING
+from compclip.core.seeds import rng
+from compclip.core.tables import DIVISION, PAIRS, RANKING, Blocks
 from compclip.io import read_table, write_json
 from compclip.split.choose_draw import choose_draw, draws_of
 from compclip.split.config import DrawConfig
 from compclip.split.sample_heldout import sample_heldout
-from workflow_scripts.inputs import read_lexicons
+from workflow_scripts.inputs import image_blocks, read_lexicons, read_tables, sample_images
 from workflow_scripts.job import Job, run_script
+
+# Draws are tried with the images of so many captions.
+MOST_CAPTIONS = 400_000
+COLUMNS = ["image_id", "adjective", "noun", "relation"]
 
 
 def main(job: Job) -> None:
     read, params = job.input, job.params
     ranking, config = read_table(read.ranking, RANKING), DrawConfig.model_validate(params.draw)
-    columns = None if params.is_chosen else ["image_id", "adjective", "noun", "relation"]
-    pairs = read_table(read.pairs, PAIRS, columns) if read.pairs else None
+    division = read_table(read.division, DIVISION) if read.division else None
     lexicons = read_lexicons(job, "adjectives", "nouns")
     names = {"seed": params.seed, "dataset": params.dataset, "composition": job.wildcards.composition}
     draw, chosen = draws_of(config)[0], dict[str, Any]()
     if params.is_chosen:
-        assert pairs is not None
+        images = sample_images(read.captions, MOST_CAPTIONS, rng(params.seed, "sample_heldout", params.dataset))
         draw, chosen = choose_draw(
-            read_table(read.captions, CAPTIONS), pairs, ranking, config, params.width,
+            **read_tables(job, "captions", "pairs", images=images), ranking=ranking, config=config, width=params.width,
             **read_lexicons(job, "adjectives", "nouns", "compounds"), test_seen=params.test_seen, **names,
         )  # fmt: skip
+    pairs: Blocks | None = None
+    if division is not None:
+        pairs = read_table(read.pairs, PAIRS, COLUMNS)
+    elif read.pairs:
+        pairs = (read_table(read.pairs, PAIRS, COLUMNS, images) for images in image_blocks(job, "pairs"))
     heldout = sample_heldout(
-        ranking, draw, pairs=pairs, listed=params.listed, published=params.published,
-        division=read_table(read.division, DIVISION) if read.division else None,
-        **lexicons, **names,
+        ranking, draw, pairs=pairs, listed=params.listed, published=params.published, division=division, **lexicons,
+        **names,
     )  # fmt: skip
     write_json(heldout | chosen, job.output.heldout)
 

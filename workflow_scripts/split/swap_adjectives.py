@@ -1,21 +1,61 @@
-"""Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
+"""Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps.
+
+A shard finds the captions that can be swapped; the changes are chosen for all together.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
 
 from compclip.core.heldout import read_heldout
-from compclip.core.tables import SWAPPED
-from compclip.io import write_json, write_table
-from compclip.split.swap_adjectives import swap_adjectives
-from workflow_scripts.inputs import read_lexicons, read_tables
+from compclip.core.published import read_data
+from compclip.core.tables import OFFERS, SPLIT, SWAPPED
+from compclip.io import read_json, read_table, write_json, write_table
+from compclip.split.published import take_swaps
+from compclip.split.swap_adjectives import choose_swaps, count_swaps, offer_swaps
+from compclip.text.lexicon import forms_of
+from workflow_scripts.inputs import read_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def main(job: Job) -> None:
-    read = read_tables(job, "captions", "pairs", "splits") | read_lexicons(job, "adjectives", "nouns", "compounds")
-    swapped, summary = swap_adjectives(
-        **read, heldout=read_heldout(job.input.heldout), published=job.params.published, seed=job.params.seed,
-        dataset=job.params.dataset, composition=job.wildcards.composition,
+def find(job: Job) -> tuple[pd.DataFrame, int, Counter[str]]:
+    """Return the captions that can be swapped, the number of those of test_seen, and why mentions are left alone."""
+    if job.input.shards:
+        offers, counts = job.input.shards[::2], [read_json(path) for path in job.input.shards[1::2]]
+        reasons = sum((Counter(of["left_alone"]) for of in counts), Counter[str]())
+        whole = pd.concat([read_table(path, OFFERS) for path in offers], ignore_index=True)
+        return whole, sum(of["captions"] for of in counts), reasons
+    return offer_swaps(
+        **read_blocks(job, "captions", "pairs"), **read_lexicons(job, "adjectives", "nouns", "compounds"),
+        splits=read_table(job.input.splits, SPLIT), heldout=read_heldout(job.input.heldout),
+        known_nouns=read_json(job.input.found)["nouns"],
     )  # fmt: skip
+
+
+def main(job: Job) -> None:
+    heldout, params = read_heldout(job.input.heldout), job.params
+    swapped: pd.DataFrame | Iterable[pd.DataFrame]
+    more: dict[str, Any]
+    if params.published:
+        captions, splits, pairs = read_tables(job, "captions", "splits", "pairs").values()
+        adjectives, nouns = forms_of(**read_lexicons(job, "adjectives", "nouns"))
+        published = read_data(params.published)[0]
+        swapped, faults = take_swaps(published, captions, splits, pairs, adjectives, nouns)
+        seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+        number, entries = int(captions["image_id"].isin(seen).sum()), Counter(swapped["pair"].tolist())
+        more = {"source": "published", "violations": faults}
+    else:
+        offers, number, reasons = find(job)
+        more = {"left_alone": dict(sorted(reasons.items())), "seed": params.seed}
+        if hasattr(job.wildcards, "shard"):
+            write_table(offers, job.output.offers, OFFERS)
+            write_json({"captions": number, **more}, job.output.summary)
+            return
+        swapped, entries = choose_swaps(offers, params.seed, params.dataset, job.wildcards.composition)
     write_table(swapped, job.output.swapped, SWAPPED)
-    write_json(summary, job.output.summary)
+    write_json(count_swaps(entries, number, heldout, job.where, **more), job.output.summary)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,62 @@
+"""Count captions and their pairs."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.log import log
+from compclip.core.tables import CAPTION_KEY, RELATIONS
+
+
+class PairCounts:
+    """Counts of captions and their pairs that grow block by block, so that no block but the last is in memory."""
+
+    def __init__(self) -> None:
+        self.counts, self.relations = Counter[str](), Counter[str]()
+        self.forms = {"adjective": Counter[str](), "noun": Counter[str]()}
+        self.texts = np.empty(0, np.uint64)  # hashes of the distinct ones
+
+    def add(self, captions: pd.DataFrame, pairs: pd.DataFrame) -> None:
+        """Add captions and all their pairs (``tables.CAPTIONS``, ``tables.PAIRS``)."""
+        self.counts["captions"] += len(captions)
+        self.counts["with_pairs"] += len(pairs[CAPTION_KEY].drop_duplicates())
+        self.counts["empty"] += sum(not text.strip() for text in captions["text"])
+        self.relations.update(pairs["relation"].tolist())
+        self.texts = np.union1d(self.texts, pd.util.hash_array(captions["text"].to_numpy(), categorize=False))
+        pairs = pairs.merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
+        for role, forms in self.forms.items():
+            places = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
+            forms.update(text[start:end].lower() for text, start, end in places)
+
+    def nouns(self) -> set[str]:
+        """Return the lower-case forms that occur in pairs more often as nouns than as adjectives, listed or not."""
+        return {form for form, count in self.forms["noun"].items() if count > self.forms["adjective"][form]}
+
+    def summary(self, model: str) -> dict[str, Any]:
+        """Return and log the content of pairs.json; warn if most captions have no pair. ``model``: its identity."""
+        captions, with_pairs, empty = (self.counts[name] for name in ("captions", "with_pairs", "empty"))
+        summary = {
+            "model": model,
+            "captions": captions,
+            "distinct": len(self.texts),
+            "with_pairs": with_pairs,
+            "without_pairs": captions - with_pairs - empty,
+            "empty": empty,
+            "pairs": self.relations.total(),
+            "relations": {name: self.relations[name] for name in RELATIONS},
+        }
+        counts = "%(captions)d captions, %(with_pairs)d with pairs, %(without_pairs)d without, %(empty)d empty"
+        log.info(f"{counts}; %(pairs)d pairs", summary)
+        if 2 * with_pairs < captions:
+            summary["warning"] = "most captions have no pair: are they in the language of pairs.model?"
+            log.warning("warning: %s", summary["warning"])
+        return summary | {"nouns": sorted(self.nouns())}
+
+
+def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
+    """Return the nouns of ``PairCounts`` for tables in memory."""
+    counts = PairCounts()
+    counts.add(captions, pairs)
+    return counts.nouns()
