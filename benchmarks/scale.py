@@ -1,8 +1,8 @@
 """Time and memory of the steps by size, and how they grow, for docs/scale.md.
 
-Two parts: the default run with more and more images, and runs of captions alone, which are distinct: drawn in the
-grammar of the drawn birds and, given an archive of real ones, half of them two real captions of a bird, joined, and
-repeated with other colors. Snakemake's benchmark files have the figures of each job.
+Two parts: one judge of more and more images of the same prompts, and runs of captions alone, which are distinct: drawn
+in the grammar of the drawn birds and, given an archive of real ones, half of them two real captions of a bird, joined,
+and repeated with other colors. Snakemake's benchmark files have the figures of each job.
 """
 
 import itertools
@@ -30,8 +30,9 @@ from compclip.dataset.sources.cub import CUB_LAYOUT
 
 CAPTIONS_EACH, CLASSES = 10, 200  # captions of an image, classes
 SHARD = 300_000  # captions of a shard
+PROMPTS = 2400  # of 3,000 drawn birds, about
 # What grows in each part, and its sizes.
-SIZES = {"images": [1000, 3000, 9000], "captions": [300_000, 3_000_000]}
+SIZES = {"images": [100_000, 1_000_000], "captions": [300_000, 3_000_000]}
 COLORS = "black blue brown gray green orange pink purple red white yellow".split()
 
 
@@ -76,7 +77,9 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
     places = {"results": str(folder / "results"), "cache": str(folder / "cache")}
     if part == "images":
         values = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-        return values | places | {"dataset": {"source": "sketch", "sketch": {"images": size}}}
+        values["split"]["draws"], values["judge"]["seeds"] = size // PROMPTS, [0]
+        drawn = {"source": "sketch", "sketch": {"images": 3000}}
+        return values | places | {"compositions": ["color"], "dataset": drawn, "generate": {"generators": ["unbound"]}}
     if not (file := folder / "captions.csv").exists():
         make_captions(size, real).to_csv(file, index=False)
     table = {"source": "table", "table": {"file": str(file)}}

@@ -4,7 +4,9 @@ import multiprocessing
 import platform
 import subprocess
 import sys
+import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +148,34 @@ def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+@given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 6))
+def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per_group: int) -> None:
+    number = sum(sizes)
+    change = {
+        "noun": "bill",
+        "original_adj": "red",
+        "new_adj": "tan",
+        "start": 1,
+        "end": 2,
+        "new_start": 1,
+        "new_end": 2,
+    }
+    table = pd.DataFrame({"image_id": [f"{row:02d}" for row in range(number)], "caption_id": 0, "pair": "tan_bill"})
+    table = table.assign(text="a", swapped_text="b", changes=[[change]] * number)[list(tables.SWAPPED.columns)]
+    table = table if number else io.empty_table(tables.SWAPPED)
+    ends = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(io, "ROWS_PER_GROUP", rows_per_group)
+        whole, parts = Path(name, "whole"), Path(name, "parts")
+        io.write_table(table, whole, tables.SWAPPED)
+        io.write_table((table[begin:end] for begin, end in pairwise(ends)), parts, tables.SWAPPED)
+        assert whole.read_bytes() == parts.read_bytes()
+        if number:
+            between = io.read_table(parts, tables.SWAPPED, ["image_id"], ("01", "04"))["image_id"]
+            assert [*between] == [row for row in table["image_id"] if "01" <= row <= "04"]
+            assert io.image_ids(parts) == ([*table["image_id"]], number)
+
+
 # Each reads a file whose content takes more than the bytes that remain.
 READERS = {
     "table.parquet": "from compclip.io import read_frame as read; import pyarrow.parquet",
@@ -156,6 +186,7 @@ READERS = {
 }
 LIMITED = """
 import resource
+from itertools import pairwise
 from pathlib import Path
 from compclip.core.cli import one_line_errors, start_logging
 {reader}
