@@ -128,8 +128,10 @@ def write_json(value: Any, path: str | Path) -> None:
 
 def json_lines(table: pd.DataFrame) -> Iterator[str]:
     """Yield a JSON object for each row, keys in the order of columns, null where a value is missing."""
-    rows = table.astype(object).where(table.notna(), None).to_dict("records")
-    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    for begin in range(0, len(table), ROWS_PER_GROUP):
+        rows = table[begin : begin + ROWS_PER_GROUP]
+        for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+            yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def read_json(path: str | Path) -> Any:

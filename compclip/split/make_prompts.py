@@ -4,7 +4,7 @@ For a model outside the workflow, read prompts.jsonl: for each line, draw ``text
 in a folder, which the generator kind ``folder`` reads.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from compclip.core.errors import require
 from compclip.core.heldout import matched_pairs, pair_names
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, as_captions
+from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, Captions, as_captions, in_blocks
 from compclip.io import empty_table, safe_id
 
 
@@ -67,8 +67,8 @@ def sample_per_image(
 
 
 def make_prompts(
-    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str] = (),
-    judged: pd.DataFrame | None = None, swapped: pd.DataFrame | None = None, *, every_caption: bool = False,
+    captions: Captions, pairs: Blocks, ranking: pd.DataFrame, heldout: Collection[str] = (),
+    judged: pd.DataFrame | None = None, swapped: Blocks | None = None, *, every_caption: bool = False,
     draws: int = 1, per_image: int | None = None, seed: int = 0, dataset: str = "dataset",
     composition: str = "composition",
 ) -> pd.DataFrame:  # fmt: skip
@@ -80,39 +80,39 @@ def make_prompts(
     test_unseen prompts for the first held-out pair.
 
     Args:
-        captions: all, as ``extract_pairs`` takes them.
-        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
+        captions: all, as ``extract_pairs`` takes them, or in blocks (``tables.in_blocks``).
+        pairs, ranking: as in ``tables``: all occurrences, likewise, and the pairs that count.
         heldout: the held-out pairs.
-        judged: image_id and split of the images that may be prompted for; None: all, in test_seen.
-        swapped: as ``swap_adjectives`` returns them.
+        judged: image_id and split of the images that may be prompted for; None, unless in blocks: all, in test_seen.
+        swapped: as ``swap_adjectives`` returns them, likewise.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
         draws: images to be made for each prompt.
         per_image: most captions per image and split, in test_seen also of those with a matched pair; None for all.
         dataset, composition: names for the random stream and for the file names.
     """
-    captions = as_captions(captions)
     if judged is None:
+        captions = as_captions(captions)
         judged = captions[["image_id"]].drop_duplicates().assign(split="test_seen")
-    swapped = empty_table(SWAPPED) if swapped is None else swapped
     for image in judged["image_id"]:
         safe_id(image)
-    captions = captions.merge(judged, on="image_id")
-    pairs, swapped = pairs.merge(judged, on="image_id"), swapped[swapped["image_id"].isin(judged["image_id"])]
-    in_seen = pairs["split"] == "test_seen"
-    rows = plain_pairs(pairs[in_seen], pair_names(ranking))
+    of_blocks = []
+    for block in in_blocks(captions, pairs, empty_table(SWAPPED) if swapped is None else swapped):
+        texts, occurrences, swaps = (as_captions(table).merge(judged, on="image_id") for table in block)
+        in_seen = occurrences["split"] == "test_seen"
+        rows = plain_pairs(occurrences[in_seen], pair_names(ranking))
+        rows = rows.assign(unchanged=~is_changed(rows, swaps))
+        swaps = swaps[[*CAPTION_KEY, "swapped_text", "pair"]].rename(columns={"swapped_text": "text"})
+        texts = texts[[*CAPTION_KEY, "split", "text"]]
+        of_blocks.append((texts, rows, plain_pairs(occurrences[~in_seen], heldout), swaps.assign(split="test_swapped")))
+    texts, rows, unseen, swaps = (pd.concat(of, ignore_index=True) for of in zip(*of_blocks, strict=True))
     order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
     matched = matched_pairs(ranking, heldout)
-    unmatched = ~rows["pair"].isin(matched) & (not every_caption)
-    rows = rows.assign(unchanged=~is_changed(rows, swapped), unmatched=unmatched, order=order)
-    candidates = {
-        "test_seen": rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"]),
-        "test_unseen": plain_pairs(pairs[~in_seen], heldout),
-    }
-    prompts = [swapped[[*CAPTION_KEY, "swapped_text", "pair"]].rename(columns={"swapped_text": "text"})]
-    prompts[0]["split"] = "test_swapped"
-    for split, of_split in candidates.items():
-        asked = captions.loc[captions["split"] == split, [*CAPTION_KEY, "split", "text"]]
+    rows = rows.assign(unmatched=~rows["pair"].isin(matched) & (not every_caption), order=order)
+    rows = rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"])
+    prompts = [swaps]
+    for split, of_split in {"test_seen": rows, "test_unseen": unseen}.items():
+        asked = texts[texts["split"] == split]
         first = of_split.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
         prompts.append(asked.merge(first, on=CAPTION_KEY, how="left" if every_caption else "inner"))
     table = sample_per_image(pd.concat(prompts, ignore_index=True), matched, per_image, seed, dataset, composition)
