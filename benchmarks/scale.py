@@ -82,11 +82,11 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
         return values | places | {"compositions": ["color"], "dataset": drawn, "generate": {"generators": ["unbound"]}}
     if not (file := folder / "captions.csv").exists():
         make_captions(size, real).to_csv(file, index=False)
-    table = {"source": "table", "table": {"file": str(file)}}
+    table = {"source": "table", "table": {"file": str(file)}, "shards": max(1, size // SHARD)}
     draw = {"fraction": 0.1, "window": [25, 75], "prefer": "any"}  # no choice, whose time depends on the captions
     return places | {
         "dataset": table,
-        "pairs": {"nouns": "birds", "shards": max(1, size // SHARD)},
+        "pairs": {"nouns": "birds"},
         "split": {"heldout": draw},
     }
 
