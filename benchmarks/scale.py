@@ -31,6 +31,11 @@ from compclip.dataset.sources.cub import CUB_LAYOUT
 CAPTIONS_EACH, CLASSES = 10, 200  # captions of an image, classes
 SHARD = 300_000  # captions of a shard
 PROMPTS = 2400  # of 3,000 drawn birds, about
+# The step to which a shard's rule belongs.
+SHARDED = {
+    "extract_shard": "extract_pairs", "find_contested": "make_splits", "offer_swaps": "swap_adjectives",
+    "vary_shard": "make_variants", "audit_shard": "audit",
+}  # fmt: skip
 # What grows in each part, and its sizes.
 SIZES = {"images": [100_000, 1_000_000], "captions": [300_000, 3_000_000]}
 COLORS = "black blue brown gray green orange pink purple red white yellow".split()
@@ -92,9 +97,10 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
 
 
 def measured_rules(results: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the jobs of each rule took together: seconds, CPU seconds, and the largest memory in MB."""
+    """Yield what the jobs of each step took together: seconds, CPU seconds, and the largest memory in MB."""
     files = sorted(results.glob("logs/**/*.benchmark.tsv"))
-    for rule, of_rule in pd.concat(map(read_job, files)).groupby("rule"):
+    jobs = pd.concat(map(read_job, files))
+    for rule, of_rule in jobs.groupby(jobs["rule"].replace(SHARDED)):
         memory = pd.to_numeric(of_rule["max_pss"].fillna(of_rule["max_rss"]), errors="coerce").max() * 1.048576
         yield {"step": rule, "seconds": of_rule["s"].sum(), "CPU seconds": of_rule["cpu"].sum(), "memory, MB": memory}
 

@@ -20,7 +20,7 @@ SCHEMAS = {
 }  # fmt: skip
 
 
-BLOCK = 200_000  # rows of a table that a step holds at once
+BLOCK = 100_000  # rows of a table that a step holds at once
 
 
 def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:

@@ -45,11 +45,11 @@ class WordTokenizer:
 
     def __call__(self, texts: Sequence[str], context_length: int | None = None) -> torch.Tensor:
         length = context_length or self.context_length
-        result = torch.full((len(texts), length), PAD)
-        for row, text in zip(result, texts, strict=True):
-            ids = [self.ids.get(word, UNKNOWN) for word in WORD.findall(text)][: length - 1]
-            row[: len(ids) + 1] = torch.tensor([*ids, END])
-        return result
+        rows, get = [], self.ids.get
+        for text in texts:
+            ids = [get(word, UNKNOWN) for word in WORD.findall(text)][: length - 1]
+            rows.append(ids + [END] + [PAD] * (length - 1 - len(ids)))
+        return torch.from_numpy(np.array(rows, np.int64).reshape(len(rows), length))
 
 
 def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, files: Path | None = None) -> Tokenizer:

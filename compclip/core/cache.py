@@ -18,6 +18,7 @@ from compclip.core.errors import UserError
 from compclip.core.log import log
 
 WAIT = 600  # seconds for another process's write
+ASKED_AT_ONCE = 500  # keys of a query
 
 KeyPart = str | bytes | int
 
@@ -63,13 +64,16 @@ class Cache:
         values: dict[bytes, bytes] = {}
         damaged = 0
         with self._errors():
-            for name in keys:
-                row = self.db.execute("SELECT value, digest FROM entries WHERE key = ?", [name]).fetchone()
-                # A damaged value may be of any type.
-                if row and isinstance(row[0], bytes) and row[1] == _digest(name, row[0]):
-                    values[name] = row[0]
-                else:
-                    damaged += row is not None
+            for begin in range(0, len(keys), ASKED_AT_ONCE):
+                names = keys[begin : begin + ASKED_AT_ONCE]
+                marks = ",".join("?" * len(names))
+                query = f"SELECT key, value, digest FROM entries WHERE key IN ({marks})"
+                for name, value, digest in self.db.execute(query, names):
+                    # A damaged value may be of any type.
+                    if isinstance(value, bytes) and digest == _digest(name, value):
+                        values[name] = value
+                    else:
+                        damaged += 1
         if damaged:
             log.warning("%s: %d damaged values are computed again", self.path, damaged)
         return values

@@ -58,15 +58,18 @@ def sha256(file: str | Path) -> str:
         return f"link to {os.readlink(file)}" if os.path.islink(file) else ""
 
 
-def _files(folder: str, below: str = "") -> Iterator[str]:
+def _files(folder: str) -> Iterator[str]:
     """Yield the path of each file below ``folder`` that its step wrote."""
-    with os.scandir(os.path.join(folder, below)) as entries:
-        for entry in entries:
-            if entry.name not in (FOLDER, ".snakemake_timestamp"):
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _files(folder, f"{below}{entry.name}/")
-                else:
-                    yield below + entry.name
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        with os.scandir(os.path.join(folder, below)) as entries:
+            for entry in entries:
+                if entry.name not in (FOLDER, ".snakemake_timestamp"):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(f"{below}{entry.name}/")
+                    else:
+                        yield below + entry.name
 
 
 def digests(path: Path) -> dict[str, str]:

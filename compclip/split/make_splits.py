@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names, split_pair
@@ -28,6 +29,8 @@ from compclip.text.lexicon import Lexicon, forms_of
 # test_seen has at most this percentage of the images (as published); train should keep two fifths and must keep one.
 MAX_SEEN_PERCENT = 12
 LOW_TRAIN, MIN_TRAIN = 0.40, 0.20
+
+NAMES = ["image_id", "pair"]  # columns that are categorical, because strings would take ten times the memory
 
 Result = tuple[pd.DataFrame, dict[str, Any]]
 
@@ -80,7 +83,7 @@ def pairs_of_images(pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collect
 
 def holders(pairs: pd.DataFrame, heldout: Collection[str]) -> pd.DataFrame:
     """Return image_id and pair of the images with a held-out pair in any caption."""
-    return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]]
+    return pairs.loc[pairs["pair"].isin(list(heldout)), ["image_id", "pair"]].astype("str")
 
 
 def contested_captions(
@@ -212,10 +215,12 @@ def make_splits(
     for texts, occurrences in in_blocks(captions, pairs):
         texts = as_captions(texts)
         images += texts["image_id"].unique().tolist()
-        of_images.append(pairs_of_images(occurrences, ranking, heldout))
+        of_images.append(pairs_of_images(occurrences, ranking, heldout).astype(dict.fromkeys(NAMES, "category")))
         if not published and contested is None:
             found += contested_captions(texts, occurrences, heldout, reader)
-    known = pd.concat(of_images, ignore_index=True)
+    # concat would make objects of different categories
+    joined = {name: union_categoricals([of[name] for of in of_images]) for name in NAMES}
+    known = pd.concat([of.drop(columns=NAMES) for of in of_images], ignore_index=True).assign(**joined)
     common = known, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in found]
     if published:
         file = read_split(published)
