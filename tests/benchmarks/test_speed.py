@@ -53,7 +53,7 @@ def test_each_rule_of_a_run_is_measured_and_growth_is_an_exponent(tmp_path: Path
     assert {"train_judge", "make_table"} <= figures["CPU seconds"].keys()
     assert figures["ours"] > 0 and figures["n"] >= len(figures["CPU seconds"]) > 10
     assert abs(sum(figures["CPU seconds"].values()) - figures["baseline"]) < figures["n"]
-    for part, size in (("images", 1000), ("captions", 30)):
+    for part, size in (("images", 10_000), ("captions", 30)):
         load_config(scale.config_of(part, size, None, tmp_path))
     rows = [row | {"images": 10} for row in scale.measured_rules(first_run.root / "results")]
     slower = [row | {"images": 100, "CPU seconds": 100 * max(row["CPU seconds"], 1)} for row in rows]
