@@ -24,12 +24,17 @@ BLOCK = 100_000  # rows of a table that a step holds at once
 
 
 def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:
-    """Return the blocks of the job's images, or of those of its shard, by about ``BLOCK`` rows of a table.
+    """Return the blocks of the job's images, or of those of its shard, by the rows of a table."""
+    shard, shards = (int(getattr(job.wildcards, name, 1)) for name in ("shard", "shards"))
+    return blocks_of(getattr(job.input, table), shard, shards)
+
+
+def blocks_of(table: Path, shard: int = 1, shards: int = 1) -> list[Images | None]:
+    """Return the blocks of the images of a shard, of about ``BLOCK`` rows each; None is a block of all.
 
     Tables with captions are sorted by image, so that a block is quick to find.
     """
-    ids, rows = image_ids(getattr(job.input, table))
-    shard, shards = (int(getattr(job.wildcards, name, 1)) for name in ("shard", "shards"))
+    ids, rows = image_ids(table)
     begin, end = (len(ids) * number // shards for number in (shard - 1, shard))
     number = max(1, math.ceil(rows * (end - begin) / max(len(ids), 1) / BLOCK))
     if shards == number == 1:

@@ -152,8 +152,8 @@ def search_texts(
     """Find the subgraphs of each distinct text; with ``cache``, a file of parses, a killed call can resume."""
     distinct = texts.unique()
     values = parse_texts(extractor, distinct.tolist(), processes, cache, "texts")
-    trees = [Tree([], [], []) if value is None else decode_tree(value) for value in values]
-    return SearchedTexts(pd.Index(distinct), find_subgraphs(Forest(trees), nodes))
+    forest = Forest([Tree([], [], []) if value is None else decode_tree(value) for value in values])
+    return SearchedTexts(pd.Index(distinct), find_subgraphs(forest, nodes))
 
 
 def by_subgraphs(texts: pd.Series, searched: SearchedTexts, keep: int, warnings: list[str]) -> Definition:

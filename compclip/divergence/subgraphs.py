@@ -197,8 +197,10 @@ def find_subgraphs(forest: Forest, nodes: int = 5, branching: int = 2) -> FoundS
             begin += len(parts.codes)
             progress.add(1)
     begins = np.cumsum([len(of_text) for of_text in codes])
-    numbers, distinct = pd.factorize(np.concatenate(codes))
+    codes = [np.concatenate(codes)]  # frees its parts
+    numbers, distinct = pd.factorize(codes.pop())
     compounds = numbers.astype(np.int32)
+    del numbers
     # Compounds are numbered in the order of their first occurrences.
     first = np.flatnonzero(np.diff(np.maximum.accumulate(compounds), prepend=-1))
     log.info("%d occurrences of %d compounds in %d texts", begin, len(first), len(forest))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.core.tables import Blocks, in_blocks
 from compclip.plot.labels import SPLIT_NAMES
 
 # Number of names that are shown; the summaries contain more.
@@ -35,13 +36,16 @@ def in_dataset(summary: Mapping[str, Any]) -> Iterator[SkippedLine]:
             yield SkippedLine(name.replace("_", " "), value["count"], None, value["names"])
 
 
-def in_pairs(captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame) -> Iterator[SkippedLine]:
-    """Yield captions and pairs that are not ranked."""
-    ranked = pairs[pairs["adjective"].isin(ranking["adjective"]) & pairs["noun"].isin(ranking["noun"])]
-    with_pair = len(ranked[["image_id", "caption_id"]].drop_duplicates())
-    yield SkippedLine("captions without a ranked pair", len(captions) - with_pair, len(captions))
+def in_pairs(captions: int, pairs: Blocks, ranking: pd.DataFrame) -> Iterator[SkippedLine]:
+    """Yield captions and pairs that are not ranked. ``captions``: their number; ``pairs``: maybe in blocks."""
+    with_pair = disputed = number = 0
+    for (block,) in in_blocks(pairs):
+        ranked = block[block["adjective"].isin(ranking["adjective"]) & block["noun"].isin(ranking["noun"])]
+        with_pair += len(ranked[["image_id", "caption_id"]].drop_duplicates())
+        disputed, number = disputed + int((ranked["relation"] == "disputed").sum()), number + len(ranked)
+    yield SkippedLine("captions without a ranked pair", captions - with_pair, captions)
     what = "pairs on which parse and surface disagree: held out, not ranked or swapped"
-    yield SkippedLine(what, int((ranked["relation"] == "disputed").sum()), len(ranked))
+    yield SkippedLine(what, disputed, number)
 
 
 def in_splits(captions: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame) -> Iterator[SkippedLine]:

@@ -103,8 +103,10 @@ def make_prompts(
         rows = plain_pairs(occurrences[in_seen], pair_names(ranking))
         rows = rows.assign(unchanged=~is_changed(rows, swaps))
         swaps = swaps[[*CAPTION_KEY, "swapped_text", "pair"]].rename(columns={"swapped_text": "text"})
-        texts = texts[[*CAPTION_KEY, "split", "text"]]
-        of_blocks.append((texts, rows, plain_pairs(occurrences[~in_seen], heldout), swaps.assign(split="test_swapped")))
+        unseen, texts = plain_pairs(occurrences[~in_seen], heldout), texts[[*CAPTION_KEY, "split", "text"]]
+        if not every_caption:
+            texts = texts.merge(pd.concat([rows, unseen])[CAPTION_KEY].drop_duplicates(), on=CAPTION_KEY)
+        of_blocks.append((texts, rows, unseen, swaps.assign(split="test_swapped")))
     texts, rows, unseen, swaps = (pd.concat(of, ignore_index=True) for of in zip(*of_blocks, strict=True))
     order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
     matched = matched_pairs(ranking, heldout)

@@ -19,13 +19,16 @@ from compclip.text.lexicon import load_lexicon
 from workflow_scripts.inputs import sample_images
 from workflow_scripts.job import Job, run_script
 
-# Of more captions, those of random images are measured: a text's subgraphs take some 15 kB of memory.
-MOST_CAPTIONS = 120_000
+# Of longer captions together, those of random images are measured: the subgraphs of a character take 200 bytes.
+MOST_CHARACTERS, FEW_CAPTIONS = 9_100_000, 10_000
 
 
 def main(job: Job) -> None:
     params, settings = job.params, DivergenceConfig.model_validate(job.params.settings)
-    images = sample_images(job.input.captions, MOST_CAPTIONS, rng(params.seed, "measure_splits", params.dataset))
+    generator = rng(params.seed, "measure_splits", params.dataset)
+    few = sample_images(job.input.captions, FEW_CAPTIONS, generator)
+    length = read_table(job.input.captions, CAPTIONS, ["text"], few)["text"].str.len().mean()
+    images = sample_images(job.input.captions, int(MOST_CHARACTERS / length), generator)
     captions = read_table(job.input.captions, CAPTIONS, [*CAPTION_KEY, "text"], images)
     all_swapped = [read_table(file, SWAPPED, images=images) for file in job.input.swapped]
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from compclip.core import tables
 from compclip.divergence.results import read_divergences
-from compclip.io import read_json, read_table
+from compclip.io import Images, read_json, read_table
 from compclip.plot.examples import GeneratedImages, of_all_judges
 from compclip.report.readable import Readable, to_read
 from workflow_scripts.inputs import SCHEMAS
@@ -23,9 +23,13 @@ def layouts(job: Job) -> list[Layout]:
     return [Layout(*place, name, job.params.share) for name in job.params.compositions]
 
 
-def read_composition(layout: Layout, *names: str) -> dict[str, pd.DataFrame]:
+def table_file(layout: Layout, name: str) -> Path:
     folders = {"captions": layout.data, "images": layout.data, "pairs": layout.read}
-    return {name: read_table(folders.get(name, layout.place) / f"{name}.parquet", SCHEMAS[name]) for name in names}
+    return folders.get(name, layout.place) / f"{name}.parquet"
+
+
+def read_composition(layout: Layout, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
+    return {name: read_table(table_file(layout, name), SCHEMAS[name], images=images) for name in names}
 
 
 def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:

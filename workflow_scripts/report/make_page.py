@@ -11,13 +11,14 @@ import pandas as pd
 
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.core.tables import MEASUREMENTS
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, PAIRS, SWAPPED
 from compclip.io import read_json, read_table
 from compclip.plot.examples import choose_examples
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
 from compclip.report.rows import of_composition
 from workflow_scripts.divergence.section import section as divergence_section
+from workflow_scripts.inputs import blocks_of
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report import artifacts
@@ -29,11 +30,15 @@ SCORE_FIGURES = ("composed", "scores", "pairs")
 STRIP, TOGETHER = 3, 6
 
 
-def skipped_lines(layout: Layout, tables: dict[str, pd.DataFrame]) -> Iterator[skipped.SkippedLine]:
+def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
     """Yield the data that are in no split or have no prompt."""
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
-    yield from skipped.in_pairs(tables["captions"], tables["pairs"], tables["ranking"])
-    yield from skipped.in_splits(tables["captions"], tables["splits"], tables["swapped"])
+    captions, swapped, pairs = (artifacts.table_file(layout, name) for name in ("captions", "swapped", "pairs"))
+    images, columns = read_table(captions, CAPTIONS, ["image_id"]), [*CAPTION_KEY, "adjective", "noun", "relation"]
+    found = (read_table(pairs, PAIRS, columns, block) for block in blocks_of(pairs))
+    ranking, splits = artifacts.read_composition(layout, "ranking", "splits").values()
+    yield from skipped.in_pairs(len(images), found, ranking)
+    yield from skipped.in_splits(images, splits, read_table(swapped, SWAPPED, ["image_id"]))
     yield from skipped.in_prompts(read_json(layout.place / "prompts.json"))
 
 
@@ -49,13 +54,12 @@ def ignored_line(params: Any) -> str:
 
 def with_splits(layout: Layout, params: Any) -> dict[str, Any]:
     """Return the page's variables for a composition without scores."""
-    tables = artifacts.read_composition(layout, "captions", "pairs", "ranking", "splits", "swapped")
     splits = split_section(layout, params.seed, alone=not params.generators)
     return {
         "name": layout.composition,
         "sections": [splits, divergence_section(layout)],
         "of_section": {},
-        "skipped": [line for line in skipped_lines(layout, tables) if line.count],
+        "skipped": [line for line in skipped_lines(layout) if line.count],
     }
 
 
@@ -63,7 +67,9 @@ def with_scores(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> di
     """Return the page's variables for a composition with scores. ``rows``: of scores.parquet and comparisons.csv."""
     context = with_splits(layout, params)
     scores, comparisons = (of_composition(each, layout.dataset, layout.composition) for each in rows)
-    tables = artifacts.read_composition(layout, "captions", "images", "pairs", "prompts", "swapped")
+    tables = artifacts.read_composition(layout, "prompts")
+    prompted = tables["prompts"]["image_id"].unique().tolist()
+    tables |= artifacts.read_composition(layout, "captions", "images", "pairs", "swapped", images=prompted)
     generated = artifacts.read_generated(layout, params.generators, params.judges)
     stream = rng(params.seed, "examples", layout.dataset, layout.composition)
     swapped, unseen = choose_examples(generated, params.examples, stream, **tables)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from compclip.core.heldout import heldout_note, pair_names
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, PAIRS, PROMPTS, RANKING, SPLIT, SPLITS, SWAPPED
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, PAIRS, PROMPTS, RANKING, SPLIT, SPLITS, SWAPPED
 from compclip.io import read_json, read_table
 from compclip.plot.examples import choose_rows, swapped_segments
 from compclip.plot.labels import SPLIT_NAMES, pair_words, percent
@@ -59,11 +59,14 @@ def ranked(ranking: pd.DataFrame, heldout: Mapping[str, Any]) -> list[dict[str, 
 
 def swaps(layout: Layout, seed: int) -> list[dict[str, Any]]:
     """Return swapped captions and their originals with marked changes, spread over pairs and drawn by seed."""
-    swapped = read_table(layout.place / "swapped.parquet", SWAPPED)
-    classes = dict(zip(swapped["image_id"], swapped["image_id"], strict=True))
-    chosen = choose_rows(swapped, classes, MOST_SWAPS, rng(seed, "swaps", layout.dataset, layout.composition))
-    pairs = read_table(layout.read / "pairs.parquet", PAIRS)
-    pairs = pairs[pairs["image_id"].isin([row.image_id for row in chosen])]
+    file = layout.place / "swapped.parquet"
+    named = read_table(file, SWAPPED, [*CAPTION_KEY, "pair"])
+    classes = dict(zip(named["image_id"], named["image_id"], strict=True))
+    some = choose_rows(named, classes, MOST_SWAPS, rng(seed, "swaps", layout.dataset, layout.composition))
+    images = [row.image_id for row in some]
+    rows = {(row.image_id, row.caption_id): row for row in read_table(file, SWAPPED, images=images).itertuples()}
+    chosen = [rows[row.image_id, row.caption_id] for row in some]
+    pairs = read_table(layout.read / "pairs.parquet", PAIRS, images=images)
     return [
         {
             "image_id": row.image_id,
@@ -85,8 +88,8 @@ def section(layout: Layout, seed: int, *, alone: bool = False) -> PageSection:
     context = {
         "sizes": size_lines(
             read_table(place / "splits.parquet", SPLIT),
-            read_table(layout.data / "captions.parquet", CAPTIONS),
-            read_table(place / "prompts.parquet", PROMPTS),
+            read_table(layout.data / "captions.parquet", CAPTIONS, ["image_id"]),
+            read_table(place / "prompts.parquet", PROMPTS, ["image_id", "split"]),
             widths,
         ),
         "columns": SIZE_COLUMNS,
