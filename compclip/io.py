@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
 from compclip.core.documents import parse_json
@@ -206,13 +207,12 @@ def read_frame(path: str | Path, columns: list[str] | None = None, images: Image
         return pd.read_parquet(path, columns=columns, filters=filters, **PARQUET_READING)
 
 
-def image_ids(path: str | Path) -> tuple[list[str], int]:
+def image_ids(path: str | Path) -> tuple[pa.Array, int]:
     """Return the sorted distinct image_id of a table, read a few rows at a time, and its number of rows."""
     with parquet_faults(path, "delete it and run again"), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        ids: set[str] = set()
-        for batch in file.iter_batches(columns=["image_id"], use_threads=False):
-            ids.update(batch.column(0).unique().to_pylist())
-        return sorted(ids), file.metadata.num_rows
+        batches = file.iter_batches(columns=["image_id"], use_threads=False)
+        ids = pa.chunked_array([batch.column(0).unique() for batch in batches], pa.large_string()).unique()
+        return ids.take(compute.sort_indices(ids)), file.metadata.num_rows
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:

@@ -40,14 +40,16 @@ def blocks_of(table: Path, shard: int = 1, shards: int = 1) -> list[Images | Non
     if shards == number == 1:
         return [None]
     bounds = [begin + (end - begin) * place // number for place in range(number + 1)]
-    return [(ids[first], ids[after - 1]) for first, after in pairwise(bounds) if first < after]
+    return [(ids[first].as_py(), ids[after - 1].as_py()) for first, after in pairwise(bounds) if first < after]
 
 
 def sample_images(captions: Path, most: int, generator: np.random.Generator) -> list[str] | None:
     """Return random images with about ``most`` captions, sorted; None, for all, if there are not more."""
     ids, rows = image_ids(captions)
     number = len(ids) * most // max(rows, 1)
-    return None if number >= len(ids) else sorted(generator.choice(np.array(ids, object), number, replace=False))
+    return (
+        None if number >= len(ids) else ids.take(np.sort(generator.choice(len(ids), number, replace=False))).to_pylist()
+    )
 
 
 def read_tables(job: Job, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:
