@@ -46,10 +46,9 @@ def blocks_of(table: Path, shard: int = 1, shards: int = 1) -> list[Images | Non
 def sample_images(captions: Path, most: int, generator: np.random.Generator) -> list[str] | None:
     """Return random images with about ``most`` captions, sorted; None, for all, if there are not more."""
     ids, rows = image_ids(captions)
-    number = len(ids) * most // max(rows, 1)
-    return (
-        None if number >= len(ids) else ids.take(np.sort(generator.choice(len(ids), number, replace=False))).to_pylist()
-    )
+    if (number := len(ids) * most // max(rows, 1)) >= len(ids):
+        return None
+    return ids.take(np.sort(generator.choice(len(ids), number, replace=False))).to_pylist()
 
 
 def read_tables(job: Job, *names: str, images: Images | None = None) -> dict[str, pd.DataFrame]:

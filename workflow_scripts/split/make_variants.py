@@ -26,20 +26,23 @@ def main(job: Job) -> None:
             for mine, other in zip(counts[split], of_split, strict=True):
                 mine.update(other)
 
-    def blocks() -> Iterator[pd.DataFrame]:
-        for split, images in product(TESTS, image_blocks(job)):
+    def parts() -> Iterator[pd.DataFrame]:
+        blocks = image_blocks(job)
+        # The table is sorted by split, so each split needs all blocks and shards.
+        alone = len(blocks) == 1 and not made
+        for splits, images in product([TESTS] if alone else [(split,) for split in TESTS], blocks):
             if made:
-                block = pd.concat(read_table(path, VARIANTS, images=images) for path in made)
-                yield block[block["split"] == split]
+                part = pd.concat(read_table(path, VARIANTS, images=images) for path in made)
+                yield part[part["split"].isin(splits)]
                 continue
             tables = read_tables(job, "prompts", "captions", "pairs", "swapped", images=images)
             prompts = tables.pop("prompts")
-            asked = prompts[prompts["split"] == split]
-            block, of_block = vary(asked, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns)
-            add(of_block)
-            yield block
+            asked = prompts[prompts["split"].isin(splits)]
+            part, of_part = vary(asked, **tables, ranking=ranking, **lexicons, known_nouns=known_nouns)
+            add(of_part)
+            yield part
 
-    write_table(blocks(), job.output.variants, VARIANTS)
+    write_table(parts(), job.output.variants, VARIANTS)
     for path in job.input.shards[1::2]:
         add(read_json(path))
     found = {split: of_split for split, of_split in counts.items() if of_split[0]}
