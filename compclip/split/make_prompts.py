@@ -108,6 +108,7 @@ def make_prompts(
             texts = texts.merge(pd.concat([rows, unseen])[CAPTION_KEY].drop_duplicates(), on=CAPTION_KEY)
         of_blocks.append((texts, rows, unseen, swaps.assign(split="test_swapped")))
     texts, rows, unseen, swaps = (pd.concat(of, ignore_index=True) for of in zip(*of_blocks, strict=True))
+    del of_blocks, block, occurrences  # no table is held twice
     order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
     matched = matched_pairs(ranking, heldout)
     rows = rows.assign(unmatched=~rows["pair"].isin(matched) & (not every_caption), order=order)
@@ -117,10 +118,14 @@ def make_prompts(
         asked = texts[texts["split"] == split]
         first = of_split.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
         prompts.append(asked.merge(first, on=CAPTION_KEY, how="left" if every_caption else "inner"))
-    table = sample_per_image(pd.concat(prompts, ignore_index=True), matched, per_image, seed, dataset, composition)
+    del texts, rows, unseen, swaps, of_split, asked, first
+    table = pd.concat(prompts, ignore_index=True)
+    prompts.clear()
+    table = sample_per_image(table, matched, per_image, seed, dataset, composition)
     fault = "no caption of the test images can be prompted"
     require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
-    table = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))
+    repeated = table.loc[table.index.repeat(draws)] if draws > 1 else table
+    table = repeated.assign(draw=np.tile(np.arange(draws), len(table)))
     names = table["caption_id"].astype("str")
     names = names + "_" + table["draw"].astype("str") if draws > 1 else names
     # One folder contains the images of all data sets, compositions and splits.
