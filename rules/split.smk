@@ -101,7 +101,8 @@ use rule make_splits as find_contested with:
 rule swap_adjectives:
     """Swap adjectives in the captions of test_seen so that each changed pair is held out, or take published swaps."""
     input:
-        **inputs("captions", "pairs", "found", "heldout", "splits", "adjectives", "nouns", "compounds"),
+        **inputs("captions", "pairs", "heldout", "splits", "adjectives", "nouns", "compounds"),
+        forms="<dataset>/{composition}/splits.json",
         shards=branch(not CONFIG.split.published, then=shards("{composition}/offers", "parquet", "json")),
     output:
         swapped="<dataset>/{composition}/swapped.parquet",

@@ -15,7 +15,6 @@ import pandas as pd
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.pairs.counts import nouns_of
 from compclip.split.config import Draw, DrawConfig
 from compclip.split.make_prompts import make_prompts
 from compclip.split.make_splits import LOW_TRAIN, make_splits
@@ -93,13 +92,12 @@ def choose_draw(
     where, lexicons = f"{dataset}/{composition}", (adjectives, nouns, compounds)
     names: dict[str, Any] = {"seed": seed, "dataset": dataset, "composition": composition}
     draws, faults, trials = draws_of(config), list[str](), list[Any]()
-    known_nouns = nouns_of(captions, pairs)
     for draw in track(draws, len(draws), "draws tried"):
         log.disabled = True  # of a draw that gives no splits
         try:
             heldout = draw_heldout(ranking, draw, seed, dataset, composition)
             splits, sizes = make_splits(captions, pairs, ranking, heldout, *lexicons, test_seen=test_seen, **names)
-            swapped, _ = swap_adjectives(captions, pairs, splits, heldout, *lexicons, known_nouns=known_nouns, **names)
+            swapped, _ = swap_adjectives(captions, pairs, splits, heldout, *lexicons, **names)
             tested = splits[splits["split"] != "train"]
             prompts = make_prompts(captions, pairs, ranking, heldout, tested, swapped, **names)
         except UserError as error:

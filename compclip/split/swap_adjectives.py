@@ -249,7 +249,7 @@ def offer_swaps(
 ) -> tuple[pd.DataFrame, int, Counter[str]]:  # fmt: skip
     """Return what ``find_offers`` finds in test_seen, and the number of its captions; arguments of ``swap_adjectives``.
 
-    Captions and pairs may come in blocks (``tables.in_blocks``).
+    Captions and pairs may come in blocks (``tables.in_blocks``). ``known_nouns``: of test_seen (``nouns_of``).
     """
     forms, noun_forms = forms_of(adjectives, nouns)
     reader, all_nouns = reader_of(heldout, forms, noun_forms, compounds), {*known_nouns, *(noun_forms or ())}
@@ -265,8 +265,7 @@ def offer_swaps(
 def swap_adjectives(
     captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    known_nouns: Collection[str] | None = None, seed: int = 0, dataset: str = "dataset",
-    composition: str = "composition",
+    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
@@ -276,14 +275,13 @@ def swap_adjectives(
         heldout: the held-out pairs.
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
-        known_nouns: further forms of nouns; None: those of ``pairs`` (``nouns_of``).
         dataset, composition: names for the random stream and for messages.
 
     Returns:
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
     """
-    captions = as_captions(captions)
-    known_nouns = nouns_of(captions, pairs) if known_nouns is None else known_nouns
+    captions, seen = as_captions(captions), splits.loc[splits["split"] == "test_seen", "image_id"]
+    known_nouns = nouns_of(*(table[table["image_id"].isin(seen)] for table in (captions, pairs)))
     offers, number, reasons = offer_swaps(captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns)
     parts, entries = choose_swaps(offers, seed, dataset, composition)
     swapped = pd.concat(parts, ignore_index=True) if len(offers) else empty_table(SWAPPED)

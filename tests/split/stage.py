@@ -68,7 +68,8 @@ def _run(
         counts = PairCounts()
         counts.add(read_table(tables["captions"], CAPTIONS), read_table(tables["pairs"], PAIRS))
         write_json(counts.summary("none"), found)
-    inputs = {name: tables[name] for name in TABLES} | files | {"unused": folder / "splits.json", "facts": None}
+    inputs = {name: tables[name] for name in TABLES} | files | {"facts": None}
+    inputs |= dict.fromkeys(("unused", "forms"), folder / "splits.json")
     inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMMON_COMPOUNDS}
     outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
     summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"

@@ -30,7 +30,7 @@ def find(job: Job) -> tuple[pd.DataFrame, int, Counter[str]]:
     return offer_swaps(
         **read_blocks(job, "captions", "pairs"), **read_lexicons(job, "adjectives", "nouns", "compounds"),
         splits=read_table(job.input.splits, SPLIT), heldout=read_heldout(job.input.heldout),
-        known_nouns=read_json(job.input.found)["nouns"],
+        known_nouns=read_json(job.input.forms)["nouns"],
     )  # fmt: skip
 
 
