@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -162,22 +162,30 @@ def write_table(table: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path, 
     write_frame(checked, path)
 
 
+def _row_groups(parts: Iterable[pd.DataFrame]) -> Iterator[pa.Table]:
+    """Yield the rows of all parts in whole row groups, then those left; the first part gives columns without rows."""
+    rows: Any = None
+    is_typed = False
+    for part in parts:
+        new = pa.Table.from_pandas(part, preserve_index=False)
+        if not is_typed:  # a part without rows does not know the types of lists
+            rows, is_typed = new, len(new) > 0
+        elif len(new):
+            rows = pa.concat_tables([rows, new])
+        if full := len(rows) // ROWS_PER_GROUP * ROWS_PER_GROUP:
+            yield rows.slice(0, full).combine_chunks()
+            rows = rows.slice(full)
+    if len(rows) or not is_typed:
+        yield rows.combine_chunks()
+
+
 def _write_parts(parts: Iterable[pd.DataFrame], path: str | Path) -> None:
-    rows = writer = None  # rows: not written yet
-    with atomic(path) as temporary, ExitStack() as stack:
-        for part in parts:
-            new = pa.Table.from_pandas(part, preserve_index=False)
-            if rows is None or not len(rows) and writer is None:  # an empty part does not know the types of lists
-                rows = new
-            elif len(new):
-                rows = pa.concat_tables([rows, new])
-            if full := len(rows) // ROWS_PER_GROUP * ROWS_PER_GROUP:
-                writer = writer or stack.enter_context(pq.ParquetWriter(temporary, rows.schema, **PARQUET))
-                writer.write_table(rows.slice(0, full).combine_chunks(), ROWS_PER_GROUP)
-                rows = rows.slice(full)
-        if rows is not None and (writer is None or len(rows)):
-            writer = writer or stack.enter_context(pq.ParquetWriter(temporary, rows.schema, **PARQUET))
-            writer.write_table(rows.combine_chunks(), ROWS_PER_GROUP)
+    with atomic(path) as temporary:
+        groups = _row_groups(parts)
+        first = next(groups)
+        with pq.ParquetWriter(temporary, first.schema, **PARQUET) as writer:
+            for group in chain([first], groups):
+                writer.write_table(group, ROWS_PER_GROUP)
 
 
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:

@@ -123,7 +123,7 @@ include: "common/release.smk"
 
 # The inputs that inputs() returns.
 INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
-INPUTS |= dict(pairs=pairs_table, found=noun_forms)
+INPUTS |= dict(pairs=pairs_table, forms=noun_forms)
 INPUTS |= dict(adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
 for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):
     INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.parquet"

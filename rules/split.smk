@@ -166,7 +166,7 @@ rule make_prompts:
 rule make_variants:
     """Make the copies of each prompt in which another adjective makes its pair false of the image."""
     input:
-        **inputs("captions", "pairs", "found", "ranking", "swapped", "prompts", "adjectives", "nouns"),
+        **inputs("captions", "pairs", "forms", "ranking", "swapped", "prompts", "adjectives", "nouns"),
         shards=shards("{composition}/variants", "parquet", "json"),
     output:
         variants="<dataset>/{composition}/variants.parquet",

@@ -26,7 +26,6 @@ from compclip.split.reading import Reader, near, reader_of, stated, swap_faults,
 from compclip.text.lexicon import Lexicon, forms_of
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
-KINDS = ("images", "captions")  # of which a split has a number
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
 
 
@@ -196,7 +195,8 @@ def join_audits(
     violations += sorted(of_captions, key=lambda row: (row["text"], split_pair(row["pair"])))
     violations += [row for of in parts for row in of["of_swaps"]]
     suspicions = _joined([of["suspicions"] for of in parts])
-    images, captions = ({name: sum(of[kind].get(name, 0) for of in parts) for name in SPLITS} for kind in KINDS)
+    kinds = ("images", "captions")
+    images, captions = ({name: sum(of[kind].get(name, 0) for of in parts) for name in SPLITS} for kind in kinds)
     counts = {
         "violations": sum(violation.get("count", 1) for violation in violations),
         "suspicions": sum(s["captions"] for s in suspicions.values()),

@@ -61,16 +61,14 @@ def train_list(captions: pd.DataFrame, images: pd.DataFrame, splits: pd.DataFram
     return train.rename(columns={"path": "file_name"})[["image_id", "caption_id", "file_name", "text"]]
 
 
-def export(
-    folder: Path, captions: Blocks, images: Blocks, splits: Blocks, swapped: Blocks, heldout: list[str]
-) -> None:  # fmt: skip
+def export(folder: Path, captions: Blocks, images: Blocks, splits: Blocks, swapped: Blocks, heldout: list[str]) -> None:
     """Write the files into ``folder``; data.pkl only of up to ``MOST_PICKLED`` captions, because readers load it whole.
 
     Args:
         captions, images, splits, swapped: as in ``tables``; all captions, or blocks of images (``tables.in_blocks``).
         heldout: the held-out pairs.
     """
-    data: dict[str, dict[int, dict[str, Any]]] | None = {}
+    data: dict[str, dict[int, dict[str, Any]]] = {}
     of_splits, read, trained = list[pd.DataFrame](), 0, 0
     names = (folder / f"train.{ending}" for ending in ("csv", "jsonl"))
     table, lines = (name.open("w", encoding="utf-8", newline="") for name in names)
@@ -81,14 +79,14 @@ def export(
             lines.writelines(json_lines(train))
             of_splits.append(of)
             read, trained = read + len(texts), trained + len(train)
-            data = data | data_dict(texts, swaps) if data is not None and read <= MOST_PICKLED else None
+            if read <= MOST_PICKLED:
+                data |= data_dict(texts, swaps)
     # Python 2 reads protocol 2.
     content = split_dict(pd.concat(of_splits), heldout)
     (folder / "split.pkl").write_bytes(pickle.dumps(content, protocol=2))
-    if data is None:
-        log.warning(
-            "no data.pkl, because %d captions are more than %d; swapped.parquet has the swaps", read, MOST_PICKLED
-        )
-    else:
+    if read <= MOST_PICKLED:
         (folder / "data.pkl").write_bytes(pickle.dumps(data, protocol=2))
+    else:
+        fault = "no data.pkl, because %d captions are more than %d; swapped.parquet has the swaps"
+        log.warning(fault, read, MOST_PICKLED)
     log.info("%d captions of train", trained)

@@ -63,13 +63,14 @@ def _run(
 ) -> None:  # fmt: skip
     tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
     files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
-    files["found"] = found = folder / "pairs.json"
+    found = folder / "pairs.json"
     if not found.exists():
         counts = PairCounts()
         counts.add(read_table(tables["captions"], CAPTIONS), read_table(tables["pairs"], PAIRS))
         write_json(counts.summary("none"), found)
     inputs = {name: tables[name] for name in TABLES} | files | {"facts": None}
-    inputs |= dict.fromkeys(("unused", "forms"), folder / "splits.json")
+    inputs["unused"] = folder / "splits.json"
+    inputs["forms"] = found if rule == "make_variants" else inputs["unused"]
     inputs |= {"adjectives": folder / "color.yaml", "nouns": folder / "nouns.yaml", "compounds": COMMON_COMPOUNDS}
     outputs = tables | files | {"csv": folder / "splits.csv", "jsonl": folder / "prompts.jsonl"}
     summary = folder / f"{SUMMARIES.get(rule, rule.rpartition('_')[2])}.json"

@@ -15,7 +15,7 @@ from workflow_scripts.job import Job, run_script
 
 
 def main(job: Job) -> None:
-    ranking, known_nouns = read_table(job.input.ranking, RANKING), read_json(job.input.found)["nouns"]
+    ranking, known_nouns = read_table(job.input.ranking, RANKING), read_json(job.input.forms)["nouns"]
     lexicons = read_lexicons(job, "adjectives", "nouns")
     if job.params.one_value:
         lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
