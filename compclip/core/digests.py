@@ -109,6 +109,12 @@ def read_record(path: Path) -> Record | None:
     return Record.model_validate_json(text or b"")
 
 
+def file_digests(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the digest of each file of these artifacts, by its path, as recorded; none without a record."""
+    records = [(path, recorded) for path in paths if (recorded := read_record(path))]
+    return {os.path.join(path, name): digest for path, of in records for name, digest in of.files.items()}
+
+
 def faults(path: Path, recorded: Record) -> list[str]:
     """Return each file of an artifact that differs from its record: ``images/a.png: changed``.
 

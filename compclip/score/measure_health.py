@@ -9,6 +9,7 @@ the same frequency.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,20 +85,55 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
     return {"value": of.value} | {end: getattr(of, end) for end in ENDS}
 
 
+@dataclass(frozen=True)
+class HealthEntries:
+    """The entries that the health of every judge of a composition is measured on.
+
+    Attributes:
+        parts: the entries of seen and of held-out pairs, by split, by kind of images.
+        replaced: the real ones whose adjective has a synonym, with it in their text, by split.
+        classes: the class of each image.
+        matched: the seen pairs that are as frequent as held-out ones.
+        heldout: the held-out pairs, sorted.
+    """
+
+    parts: dict[str, dict[str, pd.DataFrame]]
+    replaced: dict[str, pd.DataFrame]
+    classes: pd.Series
+    matched: set[str]
+    heldout: list[str]
+
+
+def health_entries(
+    captions: pd.DataFrame, images: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Sequence[str],
+    prompts: pd.DataFrame, manifest: pd.DataFrame | None = None,
+) -> HealthEntries:  # fmt: skip
+    """Return the entries for ``measure_health``.
+
+    Args:
+        captions, images, pairs, ranking, prompts: columns of ``CAPTIONS`` and so on in ``tables``.
+        heldout: the held-out pairs.
+        manifest: images drawn as asked, of seen and of swapped captions.
+    """
+    parts = {"real": {split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")}}
+    if manifest is not None:
+        splits = ("test_seen", "test_swapped")
+        parts["drawn"] = {split: judged_entries(prompts, manifest, split)[0] for split in splits}
+    others = synonyms(captions, pairs)
+    replaced = {split: with_synonyms(entries, pairs, others) for split, entries in parts["real"].items()}
+    return HealthEntries(parts, replaced, class_names(captions), matched_pairs(ranking, heldout), sorted(heldout))
+
+
 def measure_health(
-    texts: Embed, pictures: Embed, adjustment: Adjustment | None, *, captions: pd.DataFrame, images: pd.DataFrame,
-    pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Sequence[str], prompts: pd.DataFrame, variants: pd.DataFrame,
-    manifest: pd.DataFrame | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    texts: Embed, pictures: Embed, adjustment: Adjustment | None, variants: pd.DataFrame, of: HealthEntries
+) -> dict[str, Any]:
     """Measure the adjective accuracy of a judge on seen and on held-out pairs.
 
     Args:
         texts: from n captions to their embeddings by the judge, (n, d), of unit length.
-        pictures: the same from paths in ``images`` and ``manifest``.
+        pictures: the same from paths in the entries.
         adjustment: as of ``choose_adjustment``.
-        captions, images, pairs, ranking, prompts, variants: columns of ``CAPTIONS`` and so on in ``tables``.
-        heldout: the held-out pairs.
-        manifest: images drawn as asked, of seen and of swapped captions.
+        variants: columns of ``tables.VARIANTS``.
 
     Returns:
         For real and drawn ``images`` the accuracies on all ``seen`` pairs, on those ``matched`` in frequency and on
@@ -105,28 +141,21 @@ def measure_health(
         real images; the multiple of the ``adjustment``; for what fraction of the real images the choice stays the same
         with a ``synonym`` in the prompt.
     """
-    parts = {"real": {split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")}}
-    if manifest is not None:
-        splits = ("test_seen", "test_swapped")
-        parts["drawn"] = {split: judged_entries(prompts, manifest, split)[0] for split in splits}
-    classes, matched = class_names(captions), matched_pairs(ranking, heldout)
 
     def choices(entries: pd.DataFrame, split: str) -> Choices:
         return adjective_choices(entries, split, variants, texts, pictures(entries["path"].tolist()), adjustment)
 
-    others, agreements = synonyms(captions, pairs), []
+    agreements = []
     result: dict[str, Any] = {"images": {}}
-    for name, by_split in parts.items():
+    for name, by_split in of.parts.items():
         chosen = {split: choices(entries, split) for split, entries in by_split.items()}
-        seen, held_out = (choices_table(entries, chosen[split], classes) for split, entries in by_split.items())
-        sides = {"seen": seen, "matched": seen[seen["pair"].isin(matched)], "held_out": held_out}
-        accuracies = {side: accuracy(of) for side, of in sides.items()}
+        seen, held_out = (choices_table(entries, chosen[split], of.classes) for split, entries in by_split.items())
+        sides = {"seen": seen, "matched": seen[seen["pair"].isin(of.matched)], "held_out": held_out}
+        accuracies = {side: accuracy(rows) for side, rows in sides.items()}
         result["images"][name] = accuracies | {"difference": accuracy_difference(held_out, sides["matched"])}
         if name == "real":
-            of_pair = ((pair, held_out[held_out["pair"] == pair]) for pair in sorted(heldout))
-            result["pairs"] = {pair: accuracy(of) for pair, of in of_pair}
-            for split, entries in by_split.items():
-                replaced = with_synonyms(entries, pairs, others)
+            result["pairs"] = {pair: accuracy(held_out[held_out["pair"] == pair]) for pair in of.heldout}
+            for split, replaced in of.replaced.items():
                 differences = np.abs(chosen[split].first[replaced.index] - choices(replaced, split).first)
                 agreements.append(1 - differences[~np.isnan(differences)])
     agreed = np.concatenate(agreements)

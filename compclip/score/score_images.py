@@ -59,9 +59,8 @@ def embed_once(embedder: Embedder, texts: Sequence[str]) -> Embed:
     vectors = embedder.texts(list(place))
 
     def embed(chosen: Sequence[str]) -> np.ndarray:
-        if any(text not in place for text in chosen):
-            return embedder.texts(chosen)
-        return vectors[[place[text] for text in chosen]]
+        rows = [place.get(text, -1) for text in chosen]
+        return embedder.texts(chosen) if -1 in rows else vectors[rows]
 
     return embed
 

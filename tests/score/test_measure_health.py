@@ -13,7 +13,7 @@ from compclip.io import write_json
 from compclip.score.adjust import choose_adjustment
 from compclip.score.entries import Numbered
 from compclip.score.health import Health
-from compclip.score.measure_health import measure_health, synonyms, with_synonyms
+from compclip.score.measure_health import health_entries, measure_health, synonyms, with_synonyms
 from compclip.score.score_images import Nearest
 from compclip.stats.r_precision import Entries, blocks, make_pool
 from tests.score.world import COLORS, FakeJudge
@@ -71,11 +71,9 @@ def measured(judge: FakeJudge) -> dict:
         return np.array([judge.embed(shown[path]) for path in paths], np.float32).reshape(-1, 16)
 
     adjustment = choose_adjustment(prompts, images, variants, embed_texts, embed_images)
-    return measure_health(
-        embed_texts, embed_images, adjustment, images=images,
-        captions=captions[["image_id", "caption_id", "class_id", "text"]],
-        pairs=pairs.drop(columns="text"), ranking=ranking, heldout=HELD_OUT, prompts=prompts, variants=variants,
-    )  # fmt: skip
+    captions, pairs = captions[["image_id", "caption_id", "class_id", "text"]], pairs.drop(columns="text")
+    entries = health_entries(captions, images, pairs, ranking, HELD_OUT, prompts)
+    return measure_health(embed_texts, embed_images, adjustment, variants, entries)
 
 
 def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not() -> None:

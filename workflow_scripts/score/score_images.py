@@ -4,7 +4,7 @@ One process runs all judges of a composition, because each start costs as much a
 finds its embeddings in the cache.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from compclip.clip.embed import Embedder, items_of, open_embedders
 from compclip.clip.tokens import cut_texts, say_cut
+from compclip.core.digests import file_digests
 from compclip.core.heldout import read_heldout
 from compclip.core.log import log
 from compclip.core.tables import MANIFEST
@@ -19,7 +20,7 @@ from compclip.io import read_json, read_table, write_json
 from compclip.score.adjust import choose_adjustment
 from compclip.score.entries import EntrySet
 from compclip.score.health import Health
-from compclip.score.measure_health import measure_health
+from compclip.score.measure_health import HealthEntries, health_entries, measure_health
 from compclip.score.score_images import embed_once, score_images
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
@@ -27,8 +28,9 @@ from workflow_scripts.score.scores import Inputs, JudgedSets, read_inputs, score
 
 
 def score_by(
-    job: Job, inputs: Inputs, of_health: dict[str, Any], embedder: Embedder, epochs: int | None, scores: Sequence[Path]
-) -> dict[str, Any]:
+    job: Job, inputs: Inputs, digests: Mapping[str, str], of_health: HealthEntries, embedder: Embedder,
+    epochs: int | None, scores: Sequence[Path],
+) -> dict[str, Any]:  # fmt: skip
     """Score all generators by one judge, each into its folder of ``scores``; return the judge's health."""
     params, captions = job.params, inputs.captions
     texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
@@ -36,7 +38,7 @@ def score_by(
     say_cut(len(truncated), len(captions))
 
     def images(paths: Sequence[str]) -> np.ndarray:
-        return embedder.images(items_of(paths, inputs.images, Path(params.results)))
+        return embedder.images(items_of(paths, inputs.images, Path(params.results)), digests)
 
     adjustment = choose_adjustment(inputs.tables["prompts"], inputs.images, inputs.variants, texts, images, params.seed)
     multiple = adjustment and adjustment.multiple
@@ -51,17 +53,18 @@ def score_by(
 
     score_generators(job, inputs, scores, score)
     place = {"dataset": params.dataset, "composition": job.wildcards.composition}
-    return place | judge | measure_health(texts, images, adjustment, **of_health)
+    return place | judge | measure_health(texts, images, adjustment, inputs.variants, of_health)
 
 
 def main(job: Job) -> None:
     params, inputs = job.params, read_inputs(job)
-    of_health: dict[str, Any] = {name: inputs.tables[name] for name in ("captions", "prompts")}
-    of_health |= {"images": inputs.images, "variants": inputs.variants, "heldout": read_heldout(job.input.heldout)}
-    of_health |= read_tables(job, "pairs", "ranking")
-    if params.as_asked:
-        manifests = dict(zip(params.serves, job.input.manifests, strict=True))
-        of_health["manifest"] = read_table(manifests[params.as_asked], MANIFEST)
+    manifests = dict(zip(params.serves, job.input.manifests, strict=True))
+    of_health = health_entries(
+        inputs.tables["captions"], inputs.images, **read_tables(job, "pairs", "ranking"),
+        heldout=read_heldout(job.input.heldout), prompts=inputs.tables["prompts"],
+        manifest=read_table(manifests[params.as_asked], MANIFEST) if params.as_asked else None,
+    )  # fmt: skip
+    digests = file_digests(filter(None, [job.input.files, *job.input.made]))  # without files if they are the user's
     healths: dict[str, dict[str, Any]] = {}
     scores = np.array(job.output.scores, object).reshape(len(params.judges), -1).tolist()
     opened = open_embedders(job.input.judges, params.batch, params.threads, params.device, params.cache)
@@ -71,7 +74,7 @@ def main(job: Job) -> None:
             log.info("judge %s", name)
             manifest = folder / "manifest.json"
             epochs = read_json(manifest).get("epochs") if manifest.is_file() else None
-            healths[name] = score_by(job, inputs, of_health, embedder, epochs, to)
+            healths[name] = score_by(job, inputs, digests, of_health, embedder, epochs, to)
             write_json(healths[name], file)
     health = Health(healths, params.loss)
     for line in filter(None, (health.line, health.unreadable_line)):
