@@ -16,7 +16,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.split.config import Draw, DrawConfig
-from compclip.split.make_prompts import make_prompts
+from compclip.split.make_prompts import choose_prompts
 from compclip.split.make_splits import LOW_TRAIN, make_splits
 from compclip.split.sample_heldout import draw_heldout
 from compclip.split.swap_adjectives import swap_adjectives
@@ -99,7 +99,7 @@ def choose_draw(
             splits, sizes = make_splits(captions, pairs, ranking, heldout, *lexicons, test_seen=test_seen, **names)
             swapped, _ = swap_adjectives(captions, pairs, splits, heldout, *lexicons, **names)
             tested = splits[splits["split"] != "train"]
-            prompts = make_prompts(captions, pairs, ranking, heldout, tested, swapped, **names)
+            prompts = choose_prompts(captions, pairs, ranking, heldout, tested, swapped, **names)
         except UserError as error:
             faults.append(str(error).removeprefix(f"{where}: ").split("; ")[0])
             continue

@@ -66,9 +66,80 @@ def sample_per_image(
     return pd.concat(samples)
 
 
+def choose_pairs(
+    captions: Blocks, pairs: Blocks, ranked: Collection[str], matched: Collection[str], heldout: Collection[str],
+    judged: pd.DataFrame, swapped: Blocks, every_caption: bool, generator: np.random.Generator,
+) -> pd.DataFrame:  # fmt: skip
+    """Return split, image_id, caption_id and pair of each caption that can be prompted, as ``make_prompts`` says."""
+    of_blocks = []
+    for block in in_blocks(captions, pairs, swapped):
+        texts, occurrences, swaps = (table.merge(judged, on="image_id") for table in block)
+        texts = texts.loc[texts["split"].isin(TESTS) & every_caption, [*CAPTION_KEY, "split"]]
+        in_seen = occurrences["split"] == "test_seen"
+        seen, unseen = plain_pairs(occurrences[in_seen], ranked), plain_pairs(occurrences[~in_seen], heldout)
+        seen = seen.assign(unchanged=~is_changed(seen, swaps))
+        of_blocks.append((texts, seen, unseen, swaps[[*CAPTION_KEY, "pair"]]))
+    texts, seen, unseen, swaps = (pd.concat(of, ignore_index=True) for of in zip(*of_blocks, strict=True))
+    unmatched = ~seen["pair"].isin(matched) & (not every_caption)
+    seen = seen.assign(unmatched=unmatched, order=generator.permutation(len(seen)))
+    seen = seen.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"])
+    chosen = [swaps.assign(split="test_swapped")]
+    for split, rows in {"test_seen": seen, "test_unseen": unseen}.items():
+        first = rows.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
+        if every_caption:
+            first = texts.loc[texts["split"] == split, CAPTION_KEY].merge(first, on=CAPTION_KEY, how="left")
+        chosen.append(first.assign(split=split))
+    return pd.concat(chosen, ignore_index=True)
+
+
+def choose_prompts(
+    captions: Blocks, pairs: Blocks, ranking: pd.DataFrame, heldout: Collection[str], judged: pd.DataFrame,
+    swapped: Blocks, *, every_caption: bool = False, draws: int = 1, per_image: int | None = None, seed: int = 0,
+    dataset: str = "dataset", composition: str = "composition",
+) -> pd.DataFrame:  # fmt: skip
+    """Return split, image_id, caption_id, draw and pair of the prompts of ``make_prompts``, in its order.
+
+    The arguments are those of ``make_prompts``, but captions need no text; captions, pairs and swapped may be blocks
+    (``tables.in_blocks``).
+    """
+    for image in judged["image_id"]:
+        safe_id(image)
+    ranked, matched = pair_names(ranking), matched_pairs(ranking, heldout)
+    generator = rng(seed, "make_prompts", dataset, composition, "pair")
+    table = choose_pairs(captions, pairs, ranked, matched, heldout, judged, swapped, every_caption, generator)
+    table = sample_per_image(table, matched, per_image, seed, dataset, composition)
+    fault = "no caption of the test images can be prompted"
+    require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
+    table = table.assign(rank=table["split"].map({split: place for place, split in enumerate(TESTS)}))
+    table = table.sort_values(["rank", *CAPTION_KEY], ignore_index=True).drop(columns="rank")
+    repeated = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))
+    return repeated.reset_index(drop=True)
+
+
+def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:
+    """Return prompts of a split (``tables.PROMPTS``), in their order.
+
+    Args:
+        chosen: rows of ``choose_prompts``, all draws of a prompt.
+        texts: image_id, caption_id and text of their captions.
+    """
+    table = chosen.merge(texts, on=CAPTION_KEY)
+    names = table["caption_id"].astype("str")
+    names = names + "_" + table["draw"].astype("str") if table["draw"].any() else names
+    # One folder contains the images of all data sets, compositions and splits.
+    table["file_name"] = f"{dataset}/{composition}/" + table["split"] + "/" + table["image_id"] + "/" + names + ".png"
+    return table[list(PROMPTS.columns)]
+
+
+def texts_of(split: str, captions: pd.DataFrame, swapped: pd.DataFrame) -> pd.DataFrame:
+    """Return image_id, caption_id and text of the captions that a split prompts for."""
+    table, text = (swapped, "swapped_text") if split == "test_swapped" else (captions, "text")
+    return table[[*CAPTION_KEY, text]].rename(columns={text: "text"})
+
+
 def make_prompts(
-    captions: Captions, pairs: Blocks, ranking: pd.DataFrame, heldout: Collection[str] = (),
-    judged: pd.DataFrame | None = None, swapped: Blocks | None = None, *, every_caption: bool = False,
+    captions: Captions, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str] = (),
+    judged: pd.DataFrame | None = None, swapped: pd.DataFrame | None = None, *, every_caption: bool = False,
     draws: int = 1, per_image: int | None = None, seed: int = 0, dataset: str = "dataset",
     composition: str = "composition",
 ) -> pd.DataFrame:  # fmt: skip
@@ -80,59 +151,30 @@ def make_prompts(
     test_unseen prompts for the first held-out pair.
 
     Args:
-        captions: all, as ``extract_pairs`` takes them, or in blocks (``tables.in_blocks``).
-        pairs, ranking: as in ``tables``: all occurrences, likewise, and the pairs that count.
+        captions: all, as ``extract_pairs`` takes them.
+        pairs, ranking: as in ``tables``: all occurrences, and the pairs that count.
         heldout: the held-out pairs.
-        judged: image_id and split of the images that may be prompted for; None, unless in blocks: all, in test_seen.
-        swapped: as ``swap_adjectives`` returns them, likewise.
+        judged: image_id and split of the images that may be prompted for; None: all, in test_seen.
+        swapped: as ``swap_adjectives`` returns them.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
         draws: images to be made for each prompt.
         per_image: most captions per image and split, in test_seen also of those with a matched pair; None for all.
         dataset, composition: names for the random stream and for the file names.
     """
+    captions = as_captions(captions)
     if judged is None:
-        captions = as_captions(captions)
         judged = captions[["image_id"]].drop_duplicates().assign(split="test_seen")
-    for image in judged["image_id"]:
-        safe_id(image)
-    of_blocks = []
-    for block in in_blocks(captions, pairs, empty_table(SWAPPED) if swapped is None else swapped):
-        texts, occurrences, swaps = (as_captions(table).merge(judged, on="image_id") for table in block)
-        in_seen = occurrences["split"] == "test_seen"
-        rows = plain_pairs(occurrences[in_seen], pair_names(ranking))
-        rows = rows.assign(unchanged=~is_changed(rows, swaps))
-        swaps = swaps[[*CAPTION_KEY, "swapped_text", "pair"]].rename(columns={"swapped_text": "text"})
-        unseen, texts = plain_pairs(occurrences[~in_seen], heldout), texts[[*CAPTION_KEY, "split", "text"]]
-        if not every_caption:
-            texts = texts.merge(pd.concat([rows, unseen])[CAPTION_KEY].drop_duplicates(), on=CAPTION_KEY)
-        of_blocks.append((texts, rows, unseen, swaps.assign(split="test_swapped")))
-    texts, rows, unseen, swaps = (pd.concat(of, ignore_index=True) for of in zip(*of_blocks, strict=True))
-    del of_blocks, block, occurrences  # no table is held twice
-    order = rng(seed, "make_prompts", dataset, composition, "pair").permutation(len(rows))
-    matched = matched_pairs(ranking, heldout)
-    rows = rows.assign(unmatched=~rows["pair"].isin(matched) & (not every_caption), order=order)
-    rows = rows.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"])
-    prompts = [swaps]
-    for split, of_split in {"test_seen": rows, "test_unseen": unseen}.items():
-        asked = texts[texts["split"] == split]
-        first = of_split.drop_duplicates(CAPTION_KEY)[[*CAPTION_KEY, "pair"]]
-        prompts.append(asked.merge(first, on=CAPTION_KEY, how="left" if every_caption else "inner"))
-    del texts, rows, unseen, swaps, of_split, asked, first
-    table = pd.concat(prompts, ignore_index=True)
-    prompts.clear()
-    table = sample_per_image(table, matched, per_image, seed, dataset, composition)
-    fault = "no caption of the test images can be prompted"
-    require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
-    repeated = table.loc[table.index.repeat(draws)] if draws > 1 else table
-    table = repeated.assign(draw=np.tile(np.arange(draws), len(table)))
-    names = table["caption_id"].astype("str")
-    names = names + "_" + table["draw"].astype("str") if draws > 1 else names
-    # One folder contains the images of all data sets, compositions and splits.
-    table["file_name"] = f"{dataset}/{composition}/" + table["split"] + "/" + table["image_id"] + "/" + names + ".png"
-    rank = table["split"].map({split: place for place, split in enumerate(TESTS)})
-    table = table.assign(rank=rank).sort_values(["rank", *CAPTION_KEY, "draw"], ignore_index=True)
-    return table[list(PROMPTS.columns)]
+    swapped = empty_table(SWAPPED) if swapped is None else as_captions(swapped)
+    chosen = choose_prompts(
+        captions, as_captions(pairs), ranking, heldout, judged, swapped, every_caption=every_caption, draws=draws,
+        per_image=per_image, seed=seed, dataset=dataset, composition=composition,
+    )  # fmt: skip
+    parts = []
+    for split in TESTS:
+        texts = texts_of(split, captions, swapped)
+        parts.append(prompt_table(chosen[chosen["split"] == split], texts, dataset, composition))
+    return pd.concat(parts, ignore_index=True)
 
 
 def count_prompts(prompts: pd.DataFrame, judged: pd.DataFrame, splits: pd.DataFrame) -> dict[str, Any]:

@@ -1,34 +1,53 @@
 """List the prompts for all generators, and estimate the intervals of scores."""
 
+from collections.abc import Iterator
+from typing import TextIO
+
+import pandas as pd
+
 from compclip.core.log import log
-from compclip.core.tables import CAPTIONS, PROMPTS, RANKING, SWAPPED
-from compclip.io import json_lines, read_json, read_table, write_json, write_table, write_text
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, PROMPTS, RANKING, SWAPPED, TESTS
+from compclip.io import atomic, json_lines, read_json, read_table, write_json, write_table
 from compclip.split.judged import judged_images
-from compclip.split.make_prompts import count_prompts, make_prompts
+from compclip.split.make_prompts import choose_prompts, count_prompts, prompt_table, texts_of
 from compclip.split.pools import bounded, least_distractors
 from compclip.split.widths import estimate_widths, points
-from workflow_scripts.inputs import read_blocks, read_tables
+from workflow_scripts.inputs import image_blocks, read_blocks, read_tables
 from workflow_scripts.job import Job, run_script
+
+
+def parts(job: Job, chosen: pd.DataFrame, lines: TextIO) -> Iterator[pd.DataFrame]:
+    """Yield the prompts by split and block of images, and write them to ``lines``, too."""
+    params = job.params
+    for split in TESTS:
+        of_split = chosen[chosen["split"] == split]
+        for images in image_blocks(job):
+            rows = of_split if images is None else of_split[of_split["image_id"].between(*images)]
+            texts = texts_of(split, **read_tables(job, "captions", "swapped", images=images))
+            part = prompt_table(rows, texts, params.dataset, job.wildcards.composition)
+            lines.writelines(json_lines(part))
+            yield part
 
 
 def main(job: Job) -> None:
     params, heldout = job.params, read_json(job.input.heldout)
     splits, images = read_tables(job, "splits", "images").values()
     judged = judged_images(splits, images, params.train_on, params.halves)
-    prompts = make_prompts(
-        **read_blocks(job, "captions", "pairs", "swapped"), ranking=read_table(job.input.ranking, RANKING),
+    keys = (read_table(job.input.captions, CAPTIONS, CAPTION_KEY, block) for block in image_blocks(job))
+    chosen = choose_prompts(
+        keys, **read_blocks(job, "pairs", "swapped"), ranking=read_table(job.input.ranking, RANKING),
         heldout=heldout["pairs"], judged=judged, every_caption=params.prompts == "all", draws=params.draws,
         per_image=params.per_image, seed=params.seed, dataset=params.dataset, composition=job.wildcards.composition,
     )  # fmt: skip
     of_judged = [*judged["image_id"]]
     captions = read_table(job.input.captions, CAPTIONS, ["image_id", "class_id"], of_judged)
     swapped = read_table(job.input.swapped, SWAPPED, ["image_id"], of_judged)
-    distractors = least_distractors(captions, judged, swapped, prompts)
+    distractors = least_distractors(captions, judged, swapped, chosen)
     if images["path"].notna().any():  # otherwise nothing is scored
         bounded(params.candidates, distractors, job.where)
-    counts, widths = count_prompts(prompts, judged, splits), estimate_widths(prompts, heldout)
-    write_table(prompts, job.output.prompts, PROMPTS)
-    write_text(json_lines(prompts), job.output.jsonl)
+    counts, widths = count_prompts(chosen, judged, splits), estimate_widths(chosen, heldout)
+    with atomic(job.output.jsonl) as temporary, temporary.open("w", encoding="utf-8", newline="") as lines:
+        write_table(parts(job, chosen, lines), job.output.prompts, PROMPTS)
     write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
     write_json(widths, job.output.widths)
     for split, count in counts.items():
