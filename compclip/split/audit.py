@@ -13,14 +13,14 @@ Faults that earlier steps found in a published split (``violations`` in their su
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from compclip.core.heldout import split_pair
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.core.tables import SPLITS, as_captions
+from compclip.core.tables import CAPTION_KEY, SPLITS, as_captions
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
@@ -29,57 +29,38 @@ MAX_EXAMPLES = 3  # captions listed for each suspicion
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
 
 
-class HeldoutReading(NamedTuple):
-    """The held-out pairs of a text."""
+def read_heldout_pairs(texts: Collection[str], heldout: set[tuple[str, str]], reader: Reader) -> pd.DataFrame:
+    """Return text, pair and reading of the held-out pairs that texts state, or may state.
 
-    stated: set[tuple[str, str]]
-    suspicious: set[tuple[str, str]]  # not stated, but with the adjective near the noun
-    unexplained: set[tuple[str, str]]  # near, with an adjective that modifies no other noun
-
-
-def read_heldout_pairs(
-    texts: Collection[str], heldout: set[tuple[str, str]], reader: Reader
-) -> dict[str, HeldoutReading]:
-    """Return the readings of the texts that state, or may state, a held-out pair."""
+    reading is ``stated`` or, if the adjective is only near the noun, ``explained`` by another noun that it modifies or
+    ``unexplained``.
+    """
     adjectives, nouns = ({pair[side] for pair in heldout} for side in (0, 1))
-    readings = {}
+    rows = []
     for text in track(texts, len(texts), "texts"):
         items = reader.read(text)
         words = {item.word for item in items}
         if not (words & adjectives and words & nouns):
             continue
-        reading, close = stated(text, items), near(items)
-        violated = word_pairs(reading) & heldout
-        suspicious = (word_pairs(close) & heldout) - violated
-        explained = {adjective.start for adjective, _ in reading}
-        unexplained = word_pairs(pair for pair in close if pair[0].start not in explained)
-        if violated or suspicious:
-            readings[text] = HeldoutReading(violated, suspicious, unexplained)
-    return readings
+        pairs, close = stated(text, items), near(items)
+        violated, modifying = word_pairs(pairs), {adjective.start for adjective, _ in pairs}
+        unexplained = word_pairs(pair for pair in close if pair[0].start not in modifying)
+        for pair in sorted((violated | word_pairs(close)) & heldout):
+            reading = "stated" if pair in violated else "unexplained" if pair in unexplained else "explained"
+            rows.append((text, "_".join(pair), reading))
+    return pd.DataFrame(rows, columns=["text", "pair", "reading"], dtype="str")
 
 
-def audit_captions(
-    captions: pd.DataFrame, readings: Mapping[str, HeldoutReading]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the violations and suspicions of ``captions`` (image_id, caption_id, split and text), sorted by text.
-
-    A suspicion is unexplained if no reading gives the adjective to another noun.
-    """
-    violations: list[dict[str, Any]] = []
-    suspicions: dict[str, dict[str, Any]] = {}
-    listed = captions[captions["text"].isin(list(readings))].sort_values(["image_id", "caption_id"])
-    for text, of_text in listed.groupby("text"):
-        violated, suspicious, unexplained = readings[text]
-        rows = of_text[["image_id", "caption_id", "split", "text"]].to_dict("records")
-        for name in map("_".join, sorted(violated)):
-            violations += [{"guarantee": "held out", "pair": name, **row} for row in rows]
-        for pair in suspicious:
-            suspicion = suspicions.setdefault("_".join(pair), {"captions": 0, "unexplained": 0, "examples": []})
-            suspicion["captions"] += len(rows)
-            if pair in unexplained:
-                suspicion["unexplained"] += len(rows)
-                suspicion["examples"] += rows[: MAX_EXAMPLES - len(suspicion["examples"])]
-    return violations, suspicions
+def audit_captions(read: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the violations and suspicions of captions (image_id, caption_id, split, text, pair and reading)."""
+    row = ["image_id", "caption_id", "split", "text"]
+    violations = read[read["reading"] == "stated"].assign(guarantee="held out")
+    suspicions = {}
+    for pair, of_pair in read[read["reading"] != "stated"].groupby("pair", sort=False):
+        unexplained = of_pair.loc[of_pair["reading"] == "unexplained", row]
+        examples = unexplained.head(MAX_EXAMPLES).to_dict("records")
+        suspicions[str(pair)] = {"captions": len(of_pair), "unexplained": len(unexplained), "examples": examples}
+    return violations[["guarantee", "pair", *row]].to_dict("records"), suspicions
 
 
 def _joined(parts: Sequence[Mapping[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -108,15 +89,11 @@ def _offset_faults(
         before, before_new = text[copied : change["start"]], swapped_text[copied_new : change["new_start"]]
         if _without_article(before) != _without_article(before_new):
             faults.append(f"more than the adjective changed before {new}")
-        old_end, new_end = change["end"], change["new_end"]
-        surfaces = {
-            "original_adj": text[change["start"] : old_end],
-            "new_adj": swapped_text[change["new_start"] : new_end],
-        }
-        for label, surface in surfaces.items():
+        copied, copied_new = change["end"], change["new_end"]
+        surfaces = text[change["start"] : copied], swapped_text[change["new_start"] : copied_new]
+        for label, surface in zip(("original_adj", "new_adj"), surfaces, strict=True):
             if [(item.kind, item.word) for item in reader.read(surface)] != [("adjective", change[label])]:
                 faults.append(f"{label} {change[label]} is not at its offsets")
-        copied, copied_new = old_end, new_end
     if text[copied:] != swapped_text[copied_new:]:
         faults.append("more than the adjective changed at the end")
     return faults
@@ -163,12 +140,9 @@ def audit_block(
     reader = reader_of(heldout, forms, noun_forms, compounds)
     captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
     captions = captions[["image_id", "caption_id", "split", "text"]]
-    clean = captions[captions["split"].isin(["train", "test_seen"])]
-    readings = read_heldout_pairs(captions["text"].unique(), held, reader)
-    violations, suspicions = audit_captions(clean, readings)
-    names = {text: list(map("_".join, reading.stated)) for text, reading in readings.items()}
-    stating = captions[captions["text"].isin([text for text, of in names.items() if of])]
-    by_words = stating.assign(pair=stating["text"].map(names)).explode("pair")
+    read = read_heldout_pairs(captions["text"].unique(), held, reader)
+    read = read.merge(captions.sort_values(CAPTION_KEY), on="text").sort_values("text", kind="stable")
+    violations, suspicions = audit_captions(read[read["split"].isin(["train", "test_seen"])])
     drawn = drawn_pairs(facts, forms, noun_forms) if facts is not None and noun_forms else None
     return {
         "violations": violations,
@@ -178,7 +152,7 @@ def audit_block(
         "images": splits["split"].value_counts().to_dict(),
         "captions": captions["split"].value_counts().to_dict(),
         "swapped": len(swapped),
-        "disagreement": compare_readings(captions, pairs, by_words, heldout, drawn),
+        "disagreement": compare_readings(captions, pairs, read[read["reading"] == "stated"], heldout, drawn),
     }
 
 
@@ -251,10 +225,8 @@ def audit(
     Returns:
         The content of audit.json: violations, counts, suspicions by pair, and disagreement (``join_readings``).
     """
-    tables = as_captions(captions), pairs, splits, swapped
-    part = audit_block(*tables, heldout, adjectives, nouns, compounds, facts)
-    names: Any = {"reported": reported, "unused": unused, "tolerance": tolerance, "where": where}
-    return join_audits([part], heldout=heldout, **names)
+    part = audit_block(as_captions(captions), pairs, splits, swapped, heldout, adjectives, nouns, compounds, facts)
+    return join_audits([part], heldout=heldout, reported=reported, unused=unused, tolerance=tolerance, where=where)
 
 
 def in_words(violation: dict[str, Any]) -> str:

@@ -12,22 +12,14 @@ the regular expression and the rules of ``reading``.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from compclip.core.heldout import pair_names
+from compclip.core.tables import CAPTION_KEY
 
 # The largest fraction of the images with a held-out pair (by either reader) that may disagree without a warning.
 MOST_DISAGREED = 0.02
 MAX_CONTRADICTED = 3  # captions listed for each pair and reader
-
-ImagesOfPair = Mapping[str, set[str]]
-
-
-def _images(stated: pd.DataFrame, heldout: Collection[str]) -> ImagesOfPair:
-    """Return the images of each held-out pair. ``stated``: image_id and pair."""
-    images = stated.groupby("pair")["image_id"].agg(set)
-    return {pair: images.get(pair, set()) for pair in heldout}
 
 
 def drawn_pairs(facts: pd.DataFrame, adjectives: Mapping[str, str], nouns: Mapping[str, str]) -> pd.DataFrame:
@@ -36,28 +28,25 @@ def drawn_pairs(facts: pd.DataFrame, adjectives: Mapping[str, str], nouns: Mappi
     return facts[["image_id"]].assign(pair=pair_names(words)).dropna()
 
 
-def _differences(
-    parse: set[str], word_order: set[str], disputed: set[str], drawn: set[str] | None = None
-) -> dict[str, set[str]]:
-    """Return the images with a pair by each reader and, if the truth is known (``drawn``), each reader's errors."""
-    sets = {
-        "images": parse | word_order,
-        "only_parse": parse - word_order,
-        "only_word_order": word_order - parse,
-        "only_disputed": disputed - parse - word_order,
+def _differences(stated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return, by pair and image, how the readers differ and, if the truth is known (``drawn``), each reader's errors.
+
+    ``stated``: image_id and pair that are drawn, disputed, or stated by each reader.
+    """
+    rows = pd.concat([table[["pair", "image_id"]].assign(reader=name) for name, table in stated.items()])
+    of = rows.value_counts().unstack("reader").reindex(columns=list(stated)).notna()
+    flags = {
+        "images": of["parse"] | of["word_order"],
+        "only_parse": of["parse"] & ~of["word_order"],
+        "only_word_order": of["word_order"] & ~of["parse"],
+        "only_disputed": of["disputed"] & ~of["parse"] & ~of["word_order"],
     }
-    if drawn is None:
-        return sets
-    sets["drawn"] = drawn
-    for reader, images in (("parse", parse), ("word_order", word_order)):
-        sets |= {f"{reader}_misses": drawn - images, f"{reader}_invents": images - drawn}
-    return sets
-
-
-def _sizes(sets: Mapping[str, set[str]]) -> dict[str, int]:
-    """Return the size of each set, and the number of images on which the readers disagree."""
-    disagreed = sets["only_parse"] | sets["only_word_order"]
-    return {name: len(images) for name, images in sets.items()} | {"disagreed": len(disagreed)}
+    if "drawn" in of:
+        flags["drawn"] = of["drawn"]
+        for reader in ("parse", "word_order"):
+            flags[f"{reader}_misses"] = of["drawn"] & ~of[reader]
+            flags[f"{reader}_invents"] = of[reader] & ~of["drawn"]
+    return pd.DataFrame(flags | {"disagreed": of["parse"] ^ of["word_order"]})
 
 
 def _with_fraction(sizes: Sequence[Mapping[str, int]]) -> dict[str, Any]:
@@ -79,13 +68,12 @@ def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]
     ]
 
 
-def _listed(stated: pd.DataFrame, others: ImagesOfPair, captions: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return the first captions that state each pair, of images that are not in ``others``."""
-    is_other = [image in others[pair] for image, pair in zip(stated["image_id"], stated["pair"], strict=True)]
-    rows = stated.loc[~np.array(is_other, bool), ["image_id", "caption_id", "pair"]].drop_duplicates()
-    rows = rows.sort_values(["pair", "image_id", "caption_id"]).groupby("pair").head(MAX_CONTRADICTED)
-    rows = rows.merge(captions, on=["image_id", "caption_id"])
-    return {str(pair): of[["image_id", "caption_id", "text"]].to_dict("records") for pair, of in rows.groupby("pair")}
+def _listed(stated: pd.DataFrame, is_alone: pd.Series, captions: pd.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return the first captions that state each pair, of the pairs and images that only this reader states."""
+    key = ["pair", *CAPTION_KEY]
+    rows = stated[key].drop_duplicates().merge(is_alone[is_alone].index.to_frame(index=False), on=["pair", "image_id"])
+    rows = rows.sort_values(key).groupby("pair").head(MAX_CONTRADICTED).merge(captions, on=CAPTION_KEY)
+    return {str(pair): of[[*CAPTION_KEY, "text"]].to_dict("records") for pair, of in rows.groupby("pair")}
 
 
 def compare_readings(
@@ -107,13 +95,15 @@ def compare_readings(
     pairs = pairs.assign(pair=pair_names(pairs))
     pairs = pairs[pairs["pair"].isin(list(heldout))]
     is_disputed = pairs["relation"] == "disputed"
-    by_parse = pairs[~is_disputed]
-    tables = [by_parse, by_words, pairs[is_disputed], *([] if drawn is None else [drawn])]
-    images = [_images(table, heldout) for table in tables]
-    sets = {pair: _differences(*(of[pair] for of in images)) for pair in sorted(heldout)}
-    total = {name: set[str]().union(*(of[name] for of in sets.values())) for name in next(iter(sets.values()))}
-    listed = {"parse": _listed(by_parse, images[1], captions), "word_order": _listed(by_words, images[0], captions)}
-    return {"total": _sizes(total), "pairs": {pair: _sizes(of) for pair, of in sets.items()}, "captions": listed}
+    stated = {"parse": pairs[~is_disputed], "word_order": by_words, "disputed": pairs[is_disputed]}
+    if drawn is not None:
+        stated["drawn"] = drawn[drawn["pair"].isin(list(heldout))]
+    differences = _differences(stated)
+    total = differences.groupby("image_id").any().sum()
+    by_pair = differences.groupby("pair").sum().reindex(sorted({*heldout}), fill_value=0)
+    readers = ("parse", "word_order")
+    listed = {reader: _listed(stated[reader], differences[f"only_{reader}"], captions) for reader in readers}
+    return {"total": total.to_dict(), "pairs": by_pair.to_dict("index"), "captions": listed}
 
 
 def join_readings(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
