@@ -15,14 +15,9 @@ class Selection(Section):
     )
 
 
-class Parsing(Section):
-    """The parser of captions."""
-
-    model: str = Field("en_core_web_sm", description="spaCy pipeline; if it is not installed, its copy on PyPI is used")
-
-
-class PairsConfig(Parsing):
+class PairsConfig(Section):
     """The adjective-noun pairs of captions."""
 
+    model: str = Field("en_core_web_sm", description="spaCy pipeline; if it is not installed, its copy on PyPI is used")
     nouns: str | None = Field(None, description="name in lexicons/nouns: only its nouns are ranked; null for any noun")
     selection: Selection = Field(default_factory=Selection)

@@ -100,31 +100,23 @@ class Vocabulary:
         is_rule_based = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
         self.on_request = [nlp.get_pipe(name) for name in ON_REQUEST] if is_rule_based else []
         self.labels: dict[tuple[str, str], str] = {}
-        self.entries: dict[str, LexiconEntry] = {}
-        self.phrases: dict[str, list[tuple[tuple[str, ...], LexiconEntry]]] = {}
+        self.entries: dict[tuple[str, ...], LexiconEntry] = {}
         listed = nouns or Lexicon("nouns", {})
         unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
         lexicons = [(unlisted, Role.NOUN), *((lexicon, Role.ADJECTIVE) for lexicon in adjectives), (listed, Role.NOUN)]
-        entries: dict[tuple[str, ...], LexiconEntry] = {}
+        self.longest: dict[str, int] = {}  # the number of tokens of the longest form, by its first token
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
                 tokens = tuple(token.lower_ for token in nlp.make_doc(form))
-                entries[tokens] = LexiconEntry(part, canonical, lexicon.name)
-        for tokens, entry in entries.items():
-            if len(tokens) == 1:
-                self.entries[tokens[0]] = entry
-            else:
-                self.phrases.setdefault(tokens[0], []).append((tokens, entry))
-        for phrases in self.phrases.values():
-            phrases.sort(key=lambda phrase: (-len(phrase[0]), phrase[0]))
+                self.entries[tokens] = LexiconEntry(part, canonical, lexicon.name)
+                self.longest[tokens[0]] = max(self.longest.get(tokens[0], 0), len(tokens))
 
     def _match(self, lowers: list[str], i: int) -> tuple[int, LexiconEntry] | None:
         """Return the number of tokens and the entry of the longest form that begins at token ``i``."""
-        for tokens, entry in self.phrases.get(lowers[i], ()):
-            if tuple(lowers[i : i + len(tokens)]) == tokens:
-                return len(tokens), entry
-        word = self.entries.get(lowers[i])
-        return (1, word) if word else None
+        for length in range(min(self.longest.get(lowers[i], 0), len(lowers) - i), 0, -1):
+            if entry := self.entries.get(tuple(lowers[i : i + length])):
+                return length, entry
+        return None
 
     def words(self, doc: Doc) -> list[Word]:
         lowers = [token.lower_ for token in doc]
@@ -159,7 +151,7 @@ class Vocabulary:
 
     def _listed(self, token: Token | None) -> Role | None:
         """Return the role of a token that a lexicon lists, or None."""
-        return entry.part if token is not None and (entry := self.entries.get(token.lower_)) else None
+        return entry.part if token is not None and (entry := self.entries.get((token.lower_,))) else None
 
     def _part(self, doc: Doc, i: int) -> Role:
         """Return the role of an unlisted token, by its tags and its neighbors."""
@@ -204,7 +196,7 @@ class Vocabulary:
             return False
         before = token.doc[token.i - 1]
         is_inside = before.tag_ in ("JJ", "DT", "CC", "RB", "CD") or self._listed(before) is Role.ADJECTIVE
-        return is_inside and (following.tag_.startswith(("NN", "JJ")) or following.lower_ in self.entries)
+        return is_inside and (following.tag_.startswith(("NN", "JJ")) or (following.lower_,) in self.entries)
 
     def _fold(self, token: Token, part: Role) -> str:
         """Return the canonical form of an unlisted word: a noun's lemma, else the word itself.
@@ -214,7 +206,7 @@ class Vocabulary:
         if part is not Role.NOUN:
             return token.lower_
         lemma = self._lemma(token)
-        entry = self.entries.get(lemma, LexiconEntry(Role.NOUN, lemma, ""))
+        entry = self.entries.get((lemma,), LexiconEntry(Role.NOUN, lemma, ""))
         return entry.canonical if entry.part is Role.NOUN else token.lower_
 
     def _lemma(self, token: Token) -> str:

@@ -143,15 +143,9 @@ def contradiction(caption: Wording, changed: Sequence[Mention], new: str, mentio
         return True
     if old in WORDS.stacking:
         return False
-    # `a black bird with black feathers`.
-    if is_whole and any(
-        m.adjective == old and m.noun != noun and m.noun in (*WORDS.whole_bird, "feather") for m in mentions
-    ):
-        return True
-    # `an orange flower with petals that are orange near the center`.
-    if noun in WORDS.whole_flower and any(
-        m.adjective == old and m.noun in WORDS.whole_flower - {noun} for m in mentions
-    ):
+    # `a black bird with black feathers`, `an orange flower with petals that are orange near the center`.
+    wholes = [whole for whole in (WORDS.whole_bird | {"feather"}, WORDS.whole_flower) if noun in whole]
+    if any(m.adjective == old and m.noun in whole - {noun} for whole in wholes for m in mentions):
         return True
     words = caption.lower
     places = {caption.at(m.start, m.end) for m in changed}

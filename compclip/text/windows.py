@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from thinc.api import Model
 
 # Architectures with known layers; other pipelines are not changed.
-TOK2VEC_CONFIG = {"@architectures": "spacy.Tok2Vec.v2"}
-EMBED_CONFIG = {"@architectures": "spacy.MultiHashEmbed.v2", "include_static_vectors": False}
-ENCODE_CONFIG = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "window_size": 1}
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "model": {"@architectures": "spacy.Tok2Vec.v2"},
+    "embed": {"@architectures": "spacy.MultiHashEmbed.v2", "include_static_vectors": False},
+    "encode": {"@architectures": "spacy.MaxoutWindowEncoder.v2", "window_size": 1},
+}
 MOST_WINDOWS = 1 << 17  # windows that a layer keeps, about 60 MB
 
 
@@ -106,11 +108,8 @@ def share_windows(nlp: Language) -> None:
     if "tok2vec" not in nlp.pipe_names:
         return
     pipe: Any = nlp.get_pipe("tok2vec")
-    config = nlp.config["components"]["tok2vec"]["model"]
-    parts: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        (TOK2VEC_CONFIG, config),
-        (EMBED_CONFIG, config.get("embed", {})),
-        (ENCODE_CONFIG, config.get("encode", {})),
-    ]
-    if all(known.items() <= part.items() for known, part in parts) and type(pipe.model.ops) is NumpyOps:
+    config = nlp.config["components"]["tok2vec"]
+    parts = config | config["model"]
+    is_known = all(known.items() <= parts.get(name, {}).items() for name, known in ARCHITECTURES.items())
+    if is_known and type(pipe.model.ops) is NumpyOps:
         pipe.model = Model("windows", _Windows(pipe.model), layers=[pipe.model], dims={"nO": pipe.model.get_dim("nO")})
