@@ -1,13 +1,14 @@
 """Count captions and their pairs."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.log import log
-from compclip.core.tables import CAPTION_KEY, RELATIONS
+from compclip.core.tables import CAPTION_KEY, RELATIONS, Blocks, in_blocks
 
 
 class PairCounts:
@@ -55,8 +56,9 @@ class PairCounts:
         return summary | {"nouns": sorted(self.nouns())}
 
 
-def nouns_of(captions: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
-    """Return the nouns of ``PairCounts`` for tables in memory."""
+def nouns_of(captions: Blocks, pairs: Blocks, images: Collection[str]) -> set[str]:
+    """Return the nouns of ``PairCounts`` in the captions of these images."""
     counts = PairCounts()
-    counts.add(captions, pairs)
+    for tables in in_blocks(captions, pairs):
+        counts.add(*(table[table["image_id"].isin(images)] for table in tables))
     return counts.nouns()

@@ -105,9 +105,9 @@ def contested_captions(
 
 def drawn_splits(
     image_ids: Collection[str], pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
-    dataset: str, composition: str, contested: Collection[str] = (),
+    dataset: str, composition: str,
 ) -> Result:  # fmt: skip
-    """Return the splits, sorted by image_id, and a summary; images in ``contested`` are in no split.
+    """Return the splits, sorted by image_id, and a summary.
 
     Every pair of ranked words in test_seen is also in train: an image that is the only one with a pair stays in train,
     and the next image of the seeded order replaces it. ``pairs``: as ``pairs_of_images`` returns them.
@@ -116,7 +116,7 @@ def drawn_splits(
         UserError: train keeps less than a fifth of the images, or a test split would be empty.
     """
     where = f"{dataset}/{composition}"
-    images = sorted(set(image_ids).difference(contested))
+    images = sorted(set(image_ids))
     occurrences = pairs[pairs["ranked"]]
     held = holders(pairs, heldout)
     unseen = set(held["image_id"]) & set(images)
@@ -139,18 +139,17 @@ def drawn_splits(
 
 def divided_splits(
     division: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], test_seen: str | int, seed: int,
-    dataset: str, composition: str, contested: Collection[str] = (),
+    dataset: str, composition: str,
 ) -> Result:  # fmt: skip
     """Return the splits of a division by divergence, sorted by image_id, and a summary.
 
     At a high divergence almost every test image has a held-out pair: if test_seen is too small, more images are drawn
     from train by ``draw_seen``, which keeps every pair in train. Every pair of ranked words in test_seen is undisputed
     in train: a test image without a held-out pair, but with a pair that train has only disputed or not at all (it is
-    disputed here, or too rare to be ranked), is in no split (``left_out``), like the images in ``unused`` and
-    ``contested``.
+    disputed here, or too rare to be ranked), is in no split (``left_out``), like the images in ``unused``.
     """
     where = f"{dataset}/{composition}"
-    side = division.set_index("image_id")["side"].drop(list(contested)).sort_index()
+    side = division.set_index("image_id")["side"].sort_index()
     train, test = side.index[side == "train"], side.index[side == "test"]
     held = holders(pairs, heldout)
     unseen = test[test.isin(held["image_id"])]
@@ -221,7 +220,8 @@ def make_splits(
     # concat would make objects of different categories
     joined = {name: union_categoricals([of[name] for of in of_images]) for name in NAMES}
     known = pd.concat([of.drop(columns=NAMES) for of in of_images], ignore_index=True).assign(**joined)
-    common = known, heldout, test_seen, seed, dataset, composition, [record["image_id"] for record in found]
+    common = known, heldout, test_seen, seed, dataset, composition
+    in_no_split = [record["image_id"] for record in found]
     if published:
         file = read_split(published)
         splits, faults = take_splits(file, images, str(published))
@@ -232,9 +232,9 @@ def make_splits(
             "violations": faults,
         }
     elif division is not None:
-        splits, summary = divided_splits(division, *common)
+        splits, summary = divided_splits(division[~division["image_id"].isin(in_no_split)], *common)
     else:
-        splits, summary = drawn_splits(images, *common)
+        splits, summary = drawn_splits(set(images).difference(in_no_split), *common)
     sizes = {name: int((splits["split"] == name).sum()) for name in SPLITS}
     seen, target = sizes["test_seen"], summary.get("test_seen_wanted", 0)
     if seen < target:

@@ -111,10 +111,8 @@ def vary(
     Captions and pairs of other images are ignored. Other arguments as in ``make_variants``.
     """
     forms, noun_forms = forms_of(adjectives, nouns)
-    excluded_by, all_nouns = (
-        cache(find_lexicon(adjectives, "adjectives").excluded_by),
-        {*known_nouns, *(noun_forms or ())},
-    )
+    excluded_by = cache(find_lexicon(adjectives, "adjectives").excluded_by)
+    all_nouns = {*known_nouns, *(noun_forms or ())}
     captions, pairs = (table[table["image_id"].isin(prompts["image_id"])] for table in (captions, pairs))
     texts = captions.set_index(["image_id", "caption_id"])["text"].to_dict()
     mentions = mentions_by_caption(pairs)
@@ -123,9 +121,8 @@ def vary(
     changes = {(row.image_id, row.caption_id): row.changes for row in swapped.itertuples(index=False)}
     ranked = ranking.sort_values("adjective").groupby("noun")["adjective"].agg(list).to_dict()
     rows, counts = [], dict[str, list[Counter[str]]]()
-    for split, image, caption, pair in (
-        prompts[[*PROMPT_KEY, "pair"]].drop_duplicates(PROMPT_KEY).itertuples(index=False)
-    ):
+    asked = prompts[[*PROMPT_KEY, "pair"]].drop_duplicates(PROMPT_KEY)
+    for split, image, caption, pair in asked.itertuples(index=False):
         made, reasons = counts.setdefault(split, [Counter(), Counter()])
         if pd.isna(pair):
             made["0 0"] += 1
@@ -174,5 +171,5 @@ def make_variants(
     """
     captions, swapped = as_captions(captions), empty_table(SWAPPED) if swapped is None else swapped
     tables = captions, pairs, ranking, swapped
-    variants, counts = vary(prompts, *tables, adjectives, nouns, nouns_of(captions, pairs))
+    variants, counts = vary(prompts, *tables, adjectives, nouns, nouns_of(captions, pairs, captions["image_id"]))
     return variants, summarize_variants(counts)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.core.tables import TESTS
+from compclip.core.tables import CAPTION_KEY, TESTS
 
 CANDIDATES = 100  # as published
 
@@ -17,14 +17,11 @@ def pool_captions(
     that have a swapped caption: with ``distractors`` "original" all their original captions, with "swapped" their
     swapped captions, with "published" the originals of the swapped captions only, as in the released code.
     """
-    images = pool_images(judged, swapped, split)
-    if distractors != "original":
-        text = "swapped_text" if distractors == "swapped" else "text"
-        pool = swapped.loc[swapped["image_id"].isin(images), ["image_id", "caption_id", text]]
-        pool = pool.rename(columns={text: "text"})
-    else:
-        pool = captions.loc[captions["image_id"].isin(images), ["image_id", "caption_id", "text"]]
-    return pool.sort_values(["image_id", "caption_id"], ignore_index=True)
+    source = captions if distractors == "original" else swapped
+    if distractors == "swapped":
+        source = swapped.assign(text=swapped["swapped_text"])
+    in_pool = source["image_id"].isin(pool_images(judged, swapped, split))
+    return source.loc[in_pool, [*CAPTION_KEY, "text"]].sort_values(CAPTION_KEY, ignore_index=True)
 
 
 def pool_images(judged: pd.DataFrame, swapped: pd.DataFrame, split: str) -> set[str]:

@@ -182,33 +182,6 @@ def _offered(
     return offered
 
 
-def find_offers(
-    captions: pd.DataFrame, pairs: pd.DataFrame, heldout: Collection[str], adjectives: Mapping[str, str],
-    nouns: Collection[str], reader: Reader | None = None,
-) -> tuple[pd.DataFrame, Counter[str]]:  # fmt: skip
-    """Return the captions that can be swapped (``tables.OFFERS``), sorted, and counts of unchanged mentions by reason.
-
-    Args:
-        captions: of test_seen; pairs of other captions are ignored.
-        reader: swaps that, by word order, state another pair are not made.
-    """
-    held = set(map(split_pair, heldout))
-    partners: dict[str, list[str]] = defaultdict(list)
-    for adjective, noun in sorted(held):
-        partners[noun].append(adjective)
-    reasons: Counter[str] = Counter()
-    rows: list[tuple[str, int, str, str]] = []
-    ordered = captions.sort_values(CAPTION_KEY)[[*CAPTION_KEY, "text"]]
-    mentions = mentions_by_caption(pairs[pairs["image_id"].isin(captions["image_id"])])
-    for image, number, text in ordered.itertuples(index=False):
-        candidates = candidates_of(text, mentions[image, number], partners, adjectives, nouns, reasons)
-        if reader and candidates:
-            candidates = _offered(text, candidates, reader, held, reasons)
-        if candidates:
-            rows.append((image, number, text, json.dumps(candidates)))
-    return pd.DataFrame(rows, columns=list(OFFERS.columns)) if rows else empty_table(OFFERS), reasons
-
-
 def choose_swaps(
     offers: pd.DataFrame, seed: int, dataset: str, composition: str
 ) -> tuple[Iterator[pd.DataFrame], Counter[str]]:
@@ -247,19 +220,31 @@ def offer_swaps(
     captions: Captions, pairs: Blocks, splits: pd.DataFrame, heldout: Collection[str], adjectives: Lexicon | str,
     nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, known_nouns: Collection[str] = (),
 ) -> tuple[pd.DataFrame, int, Counter[str]]:  # fmt: skip
-    """Return what ``find_offers`` finds in test_seen, and the number of its captions; arguments of ``swap_adjectives``.
+    """Return the captions of test_seen that can be swapped (``tables.OFFERS``), sorted, the number of all captions of
+    test_seen, and counts of unchanged mentions by reason; arguments of ``swap_adjectives``.
 
-    Captions and pairs may come in blocks (``tables.in_blocks``). ``known_nouns``: of test_seen (``nouns_of``).
+    Captions and pairs may come in blocks (``tables.in_blocks``). ``known_nouns``: of test_seen (``nouns_of``). Swaps
+    that, by word order, state another pair are not offered.
     """
     forms, noun_forms = forms_of(adjectives, nouns)
     reader, all_nouns = reader_of(heldout, forms, noun_forms, compounds), {*known_nouns, *(noun_forms or ())}
-    seen, number, reasons, offers = splits.loc[splits["split"] == "test_seen", "image_id"], 0, Counter[str](), []
-    for texts, occurrences in in_blocks(captions, pairs):
-        of_seen = texts[texts["image_id"].isin(seen)]
-        offered, left = find_offers(of_seen, occurrences, heldout, forms, all_nouns, reader)
-        offers.append(offered)
-        number, reasons = number + len(of_seen), reasons + left
-    return pd.concat([empty_table(OFFERS), *offers], ignore_index=True), number, reasons
+    held = set(map(split_pair, heldout))
+    partners: dict[str, list[str]] = defaultdict(list)
+    for adjective, noun in sorted(held):
+        partners[noun].append(adjective)
+    seen, number, reasons = splits.loc[splits["split"] == "test_seen", "image_id"], 0, Counter[str]()
+    offers = [empty_table(OFFERS)]
+    for block in in_blocks(captions, pairs):
+        texts, occurrences = (table[table["image_id"].isin(seen)] for table in block)
+        number += len(texts)
+        mentions, rows = mentions_by_caption(occurrences), list[tuple[str, int, str, str]]()
+        for image, caption, text in texts.sort_values(CAPTION_KEY)[[*CAPTION_KEY, "text"]].itertuples(index=False):
+            candidates = candidates_of(text, mentions[image, caption], partners, forms, all_nouns, reasons)
+            if offered := candidates and _offered(text, candidates, reader, held, reasons):
+                rows.append((image, caption, text, json.dumps(offered)))
+        if rows:
+            offers.append(pd.DataFrame(rows, columns=list(OFFERS.columns)))
+    return pd.concat(offers, ignore_index=True), number, +reasons
 
 
 def swap_adjectives(
@@ -281,7 +266,7 @@ def swap_adjectives(
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
     """
     captions, seen = as_captions(captions), splits.loc[splits["split"] == "test_seen", "image_id"]
-    known_nouns = nouns_of(*(table[table["image_id"].isin(seen)] for table in (captions, pairs)))
+    known_nouns = nouns_of(captions, pairs, seen)
     offers, number, reasons = offer_swaps(captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns)
     parts, entries = choose_swaps(offers, seed, dataset, composition)
     swapped = pd.concat(parts, ignore_index=True) if len(offers) else empty_table(SWAPPED)

@@ -15,8 +15,9 @@ from compclip.io import check_table, json_lines, read_json, read_table, write_ta
 from compclip.split.judged import judge_images, judged_images
 from compclip.split.make_prompts import count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
+from compclip.split.swap_adjectives import swap_adjectives
 from tests.split import stage
-from tests.split.worlds import COLORS, NOUNS, World, images_table, make_swaps, world
+from tests.split.worlds import LEXICONS, World, images_table, world
 
 KEY = ["image_id", "caption_id"]
 
@@ -27,9 +28,7 @@ def made(seed: int, /, **changes):
     heldout = pair_names(data.ranking).tolist()[6:8]
     of_images = pairs_of_images(data.pairs, data.ranking, heldout)
     splits, _ = drawn_splits(data.captions["image_id"], of_images, heldout, 12, seed, "d", "c")
-    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
-    captions = data.captions[data.captions["image_id"].isin(seen)]
-    swapped, _ = make_swaps(captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "c")
+    swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=seed)
     judged = judged_images(splits, data.images, changes.pop("train_on", "train"), seed)
     arguments = dict(every_caption=False, draws=1, per_image=None, seed=seed, dataset="d", composition="c") | changes
     prompts = make_prompts(data.captions, data.pairs, data.ranking, heldout, judged, swapped, **arguments)

@@ -13,21 +13,10 @@ from compclip.core.heldout import pair_names
 from compclip.core.tables import VARIANTS
 from compclip.io import check_table, read_table
 from compclip.split.make_variants import make_variants, variants_of
-from compclip.split.swap_adjectives import Candidate, apply
+from compclip.split.swap_adjectives import Candidate, apply, swap_adjectives
 from compclip.text.lexicon import Lexicon
 from tests.split.stage import inputs, run
-from tests.split.worlds import (
-    COLORS,
-    LEXICONS,
-    NOUNS,
-    SHAPES,
-    captions_table,
-    make_swaps,
-    mention,
-    mentions,
-    pairs_table,
-    world,
-)
+from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
 
 
 @pytest.mark.parametrize(
@@ -87,7 +76,8 @@ def test_variants_of_a_prompt(
 def test_variants_differ_from_their_prompt_in_one_adjective_alone(seed: int) -> None:
     data = world(seed, images=20)
     heldout = pair_names(data.ranking).tolist()[5:9]
-    swapped, _ = make_swaps(data.captions, data.pairs, heldout, COLORS, NOUNS, seed, "d", "color")
+    splits = data.images.assign(split="test_seen")
+    swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=seed)
     named = data.pairs.assign(pair=pair_names(data.pairs))
     seen = named[named["relation"] == "adjacent"].drop_duplicates(["image_id", "caption_id"]).assign(split="test_seen")
     columns = ["split", "image_id", "caption_id", "pair"]

@@ -18,12 +18,12 @@ from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.export import export, split_dict
-from compclip.split.reading import reader_of
+from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
 from tests.everyday import PATTERNS
 from tests.project import COMPOSITION, DATASET, artifact_digests
 from tests.split.stage import inputs, run, run_all
-from tests.split.worlds import captions_table, images_table, make_swaps, pairs_table
+from tests.split.worlds import captions_table, images_table, pairs_table
 
 COLOR = COMMON_COMPOUNDS.parents[1] / "adjectives" / "color.yaml"
 
@@ -143,9 +143,8 @@ def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(tm
     }  # fmt: skip
     captions = captions_table([("a", 0, "a red bench and slide")])  # the extraction missed the slide
     pairs = pairs_table([("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent")])
-    colors, nouns = ({word: word for word in words} for words in (("red", "green"), ("bench", "slide")))
-    # By the order of words, the swap would state another pair.
-    given = captions, pairs, ["green_bench"], colors, {"bench"}, 0, "d", "c"
-    assert len(make_swaps(*given)[0]) == 1
-    made, summary = make_swaps(*given, reader_of(["green_bench"], colors, nouns, load_lexicon(COMMON_COMPOUNDS)))
-    assert made.empty and summary == {"order of words disagrees": 1}
+    given = captions, pairs, pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
+    assert len(swap_adjectives(*given, ["green_bench"], "color")[0]) == 1
+    # A reader that knows slides sees that the swap would state another pair.
+    made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color")
+    assert made.empty and summary["left_alone"] == {"order of words disagrees": 1}

@@ -15,18 +15,7 @@ from compclip.io import check_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import apply, candidates_of, choose_changes, swap_adjectives
 from compclip.split.wording import article, cased, contradicts
-from tests.split.worlds import (
-    COLORS,
-    LEXICONS,
-    NOUNS,
-    SHAPES,
-    captions_table,
-    make_swaps,
-    mention,
-    mentions,
-    pairs_table,
-    world,
-)
+from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
 
@@ -41,8 +30,8 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
     # test_seen holds no held-out pair, in any relation.
     bad = data.pairs.loc[pair_names(data.pairs).isin(heldout), "image_id"]
     seen = data.captions[~data.captions["image_id"].isin(bad)]
-    arguments = (heldout, COLORS, NOUNS, other, "d", "color")
-    swapped, _ = make_swaps(seen, data.pairs, *arguments)
+    splits = seen[["image_id"]].drop_duplicates().assign(split="test_seen")
+    swapped, _ = swap_adjectives(data.captions, data.pairs, splits, heldout, *LEXICONS, seed=other)
     check_table(swapped, SWAPPED, "swapped")
     original = seen.set_index(["image_id", "caption_id"])["text"]
     fixed = data.pairs[data.pairs["relation"].isin(["shared", "disputed"])]
@@ -69,7 +58,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
             copied = change["new_end"]
         assert row.swapped_text[copied:] == row.text[len(back) :]
     shuffled = seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
-    again, _ = make_swaps(*shuffled, *arguments)
+    again, _ = swap_adjectives(*shuffled, splits, heldout, *LEXICONS, seed=other)
     pd.testing.assert_frame_equal(swapped, again)
 
 
@@ -221,7 +210,7 @@ def test_nouns_are_known_without_a_lexicon() -> None:
         ("i", 0, "red", "red", 20, 23, 24, 27, "disputed"),  # as often the one as the other
         ("j", 0, "red", "cat", 0, 3, 4, 7, "adjacent"),  # of no caption given
     ]
-    assert nouns_of(captions, pairs_table(rows)) == {"flank"}
+    assert nouns_of(captions, pairs_table(rows), ["i"]) == {"flank"}
     captions = captions_table([("i", 0, "a bird")])
     splits = pd.DataFrame({"image_id": ["i"], "split": ["test_seen"]})
     swapped, summary = swap_adjectives(captions, pairs_table([]), splits, ["red_wing"], *LEXICONS)

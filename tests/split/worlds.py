@@ -1,18 +1,13 @@
 """Made-up data sets whose pairs are known because the captions are built from them."""
 
 import re
-from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from compclip.core.tables import PAIRS, SWAPPED
-from compclip.io import empty_table
-from compclip.split.reading import Reader
-from compclip.split.swap_adjectives import choose_swaps, find_offers
+from compclip.core.tables import PAIRS
 from compclip.split.wording import Mention
 from compclip.text.lexicon import Lexicon
 
@@ -135,13 +130,3 @@ def world(seed: int, images: int = 60, captions: int = 3) -> World:
     pairs = pairs_table(rows)
     names = sorted({name for name, _, _ in texts})
     return World(captions_table(texts), images_table(names), pairs, rank(pairs))
-
-
-def make_swaps(
-    captions: pd.DataFrame, pairs: pd.DataFrame, heldout: list[str], adjectives: dict[str, str], nouns: Collection[str],
-    seed: int, dataset: str, composition: str, reader: Reader | None = None,
-) -> tuple[pd.DataFrame, Counter[str]]:  # fmt: skip
-    """The swapped captions, and why mentions are left alone, of captions of test_seen."""
-    offers, reasons = find_offers(captions, pairs, heldout, adjectives, nouns, reader)
-    parts, _ = choose_swaps(offers, seed, dataset, composition)
-    return pd.concat([empty_table(SWAPPED), *parts], ignore_index=True), +reasons

@@ -6,7 +6,7 @@ A shard finds the contested captions, which takes most of the time.
 from compclip.core.heldout import read_heldout
 from compclip.core.tables import DIVISION, RANKING, SPLIT, in_blocks
 from compclip.io import atomic, read_json, read_table, write_json, write_table
-from compclip.pairs.counts import PairCounts
+from compclip.pairs.counts import nouns_of
 from compclip.split.make_splits import contested_captions, make_splits
 from compclip.split.reading import reader_of
 from compclip.text.lexicon import forms_of
@@ -31,10 +31,9 @@ def main(job: Job) -> None:
         composition=job.wildcards.composition,
     )  # fmt: skip
     write_table(splits, job.output.splits, SPLIT)
-    seen, counts = splits.loc[splits["split"] == "test_seen", "image_id"], PairCounts()
-    for tables in zip(*read_blocks(job, "captions", "pairs").values(), strict=True):
-        counts.add(*(table[table["image_id"].isin(seen)] for table in tables))
-    summary["nouns"] = sorted(counts.nouns())  # the forms in test_seen, which swaps need of all shards
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
+    # The forms in test_seen, which swaps need of all shards.
+    summary["nouns"] = sorted(nouns_of(**read_blocks(job, "captions", "pairs"), images=seen))
     with atomic(job.output.csv) as temporary:
         splits.to_csv(temporary, index=False, lineterminator="\n")
     write_json(summary, job.output.summary)
