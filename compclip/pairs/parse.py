@@ -46,10 +46,8 @@ def _modified(token: Token, parts: list[Role], at: dict[int, int]) -> list[tuple
 
 def _subjects(verb: Token, parts: list[Role]) -> list[tuple[int, str]]:
     """Return the nouns that a copula's predicate modifies: the nearest one of its subject, then those that share it."""
-    subjects = [child for child in verb.children if child.dep_ in SUBJECT_LABELS]
-    while not subjects and verb.dep_ == "conj":
+    while not (subjects := [child for child in verb.children if child.dep_ in SUBJECT_LABELS]) and verb.dep_ == "conj":
         verb = verb.head
-        subjects = [child for child in verb.children if child.dep_ in SUBJECT_LABELS]
     if not subjects or parts[subjects[0].i] is Role.THAT:
         # A relative clause: its antecedent is the noun.
         is_antecedent = verb.dep_ == "relcl" and parts[verb.head.i] is Role.NOUN

@@ -72,8 +72,7 @@ def _joined(parts: Sequence[Mapping[str, dict[str, Any]]]) -> dict[str, dict[str
         examples = sorted((row for of in found for row in of["examples"]), key=lambda row: str(row["text"]))
         sums = {name: sum(of[name] for of in found) for name in ("captions", "unexplained")}
         suspicions[pair] = sums | {"examples": examples[:MAX_EXAMPLES]}
-    order = sorted(suspicions, key=lambda p: (-suspicions[p]["unexplained"], -suspicions[p]["captions"], p))
-    return {pair: suspicions[pair] for pair in order}
+    return dict(sorted(suspicions.items(), key=lambda item: (-item[1]["unexplained"], -item[1]["captions"], item[0])))
 
 
 def _offset_faults(
@@ -138,8 +137,8 @@ def audit_block(
     held = {split_pair(pair) for pair in heldout}
     forms, noun_forms = forms_of(adjectives, nouns)
     reader = reader_of(heldout, forms, noun_forms, compounds)
-    captions = captions.assign(split=captions["image_id"].map(splits.set_index("image_id")["split"]))
-    captions = captions[["image_id", "caption_id", "split", "text"]]
+    split_of = splits.set_index("image_id")["split"]
+    captions = captions[[*CAPTION_KEY, "text"]].assign(split=captions["image_id"].map(split_of))
     read = read_heldout_pairs(captions["text"].unique(), held, reader)
     read = read.merge(captions.sort_values(CAPTION_KEY), on="text").sort_values("text", kind="stable")
     violations, suspicions = audit_captions(read[read["split"].isin(["train", "test_seen"])])

@@ -39,9 +39,8 @@ MOST_GROWTH = 0.7
 def draws_of(config: DrawConfig) -> list[Draw]:
     """Return the draws to try, in order; settings of the config are kept."""
     given = config.model_dump(exclude_none=True)
-    choices = [dict(zip(DRAWS, values, strict=True)) for values in product(*DRAWS.values())]
-    draws = [Draw(**(choice | given)) for choice in choices]
-    return [draw for place, draw in enumerate(draws) if draw not in draws[:place]]
+    options = [(given[name],) if name in given else values for name, values in DRAWS.items()]
+    return [Draw(**given | dict(zip(DRAWS, values, strict=True))) for values in product(*options)]
 
 
 def widest(halves: Iterable[float | None]) -> float:

@@ -78,23 +78,21 @@ def more_captions(chosen: Mapping[str, Any]) -> str:
     return f"± {chosen['width']:g} points need {needed} captions of this kind"
 
 
-def width_warnings(splits: Mapping[str, Mapping[str, Any]], heldout: Mapping[str, Any]) -> list[str]:
-    """Return one line, with a remedy, if a split's interval is wide. ``splits``: of ``estimate_split``, by name."""
-    wide = [named_width(*item) for item in splits.items() if (item[1]["half_width"] or math.inf) > WIDE]
+def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the estimates of all test splits and, if an interval is wide, a warning with a remedy.
+
+    ``heldout``: content of heldout.json.
+    """
+    splits = {split: estimate_split(prompts[prompts["split"] == split]) for split in TESTS}
+    wide = [named_width(split, row) for split, row in splits.items() if (row["half_width"] or math.inf) > WIDE]
     chosen = heldout.get("chosen", {})
     remedy = more_captions(chosen) if "captions_needed" in chosen else WIDTH_REMEDIES[heldout["source"]]
-    return [f"wide intervals: {', '.join(wide)}; {remedy}"] if wide else []
-
-
-def estimate_widths(prompts: pd.DataFrame, heldout: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the estimates of all test splits, and warnings. ``heldout``: content of heldout.json."""
-    splits = {split: estimate_split(prompts[prompts["split"] == split]) for split in TESTS}
     return {
         "level": LEVEL,
         "pair_sd": PAIR_SD,
         "image_correlation": IMAGE_CORRELATION,
         "splits": splits,
-        "warnings": width_warnings(splits, heldout),
+        "warnings": [f"wide intervals: {', '.join(wide)}; {remedy}"] if wide else [],
     }
 
 

@@ -1,24 +1,21 @@
 """The pipeline and the lexicons, loaded once."""
 
-from pathlib import Path
-
 import pytest
 
 from compclip.pairs.engine import Extractor, decode_occurrences
-from compclip.text.lexicon import Lexicon, load_lexicon
+from compclip.text.lexicon import SHARED, Lexicon, find_lexicon
 
-LEXICONS = Path(__file__).resolve().parents[2] / "lexicons"
 MODEL = "en_core_web_sm"
 
 
 @pytest.fixture(scope="session")
 def adjectives() -> list[Lexicon]:
-    return [load_lexicon(LEXICONS / "adjectives" / f"{name}.yaml") for name in ("color", "shape")]
+    return [find_lexicon(name, "adjectives") for name in SHARED]
 
 
 @pytest.fixture(scope="session")
 def nouns() -> Lexicon:
-    return load_lexicon(LEXICONS / "nouns" / "birds.yaml")
+    return find_lexicon("birds", "nouns")
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,8 @@ from compclip.pairs import extract_pairs as library
 from compclip.pairs.engine import Extractor, decode_occurrences
 from compclip.text import parsing
 from compclip.text.language import load_language
-from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon
-from tests.pairs.conftest import LEXICONS, MODEL
+from compclip.text.lexicon import COMMON_COMPOUNDS, LEXICONS, Lexicon
+from tests.pairs.conftest import MODEL
 from tests.scripts import job
 from tests.split.worlds import captions_table
 from workflow_scripts.job import Job

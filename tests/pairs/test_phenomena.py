@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.pairs import LEXICON_OF, count, ratios, read_pair_labels, with_texts
 from compclip.pairs.engine import Extractor, decode_occurrences
-from compclip.text.lexicon import load_lexicon
-from tests.pairs.conftest import LEXICONS, MODEL
+from compclip.text.lexicon import find_lexicon
+from tests.pairs.conftest import MODEL
 
 # The pairs of each caption; those whose relation is not told are adjacent.
 CASES = {
@@ -161,7 +161,7 @@ FLOWERS = {
 
 
 def test_flowers(adjectives):
-    extractor = Extractor(MODEL, adjectives, load_lexicon(LEXICONS / "nouns" / "flowers.yaml"))
+    extractor = Extractor(MODEL, adjectives, find_lexicon("flowers", "nouns"))
     for value, pairs in zip(extractor.parse([*FLOWERS]), FLOWERS.values(), strict=True):
         kept = {f"{o.adjective}_{o.noun}" for o in decode_occurrences(value) if o.relation != "disputed"}
         assert kept == set(pairs.split())
@@ -179,7 +179,7 @@ def test_labels_use_the_lexicons_words(name: str) -> None:
     for label in labels:
         either = label.get("either", [])
         nouns = label.get("nouns", "flowers" if "flowers" in name else "birds")
-        words = load_lexicon(LEXICONS / "nouns" / f"{nouns}.yaml").words if nouns else None
+        words = find_lexicon(nouns, "nouns").words if nouns else None
         for adjective, noun in (pair.split("_") for pair in (*label["pairs"], *either)):
             assert adjective in adjectives and (words is None or noun in words)
         assert not {*label["pairs"]} & {*either}

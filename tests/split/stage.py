@@ -4,14 +4,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
-from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING
+from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import read_table, write_json, write_table
 from compclip.pairs.counts import PairCounts
 from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.scripts import job
 from tests.split.worlds import COLORS, NOUNS, world
+from workflow_scripts.inputs import SCHEMAS
 
 TABLES = ("captions", "images", "pairs", "ranking", "splits", "swapped", "prompts")
 # The names of summaries that differ from the end of the rule's name.
@@ -31,11 +33,14 @@ def lexicon(forms: dict[str, str]) -> str:
     return yaml.safe_dump(words)
 
 
+def write_tables(folder: Path, **tables: pd.DataFrame) -> None:
+    for name, table in tables.items():
+        write_table(table, folder / f"{name}.parquet", SCHEMAS[name])
+
+
 def inputs(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
-    data = world(11, images=80, captions=3)
-    for name, schema in (("captions", CAPTIONS), ("images", IMAGES), ("pairs", PAIRS), ("ranking", RANKING)):
-        write_table(getattr(data, name), folder / f"{name}.parquet", schema)
+    write_tables(folder, **vars(world(11, images=80, captions=3)))
     (folder / "color.yaml").write_text(lexicon(COLORS))
     (folder / "nouns.yaml").write_text(lexicon(NOUNS))
     return folder
@@ -58,9 +63,7 @@ def run(rule: str, folder: Path, /, shards: int = 1, **given: Any) -> None:
     _run(rule, folder, {}, {}, {**given, "shards": made})
 
 
-def _run(
-    rule: str, folder: Path, shard: dict[str, str], of_shard: dict[str, Path], given: dict[str, Any]
-) -> None:  # fmt: skip
+def _run(rule: str, folder: Path, shard: dict[str, str], of_shard: dict[str, Path], given: dict[str, Any]) -> None:
     tables = {name: folder / f"{name}.parquet" for name in (*TABLES, "division", "variants")}
     files = {name: folder / f"{name}.json" for name in ("heldout", "audit", "accepted", "widths")}
     found = folder / "pairs.json"

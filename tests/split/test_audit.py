@@ -13,10 +13,10 @@ from compclip.core.code import reached
 from compclip.core.errors import UserError
 from compclip.core.heldout import pair_names
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTIONS, PAIRS, SPLIT, SWAPPED
+from compclip.core.tables import PAIRS, SWAPPED
 from compclip.dataset.sketch.captions import caption_scene
 from compclip.dataset.sketch.world import Dice, draw_scene, make_world
-from compclip.io import empty_table, write_json, write_table
+from compclip.io import empty_table, write_json
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit
@@ -25,7 +25,7 @@ from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.reading import Reader, reader_of, stated, word_pairs
 from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import Lexicon
-from tests.split.stage import run
+from tests.split.stage import run, write_tables
 from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, said, world
 
 MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary", "headed": "head", "winged": "wing"}
@@ -199,11 +199,9 @@ def test_the_reader_shares_no_code_with_pairs_and_needs_no_noun_lexicon() -> Non
 
 def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) -> None:
     captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
-    write_table(captions, tmp_path / "captions.parquet", CAPTIONS)
     splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})
-    write_table(splits, tmp_path / "splits.parquet", SPLIT)
-    write_table(empty_table(SWAPPED), tmp_path / "swapped.parquet", SWAPPED)
-    write_table(empty_table(PAIRS), tmp_path / "pairs.parquet", PAIRS)
+    empty = {"swapped": empty_table(SWAPPED), "pairs": empty_table(PAIRS)}
+    write_tables(tmp_path, captions=captions, splits=splits, **empty)
     write_json({"pairs": ["red_wing"]}, tmp_path / "heldout.json")
     write_json({}, tmp_path / "splits.json")
     (tmp_path / "color.yaml").write_text("red: []\nblue: []\n")

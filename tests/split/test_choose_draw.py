@@ -15,8 +15,8 @@ from scipy import stats
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.heldout import FEW_PAIRS, PAPER_RULE
-from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, PROMPTS, RANKING, TESTS
-from compclip.io import read_json, write_table
+from compclip.core.tables import PROMPTS, TESTS
+from compclip.io import read_json
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
@@ -35,7 +35,7 @@ from compclip.split.widths import (
 from compclip.text.lexicon import LEXICONS, load_lexicon
 from tests.everyday import captions
 from tests.graph import jobs
-from tests.split.stage import inputs, run
+from tests.split.stage import inputs, run, write_tables
 from tests.split.test_sample_heldout import ranking
 from tests.split.worlds import LEXICONS as WORDS
 from tests.split.worlds import World, images_table, world
@@ -153,15 +153,11 @@ def test_few_captions_get_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixt
     """600 captions without a noun lexicon: one line says what was chosen, how wide intervals are and what is needed."""
     texts, color = captions(600), load_lexicon(LEXICONS / "adjectives" / "color.yaml")
     found = extract_pairs(texts, [color])
-    images = images_table(sorted(set(texts["image_id"])))
-    tables = {
-        "captions": texts,
-        "images": images,
-        "pairs": found,
-        "ranking": rank_pairs(found, color, None, Selection(min_count=3)),
-    }
-    for (name, table), schema in zip(tables.items(), (CAPTIONS, IMAGES, PAIRS, RANKING), strict=True):
-        write_table(table, tmp_path / f"{name}.parquet", schema)
+    images, ranked = (
+        images_table(sorted(set(texts["image_id"]))),
+        rank_pairs(found, color, None, Selection(min_count=3)),
+    )
+    write_tables(tmp_path, captions=texts, images=images, pairs=found, ranking=ranked)
     lexicons = {"adjectives": LEXICONS / "adjectives" / "color.yaml", "nouns": None}
     with caplog.at_level("WARNING"):
         run("sample_heldout", tmp_path, is_chosen=True, draw={"window": [25, 75]}, **lexicons)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compclip.core.errors import UserError
 from compclip.core.heldout import matched_pairs, pair_names
-from compclip.core.tables import IMAGES, PROMPTS, TESTS
+from compclip.core.tables import CAPTION_KEY, IMAGES, PROMPTS, TESTS
 from compclip.io import check_table, json_lines, read_json, read_table, write_table
 from compclip.split.judged import judge_images, judged_images
 from compclip.split.make_prompts import count_prompts, make_prompts
@@ -18,8 +18,6 @@ from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.swap_adjectives import swap_adjectives
 from tests.split import stage
 from tests.split.worlds import LEXICONS, World, images_table, world
-
-KEY = ["image_id", "caption_id"]
 
 
 def made(seed: int, /, **changes):
@@ -66,7 +64,7 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     assert keys(prompts, "test_swapped") == set(zip(entries["image_id"], entries["caption_id"], strict=True))
     names = prompts["caption_id"].astype(str) + ("_" + prompts["draw"].astype(str) if draws > 1 else "") + ".png"
     assert (prompts["file_name"] == "d/c/" + prompts["split"] + "/" + prompts["image_id"] + "/" + names).all()
-    assert (prompts.groupby(["split", *KEY])["draw"].nunique() == draws).all()
+    assert (prompts.groupby(["split", *CAPTION_KEY])["draw"].nunique() == draws).all()
     assert prompts.loc[prompts["split"] == "test_unseen", "pair"].isin(heldout).all()
     seen = prompts[prompts["split"] == "test_seen"]
     assert seen["pair"].isin(ranked).all()
@@ -76,7 +74,7 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
         entry = changed[row.image_id, row.caption_id]
         old = {f"{c['original_adj']}_{c['noun']}" for c in entry.changes if f"{c['new_adj']}_{c['noun']}" == entry.pair}
         assert row.pair in old or not old & set(ranked)
-    texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=KEY)
+    texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=CAPTION_KEY)
     assert (texts["text_x"] == texts["swapped_text"]).all() and (texts["pair_x"] == texts["pair_y"]).all()
     assert [json.loads(line) for line in json_lines(prompts)] == prompts.astype(object).to_dict("records")
     counts = count_prompts(prompts, judged, splits)
@@ -100,7 +98,7 @@ def test_per_image_keeps_seen_and_swapped_paired(seed: int, most: int) -> None:
     paired = keys(prompts, "test_swapped")
     matched = matched_pairs(data.ranking, heldout)
     beside = (prompts["split"] == "test_seen") & prompts["pair"].isin(matched)
-    beside &= ~pd.MultiIndex.from_frame(prompts[KEY]).isin(list(paired))
+    beside &= ~pd.MultiIndex.from_frame(prompts[CAPTION_KEY]).isin(list(paired))
     assert (prompts[~beside].groupby(["split", "image_id"]).size() <= most).all()
     assert (prompts[beside].groupby("image_id").size() <= most).all()
     images = complete.groupby("split")["image_id"].nunique()

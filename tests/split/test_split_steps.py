@@ -12,17 +12,17 @@ import pytest
 import compclip.split.export
 import compclip.split.swap_adjectives
 import workflow_scripts.inputs
-from compclip.core.tables import CAPTIONS, IMAGES, PAIRS, RANKING, SPLIT, SWAPPED
-from compclip.io import empty_table, read_json, read_table, write_json, write_table
+from compclip.core.tables import CAPTIONS, RANKING, SPLIT, SWAPPED
+from compclip.io import empty_table, read_json, read_table, write_json
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.export import export, split_dict
 from compclip.split.swap_adjectives import swap_adjectives
-from compclip.text.lexicon import COMMON_COMPOUNDS, load_lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.everyday import PATTERNS
 from tests.project import COMPOSITION, DATASET, artifact_digests
-from tests.split.stage import inputs, run, run_all
+from tests.split.stage import inputs, run, run_all, write_tables
 from tests.split.worlds import captions_table, images_table, pairs_table
 
 COLOR = COMMON_COMPOUNDS.parents[1] / "adjectives" / "color.yaml"
@@ -30,12 +30,9 @@ COLOR = COMMON_COMPOUNDS.parents[1] / "adjectives" / "color.yaml"
 
 def split_of(folder: Path, texts: pd.DataFrame) -> None:
     """Run the steps from captions to the audit in ``folder``."""
-    write_table(texts, folder / "captions.parquet", CAPTIONS)
-    write_table(images_table(sorted(set(texts["image_id"]))), folder / "images.parquet", IMAGES)
-    pairs, ranking = folder / "pairs.parquet", folder / "ranking.parquet"
-    found = extract_pairs(texts, [load_lexicon(COLOR)])
-    write_table(found, pairs, PAIRS)
-    write_table(rank_pairs(found, load_lexicon(COLOR), None, Selection(min_count=1)), ranking, RANKING)
+    images, pairs = images_table(sorted(set(texts["image_id"]))), extract_pairs(texts, ["color"])
+    ranking = rank_pairs(pairs, "color", None, Selection(min_count=1))
+    write_tables(folder, captions=texts, images=images, pairs=pairs, ranking=ranking)
     run("sample_heldout", folder, adjectives=None, nouns=None, pairs=None)
     for step in ("make_splits", "swap_adjectives", "audit"):
         run(step, folder, adjectives=COLOR, nouns=None)
@@ -56,17 +53,14 @@ def test_everyday_captions_work_the_first_time(tmp_path: Path) -> None:
 def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: Path) -> None:
     rows = [("a", 0, "a green slide"), ("b", 0, "a green bench"), ("c", 0, "green water"), ("d", 0, "a green bench")]
     texts = captions_table([*rows, *((f"e{i}", 0, "a green bench") for i in range(12))])
-    write_table(texts, tmp_path / "captions.parquet", CAPTIONS)
     # The extraction found another noun in c than the order of words does.
     nouns = ["slide", "bench", "slime", *["bench"] * 13]
     said = zip(texts["image_id"], nouns, strict=True)
     pairs = pairs_table([(image, 0, "green", noun, 2, 7, 8, 13, "adjacent") for image, noun in said])
-    write_table(pairs, tmp_path / "pairs.parquet", PAIRS)
     ranking = pairs[["adjective", "noun"]].drop_duplicates(ignore_index=True)
     ranking = ranking.assign(count=1, images=1, rank=1, percentile=50.0)
-    write_table(ranking, tmp_path / "ranking.parquet", RANKING)
+    write_tables(tmp_path, captions=texts, pairs=pairs, ranking=ranking, swapped=empty_table(SWAPPED))
     write_json({"pairs": ["green_slide", "green_water"]}, tmp_path / "heldout.json")
-    write_table(empty_table(SWAPPED), tmp_path / "swapped.parquet", SWAPPED)
     run("make_splits", tmp_path, adjectives=COLOR, nouns=None)
     assert "c" not in set(read_table(tmp_path / "splits.parquet", SPLIT)["image_id"])
     summary = read_json(tmp_path / "splits.json")

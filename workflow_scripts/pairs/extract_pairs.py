@@ -12,7 +12,7 @@ from compclip.pairs.counts import PairCounts
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.text.language import identity
 from compclip.text.lexicon import load_lexicon
-from workflow_scripts.inputs import image_blocks
+from workflow_scripts.inputs import image_blocks, read_lexicons
 from workflow_scripts.job import Job, run_script
 
 
@@ -25,26 +25,17 @@ def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
     return captions
 
 
-def parse_captions(job: Job, captions: pd.DataFrame) -> pd.DataFrame:
-    """Return the pairs of some captions."""
-    return extract_pairs(
-        captions,
-        [load_lexicon(path) for path in job.input.adjectives],
-        load_lexicon(job.input.nouns) if job.input.nouns else None,
-        load_lexicon(job.input.compounds),
-        model=job.params.model,
-        processes=job.threads,
-        cache=job.params.cache / "pairs" / "occurrences.sqlite",
-    )
-
-
 def main(job: Job) -> None:
     counts, shards = PairCounts(), job.input.shards
+    settings = read_lexicons(job, "nouns", "compounds") | {
+        "adjectives": [load_lexicon(path) for path in job.input.adjectives], "model": job.params.model,
+        "processes": job.threads, "cache": job.params.cache / "pairs" / "occurrences.sqlite",
+    }  # fmt: skip
 
     def blocks() -> Iterator[pd.DataFrame]:
         for images in image_blocks(job):
             captions = checked_captions(job, images)
-            found = [read_table(path, PAIRS, images=images) for path in shards] or [parse_captions(job, captions)]
+            found = [read_table(path, PAIRS, images=images) for path in shards] or [extract_pairs(captions, **settings)]
             pairs = pd.concat(found, ignore_index=True)
             counts.add(captions, pairs)
             yield pairs
