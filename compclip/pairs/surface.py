@@ -159,13 +159,11 @@ class _Run:
             self.links.append(Link(adjective, noun, "adjacent" if direct else "attributive"))
 
     def _share(self, nouns: list[int], predicate: set[str] | None) -> None:
-        for position, noun in enumerate(nouns, 1):
-            is_last = position == len(nouns) and predicate is not None
+        for noun in nouns:
+            groups = predicate if noun == nouns[-1] else None
             for adjective in self.last:
-                if not is_last:
-                    self.links.append(Link(adjective, noun, "shared"))
-                elif predicate is not None and self.words[adjective].group not in predicate:
-                    self.links.append(Link(adjective, noun, "disputed"))
+                if groups is None or self.words[adjective].group not in groups:
+                    self.links.append(Link(adjective, noun, "shared" if groups is None else "disputed"))
 
 
 def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:
