@@ -8,14 +8,13 @@ clauses, appositions, and what `and` joins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
-
-Close = Callable[[int, int], None]
 
 # Relations (spaCy's labels) to a preceding head that is complete without the word.
 FOLLOWING_RELATIONS = frozenset("prep agent relcl acl advcl appos conj cc punct parataxis dep meta intj".split())
@@ -44,7 +43,7 @@ PAIRED = frozenset("both either neither between".split())  # begin a constructio
 OPEN_TAGS = frozenset("CC DT PDT IN TO MD WDT WP WP$ WRB PRP$ EX POS".split())
 TERMINAL = frozenset(". ! ? … 。 ！ ？ ...".split())
 CLOSING = frozenset(") ] } ” ’ » ''".split())
-OPENING_MARKS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''"}
+OPENING_MARKS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "``": "''", '"': '"'}
 SEPARATOR_MARKS = frozenset(", ; : — – --".split())  # follow a word without a space
 
 
@@ -70,38 +69,30 @@ def chunk_ends(doc: Doc) -> list[int]:
     return [*ends, words[-1].idx + len(words[-1])]
 
 
-def _inside(doc: Doc) -> list[bool]:
+def _inside(doc: Doc) -> np.ndarray:
     """Return, for each token, whether the place before it is inside a unit that must not be divided."""
-    steps = [0] * (len(doc) + 1)
-
-    def close(first: int, last: int) -> None:
-        """Allow no end before any of the tokens ``first`` to ``last``."""
-        if first <= last:
-            steps[first] += 1
-            steps[last + 1] -= 1
-
+    inside = _in_brackets(doc)
     for token in doc:
         head = token.head
         if token.i < head.i:
             if token.dep_ in ADVERBS and token.tag_ != "WRB":
-                close(token.right_edge.i + 1, token.right_edge.i + 1)
+                inside[token.right_edge.i + 1] = True
             elif not (
                 token.dep_ in PRECEDING_RELATIONS
                 or (token.dep_ in SUBJECT_RELATIONS and _is_descriptive(token) and _is_main(head))
             ):
-                close(token.i + 1, head.i)
+                inside[token.i + 1 : head.i + 1] = True
         elif token.i > head.i:
             if token.dep_ in ADVERBS and head.tag_ not in ("IN", "TO"):
-                close(token.left_edge.i, token.left_edge.i)
+                inside[token.left_edge.i] = True
             elif token.dep_ not in FOLLOWING_RELATIONS or _needed(token, head):
-                close(head.i + 1, token.i)
+                inside[head.i + 1 : token.i + 1] = True
             elif token.dep_ == "prep" and token.lower_ == "to":
                 # `from left to right`
                 for sibling in head.rights:
                     if sibling.lower_ == "from" and sibling.dep_ == "prep" and sibling.right_edge.i + 1 == token.i:
-                        close(token.i, token.i)
-    _close_brackets(doc, close)
-    return [depth > 0 for depth in accumulate(steps[:-1])]
+                        inside[token.i] = True
+    return inside
 
 
 def _is_descriptive(subject: Token) -> bool:
@@ -160,19 +151,19 @@ def _in_respect(doc: Doc, at: int) -> bool:
     return at + 1 < len(doc) and doc[at].lower_ == "in" and doc[at + 1].lower_ in RESPECTS
 
 
-def _close_brackets(doc: Doc, close: Close) -> None:
-    """Keep brackets and quotations that are closed within their sentence together."""
+def _in_brackets(doc: Doc) -> np.ndarray:
+    """Return, for each token, whether the place before it is in brackets or a quotation that its sentence closes."""
+    inside = np.zeros(len(doc), bool)
     for sentence in doc.sents:
         opened: list[tuple[str, int]] = []
         for token in sentence:
             mark = token.text
             if opened and mark == opened[-1][0]:
                 _, start = opened.pop()
-                close(start + 1, token.i)
+                inside[start + 1 : token.i + 1] = True
             elif mark in OPENING_MARKS:
                 opened.append((OPENING_MARKS[mark], token.i))
-            elif mark == '"':
-                opened.append((mark, token.i))
+    return inside
 
 
 def _can_stop(last: Token, first: Token) -> bool:
