@@ -1,8 +1,7 @@
-"""Images with long captions for training: reading from ShareGPT4V or a table, checks, and the order of epochs."""
+"""Images with long captions for training: reading from ShareGPT4V or a table, and checks."""
 
 import hashlib
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -14,7 +13,6 @@ from compclip.core.errors import UserError, require
 from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
 from compclip.core.records import read_records
-from compclip.core.seeds import rng
 from compclip.io import read_json, safe_id
 
 CHECKING_THREADS = 8
@@ -22,11 +20,10 @@ CHECKING_THREADS = 8
 
 @dataclass(frozen=True)
 class LongExample:
-    """An image's file, a caption, the image's name in its source, and where the caption's chunks end."""
+    """An image's file, a caption, and where the caption's chunks end."""
 
     image: Path
     text: str
-    name: str
     ends: list[int]
 
 
@@ -42,12 +39,7 @@ class LongExamples:
         return len(self.names)
 
     def __getitem__(self, number: int) -> LongExample:
-        name = self.names[number]
-        return LongExample(self.images / name, self.texts[number], name, self.ends[number].tolist())
-
-    def stream(self, seed: int, epoch: int, start: int = 0) -> Iterator[LongExample]:
-        """Yield the examples after the first ``start`` of an epoch, whose order depends only on seed and epoch."""
-        return (self[number] for number in rng(seed, "specs", "order", epoch).permutation(len(self))[start:])
+        return LongExample(self.images / self.names[number], self.texts[number], self.ends[number].tolist())
 
 
 def read_source(source: Path) -> pd.DataFrame:

@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice, pairwise, zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from compclip.judge.checkpoint import Checkpoint
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
 from compclip.judge.training import MAX_SCALE, make_optimizer, rate, training_mode
 from compclip.specs.config import KEPT_POSITIONS, SpecsTraining
-from compclip.specs.data import LongExample
+from compclip.specs.data import LongExample, LongExamples
 from compclip.specs.loss import LOSS_WEIGHTS, Losses, Margin, specs_loss
 from compclip.specs.stretch import position_name
 
@@ -38,8 +38,6 @@ LOSSES = ("loss", *Losses._fields[1:])  # in the log: the loss and its terms
 WEIGHT_DECAY = 1e-2
 SPECS_GPUS = "specs.base.gpus"  # the setting that errors about several processes name
 CHECKPOINT_FRACTION = 0.05  # largest fraction of the training's time
-
-Stream = Callable[[int, int], Iterator[LongExample]]  # maps epoch and start to the examples from there on
 
 
 def chunk_numbers(examples: Sequence[LongExample]) -> np.ndarray:
@@ -74,7 +72,7 @@ def draw_triples(
         fitting: for each example in ``rows``, how many of its chunks the model can read together.
     """
     chunks = chunk_numbers(examples)
-    _, images = np.unique([example.name for example in examples], return_inverse=True)
+    _, images = np.unique([str(example.image) for example in examples], return_inverse=True)
     # drawn for the whole batch, so that the triples do not depend on the number of processes
     lots = draw.random((len(examples), 2))
     triples, without = [], 0
@@ -157,17 +155,18 @@ class Trainer:
         self.scaler = scaler(settings.precision, judge.device)
         self.margin = Margin()
 
-    def batches(self, stream: Stream, steps: range, each: int, seed: int) -> Iterator[Batch]:
+    def batches(self, examples: LongExamples, steps: range, each: int, seed: int) -> Iterator[Batch]:
         """Yield this process's batches of ``steps``, ``each`` per epoch; randomness depends only on seed and step."""
         size, accumulation = self.settings.batch * self.group.count, self.settings.accumulation
-        examples: Iterator[LongExample] = iter(())
         for step in steps:
             epoch, place = divmod(step, each)
             if step == steps.start or place == 0:
-                examples = stream(epoch, place * size * accumulation)
+                order = rng(seed, "specs", "order", epoch).permutation(len(examples))
             for number in range(accumulation):
+                start = (place * accumulation + number) * size
+                batch = [examples[row] for row in order[start : start + size]]
                 draw = rng(seed, "train_specs", step, number)
-                yield make_batch(self.judge, list(islice(examples, size)), self.group.share(size), draw, self.hinges)
+                yield make_batch(self.judge, batch, self.group.share(size), draw, self.hinges)
 
     def losses(self, batch: Batch) -> Losses:
         with autocast(self.settings.precision, self.judge.device):
@@ -208,7 +207,7 @@ class Trainer:
 
 
 def train_specs(
-    judge: Judge, stream: Stream, count: int, settings: SpecsTraining, checkpoint: Path, *, loss: str = "specs",
+    judge: Judge, examples: LongExamples, settings: SpecsTraining, checkpoint: Path, *, loss: str = "specs",
     seed: int = 0, group: Group = ALONE,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Train ``judge.model`` in place; return a row per step: losses, margin after it, learning rate and counts.
@@ -219,13 +218,13 @@ def train_specs(
 
     Args:
         judge: the stretched CLIP.
-        stream: the examples, ``count`` per epoch (``LongExamples.stream``); an incomplete last step is skipped.
+        examples: the examples of each epoch, whose order is random; an incomplete last step is skipped.
         checkpoint: file from which a killed training resumes.
         loss: a key of LOSS_WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
     """
     size = settings.batch * group.count * settings.accumulation
-    each = count // size
-    require(each, "specs.training", f"{count} captions, but one step takes {size}", "lower batch or accumulation")
+    each, remedy = len(examples) // size, "lower batch or accumulation"
+    require(each, "specs.training", f"{len(examples)} captions, but one step takes {size}", remedy)
     steps = each * settings.epochs
     trainer = Trainer(judge, settings, loss != "contrastive", group)
     kept = Checkpoint(checkpoint, judge.model, trainer.optimizer, trainer.scaler, "step", CHECKPOINT_FRACTION)
@@ -234,7 +233,7 @@ def train_specs(
     if done:
         trainer.margin.epsilon = rows[-1]["margin"]
     warmup = settings.warmup if settings.warmup < 1 else settings.warmup / steps
-    batches = trainer.batches(stream, range(done, steps), each, seed)
+    batches = trainer.batches(examples, range(done, steps), each, seed)
     if is_gpu(judge.device):
         batches = ahead(batches)
     with Progress(steps, "steps") as progress:

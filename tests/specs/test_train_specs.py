@@ -1,8 +1,7 @@
 """The training of SPECS: what is drawn, short texts, several processes, kills, the step."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from compclip.judge import checkpoint
 from compclip.specs import train_specs as library
 from compclip.specs.config import SpecsTraining
 from compclip.specs.data import LongExample
-from compclip.specs.train_specs import Stream, chunk_numbers, count_fitting, draw_triples, train_specs
+from compclip.specs.train_specs import chunk_numbers, count_fitting, draw_triples, train_specs
 from tests.clip.conftest import PREPROCESS
 from tests.clip.test_text_tower import LONG
 from tests.project import Project
@@ -36,9 +35,9 @@ CFG = {**LONG, "text_cfg": {**LONG["text_cfg"], "context_length": 44}}
 SETTINGS = {"epochs": 2, "batch": 6, "accumulation": 2, "lr": 1e-3, "warmup": 0.25, "precision": "fp32"}
 
 
-def example(text: str, name: str = "a", path: Path = Path()) -> LongExample:
+def example(text: str, image: str | Path = "a") -> LongExample:
     """Return a caption whose chunks end before its commas and at its end."""
-    return LongExample(path, text, name, [*(k for k, letter in enumerate(text) if letter == ","), len(text)])
+    return LongExample(Path(image), text, [*(k for k, letter in enumerate(text) if letter == ","), len(text)])
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +50,8 @@ def quarters(tmp_path_factory: pytest.TempPathFactory) -> list[LongExample]:
         pixels = np.array([COLORS[name] for name in names], np.uint8).reshape(2, 2, 3).repeat(8, 0).repeat(8, 1)
         Image.fromarray(pixels).save(file)
         text = "a picture {}, on top {}, below {}, beside it {}, the end.".format(*names)
-        result.append(example(text, file.name, file))
+        result.append(example(text, file))
     return result
-
-
-def stream_of(samples: list[LongExample]) -> Stream:
-    def stream(epoch: int, skip: int) -> Iterator[LongExample]:
-        order = rng(0, "order", epoch).permutation(len(samples))
-        return islice((samples[k] for k in order), skip, None)
-
-    return stream
 
 
 def new_judge() -> Judge:
@@ -74,11 +65,13 @@ Run = Callable[..., tuple[Judge, list[dict[str, Any]]]]
 
 @pytest.fixture
 def run(quarters: list[LongExample], tmp_path: Path) -> Run:
-    """Return ``run(name, loss=…, samples=…, **settings)``, which trains a new model and returns it with the log."""
+    """Return ``run(name, samples, loss, seed, **settings)``, which trains a new model and returns it with the log."""
 
-    def go(name: str, loss: str = "specs", samples: list[LongExample] = quarters, **changes: Any) -> tuple[Judge, Any]:
+    def go(
+        name: str, samples: list[LongExample] = quarters, loss: str = "specs", seed: int = 1, **changes: Any
+    ) -> tuple[Judge, Any]:
         judge, chosen = new_judge(), SpecsTraining(**{**SETTINGS, **changes})
-        return judge, train_specs(judge, stream_of(samples), len(samples), chosen, tmp_path / f"{name}.pt", loss=loss)
+        return judge, train_specs(judge, samples, chosen, tmp_path / f"{name}.pt", loss=loss, seed=seed)
 
     return go
 
@@ -158,10 +151,10 @@ def test_the_rate_counts_and_settings_that_do_not_fit(run: Run, quarters: list[L
     climbing = [row["lr"] for row in run("number", warmup=3)[1]]
     np.testing.assert_allclose(climbing, [1e-3 / 3, 2e-3 / 3, 1e-3, 1e-3], rtol=1e-6)
     np.testing.assert_allclose([row["lr"] for row in run("share", warmup=0.5)[1]], [5e-4, 1e-3, 1e-3, 5e-4], rtol=1e-6)
-    long = example(", ".join(["a red bird with a long tail"] * 10), "long", quarters[0].image)
+    long = example(", ".join(["a red bird with a long tail"] * 10), quarters[0].image)
     rows = run("long", samples=[*quarters[:11], long], epochs=1)[1]
     assert [row["cut"] for row in rows] == [1] and rows[0]["without_negative"] == 0
-    same = [example("a bird, a wing", one.name, one.image) for one in quarters]
+    same = [example("a bird, a wing", one.image) for one in quarters]
     assert [row["without_negative"] for row in run("same", samples=same, epochs=1)[1]] == [12, 12]
     for changes, message in (
         ({"batch": 16}, "30 captions, but one step takes 32; lower batch or accumulation"),
@@ -201,12 +194,14 @@ def test_a_killed_training_ends_with_the_same_bytes(
 
 
 def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sees only the whole captions, and its loss is the contrastive term."""
-    seen: dict[str, list[torch.Tensor]] = {"specs": [], "contrastive": []}
+    """It sees only the whole captions, and its loss is the contrastive term. Each epoch has its own order."""
+    seen: dict[str, list[Any]] = {"specs": [], "contrastive": []}
+    images: list[Path] = []
     real = library.make_batch
 
-    def watching(*arguments: Any) -> Any:
-        batch = real(*arguments)
+    def watching(judge: Judge, examples: list[LongExample], *arguments: Any) -> Any:
+        images.extend(example.image for example in examples)
+        batch = real(judge, examples, *arguments)
         seen["specs" if arguments[-1] else "contrastive"].append(batch)
         return batch
 
@@ -219,6 +214,9 @@ def test_the_baseline_sees_the_same_batches(run: Run, monkeypatch: pytest.Monkey
     assert rows["specs"][0]["contrastive"] == pytest.approx(rows["contrastive"][0]["contrastive"], rel=1e-5)
     for row in rows["contrastive"]:
         assert row["loss"] == row["contrastive"] and row["detail"] == row["negative"] == row["margin"] == 0
+    run("other", seed=2)
+    orders = {tuple(images[start : start + 24]) for start in range(0, len(images), 24)}
+    assert len(orders) == 4 and all(len(set(order)) == 24 for order in orders), "two epochs of each seed"
 
 
 def test_the_trained_judges(first_run: Project) -> None:

@@ -1,7 +1,5 @@
 """Train the stretched CLIP on long captions, with the loss of SPECS or only its contrastive term."""
 
-from functools import partial
-
 import pandas as pd
 import torch
 
@@ -38,8 +36,8 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
         code, settings.model_dump_json(), loss, seed, threads, torch.__version__, device.type,
         group.count, judge_hash(start), sha256(job.input.captions),
     )  # fmt: skip
-    checkpoint, stream = job.params.cache / "specs" / work.hex() / "checkpoint.pt", partial(examples.stream, seed)
-    rows = train_specs(judge, stream, len(examples), settings, checkpoint, loss=loss, seed=seed, group=group)
+    checkpoint = job.params.cache / "specs" / work.hex() / "checkpoint.pt"
+    rows = train_specs(judge, examples, settings, checkpoint, loss=loss, seed=seed, group=group)
     if not group.first:
         return
     truncated, without = (sum(row[column] for row in rows) for column in ("cut", "without_negative"))
