@@ -100,20 +100,15 @@ def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataF
 
     Equal texts have equal similarities, regardless of the other texts.
     """
-    paths = dict(zip(steps["image"], steps["path"], strict=True))
-    vectors, faults = embed_readable(embedder, list(paths.values()))
-    place: dict[str, int] = {}
-    skipped: SkippedNames = {}
-    for number, (name, fault) in enumerate(zip(paths, faults, strict=True)):
-        if fault:
-            skipped.setdefault("images missing" if fault == NO_FILE else "images unreadable", []).append(name)
-        else:
-            place[name] = number
-    require(place, f"none of {len(paths)} images can be read", f"{next(iter(paths.values()))}: {faults[0]}")
-    steps = steps[steps["image"].isin(place)].reset_index(drop=True)
+    vectors, faults = embed_readable(embedder, steps["path"].tolist())
+    readable, reasons = faults == "", np.where(faults == NO_FILE, "images missing", "images unreadable")
+    fault = f"none of {steps['image'].nunique()} images can be read"
+    require(readable.any(), fault, f"{steps['path'].iloc[0]}: {faults[0]}")
+    by_reason = steps["image"][~readable].groupby(reasons[~readable], sort=False)
+    skipped = {str(reason): names.unique().tolist() for reason, names in by_reason}
+    steps, images = steps[readable].reset_index(drop=True), vectors[readable]
     negative = steps["negative"].notna().to_numpy()
     texts = embedder.texts([*steps["text"], *steps["negative"][negative]])
-    images = vectors[steps["image"].map(place).to_numpy(int)]
     steps["similarity"] = np.einsum("nd,nd->n", images, texts[: len(steps)])
     steps["negative_similarity"] = np.nan
     steps.loc[negative, "negative_similarity"] = np.einsum("nd,nd->n", images[negative], texts[len(steps) :])

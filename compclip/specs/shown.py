@@ -8,6 +8,7 @@ import pandas as pd
 
 from compclip.io import read_json
 from compclip.plot.labels import interval, percent
+from compclip.plot.table_view import Line, TableCell
 from compclip.specs.config import INTRINSIC_MEASURES
 
 # Labels of judges, in order.
@@ -30,16 +31,11 @@ def read_intrinsic(files: Sequence[Path]) -> pd.DataFrame:
     return pd.DataFrame(rows)[SPECS_COLUMNS].astype({"value": float, "low": float, "high": float})
 
 
-def measure_lines(table: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """Return a seed's lines of the table: one per judge, then one per difference."""
-    values, differences = [], []
+def measure_lines(table: pd.DataFrame, seed: int) -> list[Line]:
+    """Return a seed's lines of the table, in its order: one per judge, then one per difference."""
+    lines = []
     for (judge, against), rows in table[table["seed"] == seed].groupby(["judge", "against"], sort=False):
-        cells = [
-            {"value": percent(row["value"]), "interval": interval(row["low"], row["high"]), "bold": False}
-            for row in rows.set_index("measure").loc[list(INTRINSIC_MEASURES)].to_dict("records")
-        ]  # fmt: skip
-        if against:
-            differences.append({"name": f"{JUDGE_NAMES[judge]} − {JUDGE_NAMES[against]}", "cells": cells})
-        else:
-            values.append({"name": JUDGE_NAMES[judge], "cells": cells})
-    return values + differences
+        measures = rows.set_index("measure").loc[list(INTRINSIC_MEASURES)].itertuples()
+        cells = [TableCell(percent(row.value), interval(row.low, row.high)) for row in measures]
+        lines.append(Line(" − ".join(JUDGE_NAMES[name] for name in (judge, against) if name), cells))
+    return lines

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from compclip.io import atomic
+from compclip.io import write_text
 from compclip.plot.drawing import save, style
 from compclip.plot.page import write_section_page
 from compclip.specs.draw_specs import draw_specs
@@ -14,8 +14,7 @@ from workflow_scripts.specs.section import section
 
 def main(job: Job) -> None:
     params, table = job.params, read_intrinsic(job.input.intrinsic)
-    with atomic(job.output.table) as temporary:
-        table.to_csv(temporary, index=False, float_format="%.6f", lineterminator="\n")
+    write_text(table.to_csv(index=False, float_format="%.6f", lineterminator="\n"), job.output.table)
     with style():
         figure, values = draw_specs(table)
         save(figure, job.output.measures, "How each judge tells right details from wrong ones", values)

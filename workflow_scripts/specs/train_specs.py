@@ -12,7 +12,7 @@ from compclip.core.code import code_hash
 from compclip.core.digests import sha256
 from compclip.core.log import log
 from compclip.core.tables import CHUNKS
-from compclip.io import atomic, read_table
+from compclip.io import read_table, write_text
 from compclip.judge.parallel import Group, joined, own_device
 from compclip.specs.config import SpecsTraining
 from compclip.specs.data import LongExamples
@@ -51,8 +51,8 @@ def train_with_loss(job: Job, settings: SpecsTraining, device: torch.device, gro
         "captions_read": read, "cut": truncated, "without_negative": without, "seed": seed,
     }  # fmt: skip
     write_judge(built, f"{name}-{loss}", crop, about, job.output.judge)
-    with atomic(job.output.judge / "log.csv") as temporary:
-        pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.8g", lineterminator="\n")
+    text = pd.DataFrame(rows).to_csv(index=False, float_format="%.8g", lineterminator="\n")
+    write_text(text, job.output.judge / "log.csv")
 
 
 def main(job: Job) -> None:
