@@ -44,20 +44,13 @@ def stretch_positions(
 
 def stretch(source: Built, length: int = STRETCHED_LENGTH) -> Built:
     """Return a copy of a CLIP that reads captions of ``length`` tokens, with unchanged first positions."""
-    cfg, state = stretch_state(source.model_cfg, source.model.state_dict(), length)
-    return assemble(cfg, state, source.preprocess_cfg, source.vocabulary, "stretched", source.tokenizer_files)
-
-
-def stretch_state(
-    model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], length: int = STRETCHED_LENGTH
-) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Return copies of an open_clip model's config and state dict, stretched to captions of ``length`` tokens."""
+    cfg, state, context = deepcopy(source.model_cfg), source.model.state_dict(), context_length(source.model_cfg)
     name = position_name(state)
-    cfg, positions, context = deepcopy(model_cfg), state[name], context_length(model_cfg)
-    fault = f"{len(positions)} positions, but the model's config says {context}"
-    require(len(positions) == context, name, fault, "use another CLIP")
+    fault = f"{len(state[name])} positions, but the model's config says {context}"
+    require(len(state[name]) == context, name, fault, "use another CLIP")
     cfg["text_cfg"]["context_length"] = length
-    return cfg, {**state, name: stretch_positions(positions, length)}
+    state[name] = stretch_positions(state[name], length)
+    return assemble(cfg, state, source.preprocess_cfg, source.vocabulary, "stretched", source.tokenizer_files)
 
 
 def context_length(model_cfg: Mapping[str, Any]) -> int:

@@ -14,9 +14,9 @@ from safetensors.torch import save_file
 
 from compclip.clip import tokens
 from compclip.clip.config import ModelConfig
-from compclip.clip.model import build, construct, load_judge, read_judge
+from compclip.clip.model import Built, build, construct, load_judge, read_judge
 from compclip.io import read_json
-from compclip.specs.stretch import stretch, stretch_positions, stretch_state, write_judge
+from compclip.specs.stretch import stretch, stretch_positions, write_judge
 from tests.clip.conftest import SIGLIP, VIT, clip_folder
 from tests.scripts import job
 from tests.specs.evaluated import refused
@@ -25,9 +25,9 @@ from workflow_scripts.specs import stretch as script
 TINY = {**VIT, "text_cfg": {**VIT["text_cfg"], "context_length": 77}}
 
 
-def model_of(cfg: dict) -> torch.nn.Module:
+def built(cfg: dict[str, Any]) -> Built:
     torch.manual_seed(0)
-    return construct(cfg)
+    return Built(construct(cfg), copy.deepcopy(cfg), SIGLIP, None, [])
 
 
 def as_published(old: torch.Tensor, length: int, keep: int) -> torch.Tensor:
@@ -59,32 +59,32 @@ def test_against_a_loop(keep: int, others: int, factor: int, seed: int, dtype: t
 def test_what_cannot_be_stretched(n: int, length: int, keep: int) -> None:
     message = refused(lambda: stretch_positions(torch.zeros(n, 2), length, keep))
     assert f"{n} positions: with the first {keep} kept they cannot be stretched to {length}" in message
-    state = model_of(TINY).state_dict()
-    longer = {**TINY, "text_cfg": {**TINY["text_cfg"], "context_length": 248}}
-    assert "77 positions, but the model's config says 248" in refused(lambda: stretch_state(longer, state))
-    del state["positional_embedding"]
-    assert "no positional_embedding to stretch or freeze" in refused(lambda: stretch_state(TINY, state))
+
+
+def test_models_that_cannot_be_stretched() -> None:
+    source = built(TINY)
+    source.model_cfg["text_cfg"]["context_length"] = 248
+    assert "77 positions, but the model's config says 248" in refused(lambda: stretch(source))
+    source.model.positional_embedding = None
+    assert "no positional_embedding to stretch or freeze" in refused(lambda: stretch(source))
 
 
 @pytest.mark.parametrize("custom", [False, True])
 def test_a_stretched_model_reads_longer(custom: bool) -> None:
-    cfg = {**TINY, "custom_text": custom}
-    model = model_of(cfg)
-    before, state = copy.deepcopy(cfg), {key: value.clone() for key, value in model.state_dict().items()}
-    new_cfg, new = stretch_state(cfg, model.state_dict())
-    assert cfg == before and new_cfg["text_cfg"] == {**TINY["text_cfg"], "context_length": 248}
-    assert all(torch.equal(value, model.state_dict()[key]) for key, value in state.items())
+    source, before = built({**TINY, "custom_text": custom}), built({**TINY, "custom_text": custom})
+    longer = stretch(source)
+    assert longer.model_cfg["text_cfg"] == {**TINY["text_cfg"], "context_length": 248}
+    state = source.model.state_dict()
+    assert source.model_cfg == before.model_cfg
+    assert all(torch.equal(value, state[key]) for key, value in before.model.state_dict().items())
     key = "text.positional_embedding" if custom else "positional_embedding"
-    torch.testing.assert_close(new[key], as_published(state[key], 248, 20))
-    longer = construct(new_cfg)
-    longer.load_state_dict(new)
+    torch.testing.assert_close(longer.model.state_dict()[key], as_published(state[key], 248, 20))
     captions = ["a red bird", "a blue bird with a long bill and black wings"]
-    short = tokens.tokenize(tokens.get_tokenizer(cfg, None), captions)
-    long = tokens.tokenize(tokens.get_tokenizer(new_cfg, None), captions)
+    short, long = (tokens.tokenize(of.tokenizer(), captions) for of in (source, longer))
     assert short.shape == (2, 77) and long.shape == (2, 248)
     # The first 20 tokens are unchanged.
     with torch.inference_mode():
-        torch.testing.assert_close(longer.encode_text(long), model.encode_text(short))
+        torch.testing.assert_close(longer.model.encode_text(long), source.model.encode_text(short))
 
 
 def run(output: Path, judge: Path | None = None, **model: Any) -> Path:
@@ -102,7 +102,7 @@ def plain(folder: Path, **model: Any) -> Path:
 def test_a_judges_folder(tmp_path: Path) -> None:
     """An open_clip model with pretrained weights, stretched directly and through a judge's folder."""
     (tmp_path / "tiny.json").write_text(json.dumps(TINY))
-    model = model_of(TINY)
+    model = built(TINY).model
     save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "w.safetensors")
     settings = {"model": str(tmp_path / "tiny.json"), "pretrained": str(tmp_path / "w.safetensors")}
     settings |= {"preprocess": SIGLIP}
