@@ -58,16 +58,14 @@ class NamedModel(Section):
     @property
     def title(self) -> str:
         """``name``, or the model and its weights, without the folders of paths."""
-        if self.name:
-            return self.name
-        named = (self.judge or self.open_clip, self.pretrained)
-        parts = [part.removeprefix(FOLDER) for part in named if part]
-        return " ".join(Path(part).name if os.path.exists(part) else part for part in parts)
+        return self.name or " ".join(Path(part).name if os.path.exists(part) else part for part in self._parts())
 
     def places(self) -> list[Path]:
         """Return the local files and folders in these settings."""
-        names = (self.judge, self.open_clip, self.pretrained)
-        return [path for path in (Path(name.removeprefix(FOLDER)) for name in names if name) if os.path.exists(path)]
+        return [Path(part) for part in self._parts() if os.path.exists(part)]
+
+    def _parts(self) -> list[str]:
+        return [part.removeprefix(FOLDER) for part in (self.judge, self.open_clip, self.pretrained) if part]
 
 
 class CompunConfig(Section):
