@@ -33,18 +33,15 @@ class Chunker:
     def keys(self, texts: Iterable[str]) -> list[bytes]:
         return [key(self.context, text) for text in texts]
 
-    def cut(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ends of each text's chunks, [] for a blank text."""
+    def parse(self, texts: Sequence[str]) -> list[bytes]:
+        """Return the ends of each text's chunks, [] for a blank text, encoded for the cache."""
         # The zone frees the memory that spaCy would keep for each new word.
         with self.pipeline.memory_zone():
             docs = self.pipeline.pipe((text[: limits.CAPTION] for text in texts), batch_size=PIPELINE_BATCH)
-            ends = map(chunk_ends, docs)
+            chunks = zip(map(chunk_ends, docs), texts, strict=True)
             # The last chunk of a very long text includes the part that is not parsed.
-            return [[*e[:-1], len(t.rstrip())] if t.strip() else [] for e, t in zip(ends, texts, strict=True)]
-
-    def parse(self, texts: Sequence[str]) -> list[bytes]:
-        """Return the ends of each text's chunks, encoded for the cache."""
-        return [json.dumps(ends, separators=(",", ":")).encode() for ends in self.cut(texts)]
+            ends = [[*e[:-1], len(t.rstrip())] if t.strip() else [] for e, t in chunks]
+        return [json.dumps(each, separators=(",", ":")).encode() for each in ends]
 
 
 def cut_captions(

@@ -19,15 +19,6 @@ DESCRIPTION_SCHEMAS = {
 }
 
 
-def divide_described(images: list[str], test: int, seed: int) -> pd.DataFrame:
-    """Return the split of each image: ``test`` drawn test images (test_seen); the others train."""
-    fault = f"{test} of {len(images)} images leave fewer than two to train on"
-    require(len(images) >= test + 2, "specs.test", fault, "lower it")
-    tested = set(rng(seed, "describe_images").permutation(len(images))[:test].tolist())
-    split = ["test_seen" if place in tested else "train" for place in range(len(images))]
-    return pd.DataFrame({"image_id": images, "split": split})
-
-
 def describe_images(scenes: pd.DataFrame, *, test: int = 1000, seed: int = 0) -> dict[str, pd.DataFrame]:
     """Describe drawn birds at length, and divide them into training and test images.
 
@@ -36,13 +27,16 @@ def describe_images(scenes: pd.DataFrame, *, test: int = 1000, seed: int = 0) ->
 
     Args:
         scenes: table ``scenes`` of ``dataset.sources.sketch``, and the file name of each image (file).
-        test: number of test images.
+        test: number of test images (test_seen); the others train.
 
     Returns:
         The tables examples (training descriptions), steps (growing ones), captions (short ones) and splits.
     """
+    fault = f"{test} of {len(scenes)} images leave fewer than two to train on"
+    require(len(scenes) >= test + 2, "specs.test", fault, "lower it")
     scenes = scenes.sort_values("image_id", ignore_index=True)
-    splits = divide_described(scenes["image_id"].tolist(), test, seed)
+    splits = scenes[["image_id"]].assign(split="train")
+    splits.loc[rng(seed, "describe_images").permutation(len(scenes))[:test], "split"] = "test_seen"
     values = scenes[list(ATTRIBUTES)].astype(object).where(scenes[list(ATTRIBUTES)].notna(), None).to_dict("records")
     frequencies = count_values(values)  # how often a wrong value is drawn
     rows: dict[str, list[tuple]] = {"examples": [], "steps": [], "captions": []}

@@ -22,13 +22,11 @@ Device = Annotated[Literal["auto", "cpu", "cuda"], Field("auto", description="au
 
 def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarray, np.ndarray]:
     """Return embeddings (n, d) of files, zero for a faulty one, and each file's fault (n,), "" if it has none."""
-    distinct = dict.fromkeys(paths)
     # os.path, because Path.is_file fails if a name is too long, for example a caption.
-    faults = {path: NO_FILE for path in distinct if not os.path.isfile(path)}
+    faults = {path: NO_FILE for path in set(paths) if not os.path.isfile(path)}
 
-    def embed() -> dict[Path, np.ndarray]:
-        files = [path for path in distinct if path not in faults]
-        return dict(zip(files, embedder.images([(path, None) for path in files]), strict=True))
+    def embed() -> np.ndarray:
+        return embedder.files([path for path in paths if path not in faults])
 
     try:
         vectors = embed()
@@ -36,14 +34,15 @@ def embed_readable(embedder: Embedder, paths: Sequence[Path]) -> tuple[np.ndarra
         raise
     except Exception:
         # A bad file fails its batch; only then are files decoded one by one.
-        broken = {path: fault for path in distinct if path not in faults and (fault := _fault(path))}
+        broken = {path: fault for path in set(paths).difference(faults) if (fault := _fault(path))}
         if not broken:
             raise
         faults |= broken
         vectors = embed()
-    zero = np.zeros_like(next(iter(vectors.values()), np.zeros(1, np.float32)))
-    rows = [vectors.get(path, zero) for path in paths]
-    return np.array(rows).reshape(len(paths), len(zero)), np.array([faults.get(path, "") for path in paths], object)
+    fault_of_path = np.array([faults.get(path, "") for path in paths], dtype=object)
+    rows = np.zeros((len(paths), vectors.shape[1]), vectors.dtype)
+    rows[fault_of_path == ""] = vectors
+    return rows, fault_of_path
 
 
 def _fault(path: Path) -> str:

@@ -42,14 +42,14 @@ def stretch_positions(
     return torch.cat([rows[:keep], stretched.flatten(0, 1)]).to(positions.dtype)
 
 
-def stretch(source: Built, length: int = STRETCHED_LENGTH) -> Built:
-    """Return a copy of a CLIP that reads captions of ``length`` tokens, with unchanged first positions."""
+def stretch(source: Built) -> Built:
+    """Return a copy of a CLIP that reads captions of STRETCHED_LENGTH tokens, with unchanged first positions."""
     cfg, state, context = deepcopy(source.model_cfg), source.model.state_dict(), context_length(source.model_cfg)
     name = position_name(state)
     fault = f"{len(state[name])} positions, but the model's config says {context}"
     require(len(state[name]) == context, name, fault, "use another CLIP")
-    cfg["text_cfg"]["context_length"] = length
-    state[name] = stretch_positions(state[name], length)
+    cfg["text_cfg"]["context_length"] = STRETCHED_LENGTH
+    state[name] = stretch_positions(state[name])
     return assemble(cfg, state, source.preprocess_cfg, source.vocabulary, "stretched", source.tokenizer_files)
 
 

@@ -160,7 +160,7 @@ def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: P
 
 def stretched(folder: Path) -> Path:
     built = build(ModelConfig(model=f"local-dir:{clip_folder(folder / 'short', TINY)}"), [], 0)
-    write_judge(stretch(built, 248), "short-248", None, {}, folder / "stretched")
+    write_judge(stretch(built), "short-248", None, {}, folder / "stretched")
     return folder / "stretched"
 
 

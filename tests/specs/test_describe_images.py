@@ -8,8 +8,9 @@ from compclip.dataset.sketch.description import SHORT
 from compclip.io import read_json, read_table
 from compclip.plot.page import title_and_description
 from compclip.plot.table_view import TableCell
+from compclip.specs import describe_images as library
 from compclip.specs.config import INTRINSIC_MEASURES
-from compclip.specs.describe_images import DESCRIPTION_SCHEMAS, SHORT_CAPTIONS, divide_described
+from compclip.specs.describe_images import DESCRIPTION_SCHEMAS, SHORT_CAPTIONS
 from compclip.specs.shown import SPECS_COLUMNS, measure_lines
 from tests.project import Project
 from tests.report.pages import Page
@@ -43,7 +44,7 @@ def test_tables_of_the_small_run_and_of_another_seed(first_run: Project, tmp_pat
     describe_images.main(job(inputs, outputs, wildcards={"seed": "1"}, test=40))
     for name, file in outputs.items():
         assert file.read_bytes() != (dataset / "specs" / "0" / file.name).read_bytes(), name
-    message = refused(lambda: divide_described([str(number) for number in range(10)], 9, 0))
+    message = refused(lambda: library.describe_images(scenes[:10], test=9))
     assert "specs.test: 9 of 10 images leave fewer than two to train on" in message
 
 

@@ -1,6 +1,5 @@
 """Pos, Neg and increment rate by brute force, and the formats of the data."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -48,31 +47,27 @@ def test_brute_force(captions: list[tuple[str, list[tuple[int, int | None]]]]) -
 
 
 SHOWN = {"a.png": "red wing blue bill", "b.png": "green tail black wing", "c.png": "blue bill green tail"}
-STEPS = [
-    ("a.png", 0, ["red wing", "red wing blue", "red wing blue bill"], [None, "red wing green", "red wing blue tail"]),
-    ("a.png", 1, ["blue bill", "blue bill tail", "blue bill tail red"], [None, "blue bill green", "blue bill tail x"]),
-    ("b.png", 0, ["green", "green tail", "green tail black"], [None, "green bill", "green tail red"]),
-    ("c.png", 0, ["bill", "bill tail"], [None, "bill wing"]),
-]
-
-
-def write_table(folder: Path) -> Path:
-    """Write STEPS as a table, in any order, and their images."""
-    names = ("image", "caption_id", "step", "text", "negative")
-    rows = [
-        dict(zip(names, (image, caption, step, *texts), strict=True))
-        for image, caption, *columns in STEPS
-        for step, texts in enumerate(zip(*columns, strict=True))
-    ]
-    for name, text in SHOWN.items():
-        drawn(folder / name, text)
-    path = folder / "steps.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
-    return path
+# in any order
+STEPS = """image,caption_id,step,text,negative
+c.png,0,1,bill tail,bill wing
+c.png,0,0,bill,
+b.png,0,2,green tail black,green tail red
+b.png,0,1,green tail,green bill
+b.png,0,0,green,
+a.png,1,2,blue bill tail red,blue bill tail x
+a.png,1,1,blue bill tail,blue bill green
+a.png,1,0,blue bill,
+a.png,0,2,red wing blue bill,red wing blue tail
+a.png,0,1,red wing blue,red wing green
+a.png,0,0,red wing,
+"""
 
 
 def test_missing_images_and_faults_are_named_and_empty_texts_skipped(tmp_path: Path) -> None:
-    path = write_table(tmp_path)
+    for name, text in SHOWN.items():
+        drawn(tmp_path / name, text)
+    path = tmp_path / "steps.csv"
+    path.write_text(STEPS)
     (tmp_path / "b.png").unlink()
     found = run(tmp_path, path)
     assert found["left_out"] == {"images missing": {"count": 1, "names": ["b.png"]}}

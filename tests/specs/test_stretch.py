@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from compclip.clip import tokens
 from compclip.clip.config import ModelConfig
-from compclip.clip.model import Built, build, construct, load_judge, read_judge
+from compclip.clip.model import Built, build, construct, load_judge
 from compclip.io import read_json
 from compclip.specs.stretch import stretch, stretch_positions, write_judge
 from tests.clip.conftest import SIGLIP, VIT, clip_folder
@@ -132,4 +132,3 @@ def test_bad_models_and_what_the_result_is_named_after(tmp_path: Path) -> None:
     files = {"model": str(short / "model.json"), "pretrained": str(short / "weights.safetensors")}
     assert read_json(run(tmp_path / "long", **files) / "model.json")["name"] == "tiny-248"
     assert "long: already reads 248 tokens" in refused(lambda: run(tmp_path / "longer", tmp_path / "long"))
-    assert stretch(read_judge(tmp_path / "long")[0], 476).model_cfg["text_cfg"]["context_length"] == 476
