@@ -4,6 +4,7 @@ Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NA
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +17,29 @@ from compclip.stats import interval
 from compclip.stats.agreement import agreement
 
 
-def human_accuracy(study: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
-    """Return the mean over workers of their fractions of right answers, and its interval over compounds.
-
-    Answers are weighted so that all workers count equally.
-    """
-    weights = 1 / study.groupby("worker")["worker"].transform("size").to_numpy(float)
-    compounds, right = study["image_id"].to_numpy(str), study["value"].to_numpy(bool)
-    estimate = interval.share(compounds, right, weights, resamples, rng(seed, "analyze_people"))
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": int(study["image_id"].nunique())}
-
-
 def analyze_people(
     tasks: pd.DataFrame, answers: Sequence[Path], *, keep: float = 0.75, resamples: int = 2000, seed: int = 0
 ) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
     """Summarize people's answers to tasks about compounds; the arguments are those of ``human.analyze``.
 
     Returns:
-        The summary, with human accuracy; for each compound, the number of answers and the fraction that chose its
-        picture (columns compound, answers, share); and the workers, by number.
+        The summary, with the mean over workers of their fractions of right answers (accuracy), and its interval over
+        compounds; for each compound, the number of answers and the fraction that chose its picture (columns compound,
+        answers, share); and the workers, by number.
     """
     kept, people, records = screen(tasks, answers, keep)
-    study = kept[kept["check"] == "none"].astype({"value": float})
+    study = kept[kept["check"] == "none"]
     by_compound = study.groupby("image_id")["value"].agg(answers="size", share="mean")
     votes = pd.crosstab(study["image_id"], study["answer"])
     drawn = rng(seed, "people", "compound")
-    accuracy = human_accuracy(study, resamples, seed)
-    log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy["value"], people["kept"].sum())
+    # so that all workers count equally
+    weights = 1 / study.groupby("worker")["worker"].transform("size").to_numpy(float)
+    compounds, right = study["image_id"].to_numpy(str), study["value"].to_numpy()
+    accuracy = interval.share(compounds, right, weights, resamples, rng(seed, "analyze_people"))
+    log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy.value, people["kept"].sum())
     summary = {
-        "seed": seed, "records": records, "workers": worker_counts(people), "keep": keep, "accuracy": accuracy,
+        "seed": seed, "records": records, "workers": worker_counts(people), "keep": keep,
+        "accuracy": {**asdict(accuracy), "n": len(by_compound)},
         "tasks": int((tasks["check"] == "none").sum()), "answers": len(study),
         "agreement": agreement(votes.to_numpy(), votes.index.to_numpy(), resamples, drawn),
     }  # fmt: skip

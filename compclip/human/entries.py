@@ -17,14 +17,15 @@ Others = dict[tuple[str, str, int], str]  # other captions by split, image_id an
 
 def make_trials(
     captions: pd.DataFrame, pairs: pd.DataFrame, heldout: set[str], adjectives: list[str], seed: int
-) -> tuple[pd.DataFrame, Counter[str]]:
-    """Return a trial (``TRIAL``) for each caption and held-out pair in it, and numbers of skipped pairs by reason.
+) -> pd.DataFrame:
+    """Return a trial (``TRIAL``) for each caption and held-out pair in it that can be changed.
 
-    ``captions`` and ``pairs`` are of the images to ask about; the wrong adjective is one of ``adjectives`` (canonical).
+    ``captions`` and ``pairs`` are of the images to ask about; the wrong adjective is one of ``adjectives`` (canonical)
+    that no caption of the image states. A shared or disputed adjective is not changed.
     """
     texts = captions.set_index(CAPTION_KEY)["text"]
     adjectives_of = pairs.groupby(["image_id", "noun"])["adjective"].agg(set)
-    rows, skipped = [], Counter[str]()
+    rows = []
     for (image, caption), mentions in mentions_by_caption(pairs).items():
         plain, text = of_one_noun(mentions), texts[image, caption]
         for adjective, noun in sorted({(m.adjective, m.noun) for m in mentions}):
@@ -32,17 +33,13 @@ def make_trials(
                 continue
             target = [m for m in mentions if (m.adjective, m.noun) == (adjective, noun)]
             candidates = [other for other in adjectives if other not in adjectives_of[image, noun]]
-            if not plain.issuperset(target):
-                skipped["shared or disputed"] += 1
-            elif not candidates:
-                skipped["no wrong adjective is left"] += 1
-            else:
+            if candidates and plain.issuperset(target):
                 wrong = str(rng(seed, "adjective_choice", image, caption, adjective, noun).choice(candidates))
                 # Two readings may find the same pair.
                 places = tuple({m.start: m for m in target}.values())
                 changed, _ = apply(text, [Candidate.of(noun, wrong, places)])
                 rows.append((image, caption, adjective, noun, wrong, text, changed))
-    return pd.DataFrame(rows, columns=TRIAL), skipped
+    return pd.DataFrame(rows, columns=TRIAL)
 
 
 def other_captions(swapped: pd.DataFrame, prompts: pd.DataFrame, trials: pd.DataFrame) -> Others:

@@ -4,9 +4,8 @@ The value of an answer is 1 for: the generator whose name sorts first (perceptua
 prompt's own caption (caption), the compound's picture (compound). It is 0 for every other answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
 from compclip.human.answers import collect
-from compclip.human.tasks import ALL_KINDS
 from compclip.stats import interval
 
 TIE, ALL = "tie", "all"
@@ -25,27 +23,18 @@ MAX_WARNINGS = 5  # number of faulty records on the screen; the log has all
 
 def with_first(tasks: pd.DataFrame) -> pd.DataFrame:
     """Add the columns a and b: the two generators sorted by name, or the only one and None."""
-    pairs = [
-        sorted((x, y)) if pd.notna(y) else [x, None]
-        for x, y in tasks[["generator_1", "generator_2"]].itertuples(index=False)
-    ]
-    return tasks.assign(a=[p[0] for p in pairs], b=[p[1] for p in pairs])
-
-
-def value(kind: str, answer: str, task: Mapping[str, Any]) -> float:
-    """Return an answer's value, 1 or 0 as defined above; ``task`` is a row of ``with_first``."""
-    if kind == "perceptual":
-        return float(task[f"generator_{answer}"] == task["a"])
-    return float(answer == ("yes" if "yes" in ALL_KINDS[kind].answers else task["right"]))
+    one, two = tasks["generator_1"], tasks["generator_2"]
+    turned = two.notna() & (two.fillna("") < one.fillna(""))
+    return tasks.assign(a=one.mask(turned, two), b=two.mask(turned, one))
 
 
 def opinions_of(answers: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each answer: worker, seconds, answer, value (None for gold tasks), and the task's columns."""
+    """Return a row for each answer: worker, seconds, answer, value (NaN for gold tasks), and the task's columns."""
     merged = answers.merge(with_first(tasks), on="task_id")
-    merged["value"] = [
-        None if row["check"] == "gold" else value(row["kind"], row["answer"], row) for row in merged.to_dict("records")
-    ]
-    return merged
+    preferred = merged["generator_1"].where(merged["answer"] == "1", merged["generator_2"])
+    agreed = merged["answer"] == merged["right"].mask(merged["kind"] == "match", "yes")
+    ones = agreed.mask(merged["kind"] == "perceptual", preferred == merged["a"])
+    return merged.assign(value=ones.astype(float).mask(merged["check"] == "gold"))
 
 
 def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
@@ -54,17 +43,17 @@ def workers_of(opinions: pd.DataFrame, keep: float) -> pd.DataFrame:
     Workers are kept if they answered at least ``keep`` of their gold tasks correctly, or had none. repeats_same counts
     the repeated tasks with the same answer; it does not exclude workers, because a task can be a toss-up.
     """
-    gold = opinions[opinions["check"] == "gold"]
-    right = (gold["answer"] == gold["right"]).groupby(gold["worker"]).agg(["size", "sum"])
-    first = opinions[["worker", "task_id", "value"]].rename(columns={"task_id": "of"})
-    repeated = opinions.loc[opinions["check"] == "repeat", ["worker", "of", "value"]].merge(first, on=["worker", "of"])
-    same = (repeated["value_x"] == repeated["value_y"]).groupby(repeated["worker"]).agg(["size", "sum"])
-    table = opinions.groupby("worker")["seconds"].agg(answers="size", seconds_mean="mean", seconds_median="median")
-    for met, passed, checks in (("gold", "gold_right", right), ("repeats", "repeats_same", same)):
-        counts = checks.reindex(table.index, fill_value=0).astype(int)
-        table[met], table[passed] = counts["size"], counts["sum"]
-    table["kept"] = (table["gold"] == 0) | (table["gold_right"] >= keep * table["gold"])
-    return table.reset_index()
+    first = opinions[["worker", "task_id", "value"]].rename(columns={"task_id": "of", "value": "before"})
+    table = opinions.merge(first, on=["worker", "of"], how="left")
+    table["gold"] = table["check"] == "gold"
+    table["gold_right"] = table["gold"] & (table["answer"] == table["right"])
+    table["repeats"] = table["before"].notna()
+    table["repeats_same"] = table["before"] == table["value"]
+    by_worker = table.groupby("worker")
+    workers = by_worker["seconds"].agg(answers="size", seconds_mean="mean", seconds_median="median")
+    workers = workers.join(by_worker[["gold", "gold_right", "repeats", "repeats_same"]].sum())
+    workers["kept"] = (workers["gold"] == 0) | (workers["gold_right"] >= keep * workers["gold"])
+    return workers.reset_index()
 
 
 def worker_counts(workers: pd.DataFrame) -> dict[str, int]:
@@ -110,7 +99,7 @@ def majorities(opinions: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     are those of kept workers.
     """
     table = with_first(tasks[tasks["check"] == "none"])
-    counted = opinions[opinions["check"] == "none"].astype({"value": float})
+    counted = opinions[opinions["check"] == "none"]
     table = table.join(counted.groupby("task_id")["value"].agg(answers="size", share="mean"), on="task_id")
     table["answers"] = table["answers"].fillna(0).astype(int)
     names, columns = {"match": ("yes", "no"), "caption": ("prompt", "other")}, ["kind", "a", "b", "share"]

@@ -8,6 +8,7 @@ and repeats some of its own. Interface: appendix 1.2, figures 1 to 3.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.human.config import Sampling
 from compclip.human.pictures import drawn_text, random_drawings
-from compclip.human.study import GOLD, Page, Picture, Task, with_checks
+from compclip.human.study import Page, Picture, Task, make_pages
 from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 
 # Prompts of a cell that are compared per wanted task, because two generators may make the same image.
@@ -62,8 +63,7 @@ def correctness_cells(kind: str, entries: pd.DataFrame, seed: int) -> tuple[list
         tasks = []
         for row in in_turns(rows, rng(seed, "sample_tasks", kind, split, name)).to_dict("records"):
             texts, right = ((row["text"],), None) if kind == "match" else ((row["text"], row["other"]), "1")
-            prompt = {key: row[key] for key in PROMPT_COLUMNS}
-            tasks.append(Task(kind, (Picture(row["path"]),), texts, right=right, prompt=prompt, generators=(name,)))
+            tasks.append(Task(kind, (Picture(row["path"]),), texts, right=right, prompt=row, generators=(name,)))
         cells.append(Cell(split, (name,), tasks))
     return cells, skipped
 
@@ -89,30 +89,23 @@ def perceptual_cells(
                     skipped["two generators' images are the same"] += 1
                 else:
                     pictures = (Picture(row["path"]), Picture(row["path_b"]))
-                    prompt = {key: row[key] for key in PROMPT_COLUMNS}
-                    tasks.append(Task("perceptual", pictures, prompt=prompt, generators=(a, b)))
+                    tasks.append(Task("perceptual", pictures, prompt=row, generators=(a, b)))
             cells.append(Cell(split, (a, b), tasks))
     return cells, skipped
 
 
-def choose_tasks(cells: Sequence[Cell], wanted: int, generator: np.random.Generator) -> list[list[Task]]:
-    """Return the tasks of each cell; the sides of every other task are reversed."""
-    chosen = []
-    for cell, n in zip(cells, allot([len(c.tasks) for c in cells], wanted, generator), strict=True):
-        reverse = generator.permutation(np.arange(n) % 2).astype(bool)
-        chosen.append([task.reversed() if r else task for task, r in zip(cell.tasks[:n], reverse, strict=True)])
-    return chosen
-
-
-def gold_task(kind: str, source: str | None, generator: np.random.Generator, stream: str) -> Task:
+def gold_task(kind: str, real: Mapping[str, str], generator: np.random.Generator, page: Page, stream: str) -> Task:
     """Return a task with a known answer: an image beside its shuffled tiles, or a drawn shape and a wrong text.
 
-    ``source`` is the file of a perceptual task's image; ``stream`` names the random stream that shuffles its tiles.
+    The image is the real one, if there is one in ``real``, of a task on the page; ``stream`` names the random stream
+    that shuffles its tiles.
     """
+    like = page[int(generator.integers(len(page)))]
     first = bool(generator.integers(2))
     right = "1" if first else "2"
     if kind == "perceptual":
-        whole, mixed = Picture(source), Picture(source, broken_by=stream)
+        source = real.get(like.prompt["image_id"], like.pictures[0].path)
+        whole, mixed = Picture(source), Picture(source, broken_by=f"{kind} {stream}")
         return Task(kind, (whole, mixed) if first else (mixed, whole), check="gold", right=right)
     drawings = random_drawings(generator)
     true, false = (drawn_text(*drawing) for drawing in drawings[:2])
@@ -147,27 +140,19 @@ def sample_tasks(
         else:
             cells, skipped = correctness_cells(kind, entries, seed)
         all_skipped.update(skipped)
-        generator = rng(seed, "sample_tasks", kind)
-        chosen = choose_tasks(cells, wanted, generator)
-        for cell, tasks in zip(cells, chosen, strict=True):
+        generator, turns = rng(seed, "sample_tasks", kind), list[tuple[int, Task]]()
+        for cell, n in zip(cells, allot([len(cell.tasks) for cell in cells], wanted, generator), strict=True):
+            # the sides of every other task are reversed
+            reverse = generator.permutation(np.arange(n) % 2).astype(bool)
+            turns += enumerate(task.reversed() if r else task for task, r in zip(cell.tasks[:n], reverse, strict=True))
             about = {"kind": kind, "split": cell.split, "generators": list(cell.generators)}
-            given.append({**about, "tasks": len(tasks), "of": len(cell.tasks)})
-        pages_of[kind] = []
-        # as few pages as possible, with each cell spread over all pages
-        turns = [(turn, task) for tasks in chosen for turn, task in enumerate(tasks)]
+            given.append({**about, "tasks": n, "of": len(cell.tasks)})
+        # each cell is spread over all pages
         order = [turns[i] for i in generator.permutation(len(turns))]
         dealt = [task for _, task in sorted(order, key=lambda item: item[0])]
-        pages = -(-len(dealt) // TASKS_PER_PAGE)
-        for batch, page in enumerate((dealt[first::pages] for first in range(pages)), 1):
-            sources = [real.get(task.prompt["image_id"], task.pictures[0].path) for task in page]
-            gold = [
-                gold_task(kind, sources[int(generator.integers(len(sources)))], generator, f"{kind} {batch} {n}")
-                for n in range(GOLD)
-            ]
-            pages_of[kind].append(with_checks(page, gold, generator))
-        number = sum(map(len, chosen))
-        if number < wanted:
-            log.warning("warning: %s: %d tasks of %d", kind, number, wanted)
+        pages_of[kind] = make_pages(dealt, TASKS_PER_PAGE, partial(gold_task, kind, real, generator), generator)
+        if len(dealt) < wanted:
+            log.warning("warning: %s: %d tasks of %d", kind, len(dealt), wanted)
     remedy = "see human.generators, human.splits and each kind's number of tasks"
     require(any(map(any, pages_of.values())), "human", f"no tasks ({dict(all_skipped)})", remedy)
     return pages_of, given, all_skipped

@@ -1,6 +1,6 @@
 """Tasks, their pages and table, and the tasks of their Label Studio projects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from PIL import Image
 from compclip.core.cache import key
 from compclip.core.seeds import rng
 from compclip.human.pictures import broken, drawn, read_picture
-from compclip.human.tasks import ALL_KINDS, CHECKS, TASKS, shown_columns
+from compclip.human.tasks import ALL_KINDS, CHECKS, PROMPT_COLUMNS, TASKS, shown_columns
 from compclip.plot.page import data_uri
 
 
@@ -26,14 +26,13 @@ class Picture:
         drawing: color and shape of a drawn picture, which has no file.
     """
 
-    path: str | None = None
+    path: str = ""
     broken_by: str | None = None
     drawing: tuple[str, str] | None = None
 
     def image(self, folder: Path, seed: int) -> Image.Image:
         """Return the picture; raises UserError if its file cannot be read."""
-        if self.path is None:
-            assert self.drawing is not None
+        if self.drawing:
             return drawn(*self.drawing)
         image = read_picture(folder / self.path)
         return broken(image, rng(seed, "sample_tasks", self.broken_by)) if self.broken_by else image
@@ -54,10 +53,7 @@ class Task:
 
     def reversed(self) -> "Task":
         """Return the task with its sides in reverse order; a yes-or-no task has only one side."""
-        answers = ALL_KINDS[self.kind].answers
-        if answers == ("yes", "no"):
-            return self
-        right = None if self.right is None else str(len(answers) + 1 - int(self.right))
+        right = self.right and str(len(ALL_KINDS[self.kind].answers) + 1 - int(self.right))
         pictures, texts, generators = self.pictures[::-1], self.texts[::-1], self.generators[::-1]
         return replace(self, pictures=pictures, texts=texts, generators=generators, right=right)
 
@@ -67,19 +63,31 @@ Page = list[Task]
 GOLD, REPEATS = 2, 2
 
 
-def with_checks(page: Sequence[Task], gold: Sequence[Task], generator: np.random.Generator) -> Page:
-    """Return the page in random order, with repeats, and with gold tasks anywhere but first.
+def make_pages(
+    tasks: Sequence[Task], size: int, gold: Callable[[Page, str], Task], generator: np.random.Generator
+) -> list[Page]:
+    """Distribute tasks over as few pages as possible, in random order, and add gold tasks and repeats.
 
-    Tasks of the first half are repeated, with their sides reversed, in the last third.
+    Gold tasks are anywhere but first. Tasks of the first half are repeated, with their sides reversed, in the last
+    third.
+
+    Args:
+        size: number of tasks on a page, without gold tasks and repeats.
+        gold: makes a gold task for a page; it also gets a name of the task.
     """
-    order = [page[i] for i in generator.permutation(len(page))]
-    repeated = sorted(generator.permutation(len(order) // 2)[:REPEATS])
-    asked_again = [replace(order[i].reversed(), check="repeat", of=order[i]) for i in repeated]
-    for task in gold:
-        order.insert(int(generator.integers(1, len(order) + 1)), task)
-    for task in asked_again:
-        order.insert(int(generator.integers(-(-2 * len(order) // 3), len(order) + 1)), task)
-    return order
+    pages, count = [], -(-len(tasks) // size)
+    for number in range(count):
+        page = list(tasks[number::count])
+        checks = [gold(page, f"{number + 1} {i}") for i in range(GOLD)]
+        order = [page[i] for i in generator.permutation(len(page))]
+        repeated = sorted(generator.permutation(len(order) // 2)[:REPEATS])
+        asked_again = [replace(order[i].reversed(), check="repeat", of=order[i]) for i in repeated]
+        for task in checks:
+            order.insert(int(generator.integers(1, len(order) + 1)), task)
+        for task in asked_again:
+            order.insert(int(generator.integers(-(-2 * len(order) // 3), len(order) + 1)), task)
+        pages.append(order)
+    return pages
 
 
 def check_counts(pages: Sequence[Page]) -> dict[str, int]:
@@ -102,7 +110,7 @@ def task_table(
                 digits = key(*study, "task", kind, batch, place, *pictures, *task.texts).hex()[:15]
                 # A letter first: a spreadsheet reads 12e4 as a number.
                 names[id(task)] = f"t{digits}"
-                row = dict.fromkeys(TASKS.columns) | dict(task.prompt)
+                row = dict.fromkeys(TASKS.columns) | {name: task.prompt.get(name) for name in PROMPT_COLUMNS}
                 for column, values in (("generator", task.generators), ("picture", pictures), ("text", task.texts)):
                     row |= {f"{column}_{i}": value for i, value in enumerate(values, 1)}
                 row |= {"task_id": names[id(task)], "of": names[id(task.of)] if task.of else None}

@@ -1,9 +1,8 @@
 """Tasks: their kinds and their table."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -31,12 +30,10 @@ KINDS = {
     "match": TaskKind("Does the picture show what the text says?", ("yes", "no"), ("Yes", "No"), 1, 1),
     "caption": TaskKind("Which text fits the picture better?", ("1", "2"), ("Text 1", "Text 2"), 1, 2),
 }
-# about a compound noun's three images (stage compun)
-COMPOUND_KINDS = {
+# and about a compound noun's three images (stage compun)
+ALL_KINDS = KINDS | {
     "compound": TaskKind("Which picture shows it?", ("1", "2", "3"), ("Picture 1", "Picture 2", "Picture 3"), 3, 1),
 }
-ALL_KINDS = KINDS | COMPOUND_KINDS
-
 
 # batch and place count from 1; all tasks of a batch, or page, are of one kind. of: the task that is
 # repeated. The prompt is (split, image_id, caption_id, draw), null for gold tasks; generator_1 and generator_2 made
@@ -54,6 +51,7 @@ TASKS = schema(
     text_1=text(nullable=True), text_2=text(nullable=True), right=text(nullable=True),
 )  # fmt: skip
 PROMPT_COLUMNS = ["split", "image_id", "caption_id", "draw"]
+prompt_key = itemgetter(*PROMPT_COLUMNS)  # the prompt of a task or of a score as one key
 SHOWN_PICTURES = ["picture_1", "picture_2", "picture_3"]
 SHOWN_TEXTS = ["text_1", "text_2"]
 
@@ -67,8 +65,3 @@ def read_tasks(path: Path) -> pd.DataFrame:
 def shown_columns(kind: str) -> list[str]:
     """Return the columns of ``TASKS`` that a task of this kind shows."""
     return SHOWN_PICTURES[: ALL_KINDS[kind].pictures] + SHOWN_TEXTS[: ALL_KINDS[kind].texts]
-
-
-def prompt_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the prompt of a task or of a score as one key."""
-    return tuple(int(row[name]) if name in ("caption_id", "draw") else row[name] for name in PROMPT_COLUMNS)

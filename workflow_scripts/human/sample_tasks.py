@@ -25,7 +25,7 @@ def main(job: Job) -> None:
     captions, pairs = read_table(read.captions, CAPTIONS), read_table(read.pairs, PAIRS)
     captions, pairs = (table[table["image_id"].isin(unseen)] for table in (captions, pairs))
     adjectives = sorted(read_table(read.ranking, RANKING)["adjective"].unique())
-    trials, _ = make_trials(captions, pairs, set(read_heldout(read.heldout)), adjectives, params.seed)
+    trials = make_trials(captions, pairs, set(read_heldout(read.heldout)), adjectives, params.seed)
     others = other_captions(read_table(read.swapped, SWAPPED), prompts, trials)
     tables = zip(names, (read_table(path, MANIFEST) for path in read.manifests), strict=True)
     manifests = pd.concat([table.assign(generator=name) for name, table in tables])
