@@ -26,7 +26,7 @@ KIND_NAMES = {"either": "either noun", "both": "both nouns", "none": "neither no
 
 
 def _in_rows(rows: pd.DataFrame, group: Any, row: Any, **columns: Any) -> pd.DataFrame:
-    series = ["examples" if of and captions_of(of) is not None else of or "template" for of in rows["prompt"]]
+    series = ["examples" if captions_of(of) is not None else of or "template" for of in rows["prompt"]]
     return in_percent(rows, "value", group=group, row=row, series=series, **columns)
 
 
@@ -36,7 +36,6 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
     prompts = [prompt_words(prompt) if prompt else "all" for prompt in right["prompt"]]
     ours = _in_rows(right, right["model"], prompts, filled=True)
     paper = pd.DataFrame(TABLE_1, columns=["model", "prompt", "value"]).assign(low=np.nan, high=np.nan)
-    paper["prompt"] = paper["prompt"].astype(object).where(paper["prompt"].notna(), None)
     names = [row_name(row.model, row.prompt) for row in paper.itertuples()]
     theirs = _in_rows(paper, f"the paper, {PAPER_COMPOUNDS} compounds", names, filled=False)
     figure, ((axes,),) = draw_rows([[pd.concat([ours, theirs])]], PROMPT_LOOKS)
@@ -50,7 +49,7 @@ def draw_accuracy(analysis: pd.DataFrame) -> Figure:
 
 def draw_examples(analysis: pd.DataFrame) -> Figure:
     """Draw accuracy by number of example captions, with the template's as a dotted line, and the paper's table 2."""
-    right = rows_of(analysis, RIGHT, usual=False).dropna(subset="prompt")
+    right = rows_of(analysis, RIGHT, usual=False).query("prompt != ''")
     right = right.assign(captions=[captions_of(prompt) for prompt in right["prompt"]])
     if right["captions"].isna().all():
         return empty("No model was asked with example captions.")
@@ -94,7 +93,7 @@ def _accuracies(rows: pd.DataFrame) -> str:
 def draw_compun(analysis: pd.DataFrame) -> dict[str, tuple[Figure, str, str]]:
     """Return the figures accuracy, examples and kinds, each with title and caption."""
     every, usual = rows_of(analysis, RIGHT, usual=False), rows_of(analysis, RIGHT)
-    counted = every[[prompt is not None and captions_of(prompt) is not None for prompt in every["prompt"]]]
+    counted = every[[captions_of(prompt) is not None for prompt in every["prompt"]]]
     wrong = analysis[analysis["measure"].str.startswith(WRONG)]
     wrong = wrong.assign(model=wrong["measure"] + ": " + wrong["model"])
     return {

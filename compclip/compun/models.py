@@ -37,10 +37,8 @@ def keep_open_clip(model: NamedModel, cache: Path) -> Path:
     """Return the folder in ``cache`` of a judge that equals this model of open_clip; make it if necessary."""
     config = model.judge_config()
     source, name = find_source(config), model_name(config.model)
-    code = encoding_code()
-    files = fingerprint(*source.files)
-    parts = [name, source.model_cfg, source.preprocess_cfg, files, open_clip().__version__, code]
-    folder = cache / "models" / key(json.dumps(parts)).hex()
+    made_by = [fingerprint(*source.files), open_clip().__version__, encoding_code()]
+    folder = cache / "models" / key(json.dumps([name, source.model_cfg, source.preprocess_cfg, *made_by])).hex()
     if not folder.is_dir():
         log.info("%s: copied to %s, which takes as much space as the weights", model.title, folder)
         # The seed does not matter, since all weights are loaded.

@@ -18,9 +18,9 @@ COMPOUNDS_SHOWN = 12  # compounds on the page, half of them wrong if there are e
 PROMPT_WORDS = {"template": "template", "reversed": "nouns reversed", "descriptions": "descriptions"}
 
 
-def row_name(model: str, prompt: str | None) -> str:
+def row_name(model: str, prompt: str) -> str:
     """Return the label of a row of results; people have no prompt."""
-    return f"{model}, {prompt_words(prompt)}" if isinstance(prompt, str) else model
+    return f"{model}, {prompt_words(prompt)}" if prompt else model
 
 
 def prompt_words(prompt: str) -> str:
@@ -29,16 +29,14 @@ def prompt_words(prompt: str) -> str:
 
 
 def read_analysis(file: Path) -> pd.DataFrame:
-    """Return ``analyze_choices.COLUMNS``; prompt is None for people."""
-    table = pd.read_csv(file, na_values=[""], keep_default_na=False)
-    return table.assign(prompt=table["prompt"].astype(object).where(table["prompt"].notna(), None))
+    """Return ``ANALYSIS_COLUMNS``; prompt is "" for people."""
+    return pd.read_csv(file, na_values=[""], keep_default_na=False).fillna({"prompt": ""})
 
 
 def rows_of(analysis: pd.DataFrame, measure: str, *, usual: bool = True) -> pd.DataFrame:
     """Return the rows of a measure, by default only for the usual prompts."""
     rows = analysis[analysis["measure"] == measure]
-    prompts = usual_prompts([name for name in rows["prompt"].unique() if name])
-    return rows[rows["prompt"].isin([*prompts, None])] if usual else rows
+    return rows[rows["prompt"].isin(usual_prompts(rows["prompt"].unique().tolist()))] if usual else rows
 
 
 def fraction_cell(row: Any, *, bold: bool = False) -> TableCell:

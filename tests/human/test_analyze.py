@@ -318,11 +318,8 @@ def test_the_first_answer_counts_and_exports_of_label_studio(tmp_path: Path) -> 
         {"id": 8, "task_id": "t2", "picture_1": picture, "annotator": "ann@example.org", "choice": "no"},
     ]
     always = {"annotation_id": 1001, "created_at": "2026-03-09T22:16:08Z", "updated_at": "2026-03-09T22:16:09Z"}
-    with (tmp_path / "project-3.csv").open("w", encoding="utf8") as file:
-        names = sorted({*rows[0], *always, "text_1"})
-        writer = csv.DictWriter(file, fieldnames=names, quoting=csv.QUOTE_NONNUMERIC)
-        writer.writeheader()
-        writer.writerows({**always, "text_1": "a red\nbird", **row} for row in rows)
+    exported = pd.DataFrame(rows).assign(**always, text_1="a red\nbird").sort_index(axis=1)
+    exported.to_csv(tmp_path / "project-3.csv", index=False, quoting=csv.QUOTE_NONNUMERIC)
     table, _, problems = collect([tmp_path / "project-3.csv"], KIND_OF_TASK)
     assert table.fillna(-1).values.tolist() == [["t1", "1", "2", 4.288], ["t2", "ann@example.org", "no", -1]]
     assert not problems

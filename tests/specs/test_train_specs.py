@@ -54,12 +54,6 @@ def quarters(tmp_path_factory: pytest.TempPathFactory) -> list[LongExample]:
     return result
 
 
-def new_judge() -> Judge:
-    settle(1)
-    torch.manual_seed(0)
-    return Judge(construct(CFG), get_tokenizer(CFG, None), Preprocess(PREPROCESS, None), torch.device("cpu"), 1)
-
-
 Run = Callable[..., tuple[Judge, list[dict[str, Any]]]]
 
 
@@ -70,7 +64,10 @@ def run(quarters: list[LongExample], tmp_path: Path) -> Run:
     def go(
         name: str, samples: list[LongExample] = quarters, loss: str = "specs", seed: int = 1, **changes: Any
     ) -> tuple[Judge, Any]:
-        judge, chosen = new_judge(), SpecsTraining(**{**SETTINGS, **changes})
+        settle(1)
+        torch.manual_seed(0)
+        preprocess, chosen = Preprocess(PREPROCESS, None), SpecsTraining(**{**SETTINGS, **changes})
+        judge = Judge(construct(CFG), get_tokenizer(CFG, None), preprocess, torch.device("cpu"), 1)
         return judge, train_specs(judge, samples, chosen, tmp_path / f"{name}.pt", loss=loss, seed=seed)
 
     return go
