@@ -73,7 +73,7 @@ def make_pages(
 
     Args:
         size: number of tasks on a page, without gold tasks and repeats.
-        gold: makes a gold task for a page; it also gets a name of the task.
+        gold: makes a task with a known answer for a page, given the page's tasks and a name that no other one has.
     """
     pages, count = [], -(-len(tasks) // size)
     for number in range(count):

@@ -16,6 +16,7 @@ from compclip.compun import classify as library
 from compclip.compun.classify import ask_model, choose_compound
 from compclip.compun.config import NamedModel
 from compclip.compun.models import keep_open_clip, open_model
+from compclip.core.errors import UserError
 from compclip.core.tables import CHOICES, COMPOUND_IMAGES, COMPOUNDS, ROLES
 from compclip.io import read_json, read_table, write_json, write_table
 from tests.score.world import FakeJudge
@@ -221,5 +222,7 @@ def test_models_are_named_and_what_cannot_be_loaded_says_why(tmp_path: Path) -> 
         ({"open_clip": "ViT-X", "pretrained": "openai"}, "unknown"),
     ):
         model = NamedModel.model_validate(values)
-        message = refused(lambda model=model: opened(model, tmp_path).__enter__())
-        assert message.startswith(f"compun.models: {model.title}: ") and fault in message
+        with pytest.raises(UserError) as caught, opened(model, tmp_path):
+            pass
+        message = str(caught.value)
+        assert message.startswith(f"compun.models: {model.title}: ") and fault in message and "\n" not in message
