@@ -35,23 +35,14 @@ MEDIA_TYPES = {
 }  # fmt: skip
 
 
-def _split_name(composition: str) -> str:
-    """Return a composition's name as a split of ``datasets``, which allows letters, digits and _."""
-    return re.sub(r"\W", "_", composition)
-
-
 def front_matter(config: ReleaseConfig, contents: Contents) -> str:
     """Return the metadata from which ``datasets.load_dataset(folder)`` finds the tables."""
-    configs: list[dict[str, Any]] = [
-        {
-            "config_name": name,
-            "data_files": [
-                {"split": _split_name(composition), "path": f"{composition}/{name}.parquet"}
-                for composition in contents.compositions
-            ],
-        }
-        for name in LOADED
-    ]
+    # ``datasets`` allows letters, digits and _ in names of splits.
+    splits = {composition: re.sub(r"\W", "_", composition) for composition in contents.compositions}
+    configs: list[dict[str, Any]] = []
+    for name in LOADED:
+        files = [{"split": split, "path": f"{composition}/{name}.parquet"} for composition, split in splits.items()]
+        configs.append({"config_name": name, "data_files": files})
     configs[0]["default"] = True
     configs.append({"config_name": "captions", "data_files": [{"split": "captions", "path": "captions.parquet"}]})
     about = {

@@ -2,7 +2,7 @@
 
 import shutil
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from compclip.release.config import ReleaseConfig
 from compclip.release.released import RELEASE_FILE, Contents
 from compclip.score.choices import Adjustment
 
-PICTURES = "images.zip"
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date, so that equal content has equal bytes
 
 
@@ -26,16 +25,9 @@ def as_json(adjustment: Adjustment | None) -> dict[str, Any] | None:
     return {"multiple": adjustment.multiple, "of_seen": dict(adjustment.of_seen), "mean": mean}
 
 
-def zip_images(images: Iterable[tuple[str, Path]], file: Path) -> None:
-    """Write images, given by name, into an uncompressed archive."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, path in images:
-            archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), path.read_bytes())
-
-
 def make_release(
     to: Path, config: ReleaseConfig, contents: Contents, files: Mapping[str, Path],
-    adjustments: Mapping[str, Adjustment | None], images: Iterable[tuple[str, Path]] = (),
+    adjustments: Mapping[str, Adjustment | None], images: Mapping[str, Path],
 ) -> None:  # fmt: skip
     """Write a release.
 
@@ -52,8 +44,10 @@ def make_release(
             shutil.copyfile(source, folder / name)
         for name, adjustment in adjustments.items():
             write_json(as_json(adjustment), folder / name)
-        if pictures := list(images):
-            zip_images(pictures, folder / PICTURES)
+        if images:
+            with zipfile.ZipFile(folder / "images.zip", "w", zipfile.ZIP_STORED) as archive:
+                for name, path in images.items():
+                    archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), path.read_bytes())
         write_text(data_card(config, contents, folder), folder / "README.md")
         write_json(croissant(config, contents, folder), folder / "croissant.json")
         complete = contents.model_copy(update={"files": digests(folder)})

@@ -10,7 +10,7 @@ the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control generator:
 """
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -27,11 +27,8 @@ from compclip.core.digests import sha256
 from compclip.core.errors import UserError, require
 from compclip.core.heldout import matched_pairs, read_heldout
 from compclip.core.section import Section
-from compclip.divergence.results import read_divergences
 from compclip.io import read_json, read_table
-from compclip.report.composed import Anchors
-from compclip.report.make_table import Composition
-from compclip.report.table import Scored, all_scores, scores_of
+from compclip.report.table import Scored, all_scores, read_score_folder, scores_of
 from compclip.score.choices import Adjustment
 from compclip.score.config import Scoring
 from compclip.score.health import Health
@@ -119,10 +116,6 @@ class ReleasePart:
         return Rules(scoring, classes, about.seed, self.name, about.prompts, self.tables["swapped"])
 
     @property
-    def anchors(self) -> Anchors:
-        return Anchors(self.about.anchors, self.about.generators)
-
-    @property
     def health(self) -> Health:
         content = {name: read_json(self.folder / "health" / f"{name}.json") for name in self.about.judges}
         return Health(content, self.release.contents.health)
@@ -136,9 +129,9 @@ class ReleasePart:
         content = read_json(self.folder / "adjustments" / f"{judge}.json")
         return content and Adjustment(np.array(content["mean"], np.float32), content["multiple"], content["of_seen"])
 
-    def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
-        """Return ``summary.json`` of a control generator (by default, the first) by a judge."""
-        return read_json(self.folder / "scores" / judge / (generator or self.about.generators[0]) / "summary.json")
+    def summary(self, judge: str) -> dict[str, Any]:
+        """Return ``summary.json`` of the first control generator by a judge."""
+        return read_json(self.folder / "scores" / judge / self.about.generators[0] / "summary.json")
 
     def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], dict[str, pd.DataFrame]]]) -> list[Scored]:
         """Return a generator's scores. ``by_judge``: the summary, and the entries of each set."""
@@ -155,21 +148,9 @@ class ReleasePart:
         """The scores of the control generators."""
         result = []
         for generator in self.about.generators:
-            by_judge = {}
-            for judge in self.about.judges:
-                summary = self.summary(judge, generator)
-                place = self.folder / "scores" / judge / generator
-                names = dict.fromkeys(about["set"] for about in summary["scores"])
-                sets = {name: read_table(place / f"{name}.parquet", tables.SCORES) for name in names}
-                by_judge[judge] = summary, sets
-            result += self.of_judges(by_judge)
+            folders = {judge: self.folder / "scores" / judge / generator for judge in self.about.judges}
+            result += self.of_judges({judge: read_score_folder(folder) for judge, folder in folders.items()})
         return result
-
-    def composition(self, scores: list[Scored], controls: Collection[str]) -> Composition:
-        """Return the input of ``make_table``: scores of these control generators and of further generators."""
-        variants = read_json(self.folder / "variants.json")["splits"]
-        known = [score for score in self.controls if score.generator in controls]
-        return [*known, *scores], read_divergences(self.folder), {}, variants
 
 
 @dataclass(frozen=True)

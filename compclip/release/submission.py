@@ -15,9 +15,13 @@ import pandas as pd
 from pydantic import Field
 
 from compclip.core.errors import require
+from compclip.core.rounding import json_values
 from compclip.core.section import NAME, Section
 from compclip.core.tables import SCORES, TESTS
+from compclip.divergence.results import read_divergences
+from compclip.io import read_json
 from compclip.release.released import Release, ReleasePart, package_version, read_described
+from compclip.report.composed import Anchors
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
@@ -127,16 +131,15 @@ def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, imag
     for name, column in values.items():
         fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"
         require(len(column) == len(prompts), where, fault, "submit again")
-    table = pd.DataFrame(values)
-    failed = prompts["file_name"].map(images).isin(("missing", "unreadable")).to_numpy()
-    counted = table["similarity"].notna() | (table["expected_top1"] != 0) | table["hit"].astype(bool)
-    counted |= (table["adjective_first"].fillna(0) != 0) | (table["adjusted_first"].fillna(0) != 0)
-    wrong = np.flatnonzero(failed & counted.to_numpy())
-    first = prompts["file_name"].iloc[wrong[0]] if len(wrong) else ""
-    require(not len(wrong), where, f"{first} has no image but counts as scored", "submit again")
-    lacking = np.flatnonzero(~failed & table["similarity"].isna().to_numpy())
-    first = prompts["file_name"].iloc[lacking[0]] if len(lacking) else ""
-    require(not len(lacking), where, f"{first} has an image but no similarity", "submit again")
+    table = pd.DataFrame(values, index=prompts["file_name"])
+    failed = table.index.map(images).isin(("missing", "unreadable"))
+    counted = table["similarity"].notna() | (table["expected_top1"] != 0)
+    counted |= (table[["hit", "adjective_first", "adjusted_first"]].fillna(0) != 0).any(axis=1)
+    for rows, fault in (
+        (failed & counted, "has no image but counts as scored"),
+        (~failed & table["similarity"].isna(), "has an image but no similarity"),
+    ):
+        require(not rows.any(), where, f"{next(iter(table.index[rows]), '')} {fault}", "submit again")
 
 
 def sets_of(part: ReleasePart) -> list[tuple[str, str, str]]:
@@ -150,11 +153,6 @@ def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:
     return prompts[prompts["split"] == split].sort_values(ENTRY, ignore_index=True)
 
 
-def measured_values(table: pd.DataFrame) -> MeasuredValues:
-    """Return the measured columns of a table of scores, with None for missing values."""
-    return {name: [None if pd.isna(value) else value for value in table[name].tolist()] for name in MEASURED}
-
-
 def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> SubmittedScores:
     """Return the scores by one judge in the form of a submission."""
     controls = {
@@ -162,7 +160,7 @@ def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> Submit
         for of in scored.values()
         for summary in of.summaries
     }
-    values = {name: measured_values(of.table) for name, of in scored.items()}
+    values = {name: json_values(of.table[[*MEASURED]].to_dict("list")) for name, of in scored.items()}
     return SubmittedScores(hash=judge_hash, values=values, controls=controls)
 
 
@@ -209,7 +207,7 @@ def set_abouts(
 def compare_submissions(
     part: ReleasePart,
     submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]],
-    controls: Collection[str] | None = None,
+    controls: Collection[str | None] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions.
 
@@ -217,10 +215,12 @@ def compare_submissions(
         submissions: scores by judge, by the submission's name.
         controls: some of the control generators; None: all.
     """
-    scores = [score for name, judges in submissions for score in scored_of(part, name, judges)]
-    of = part.composition(scores, part.about.generators if controls is None else controls)
-    contents = part.release.contents
-    return make_table([of], contents.reference, part.anchors, chunks=contents.scoring.chunks)
+    scores = [score for score in part.controls if controls is None or score.generator in controls]
+    scores += [score for name, judges in submissions for score in scored_of(part, name, judges)]
+    variants = read_json(part.folder / "variants.json")["splits"]
+    contents, anchors = part.release.contents, Anchors(part.about.anchors, part.about.generators)
+    composition = scores, read_divergences(part.folder), dict[str, Any](), variants
+    return make_table([composition], contents.reference, anchors, chunks=contents.scoring.chunks)
 
 
 def figures_of(
@@ -234,8 +234,7 @@ def figures_of(
     tables = []
     for composition, part in release.parts.items():
         # other controls do not affect the estimates
-        names = [release.contents.reference, *chain.from_iterable(part.about.anchors.values())]
-        anchors = {anchor for anchor in names if anchor}
+        anchors = [release.contents.reference, *chain.from_iterable(part.about.anchors.values())]
         tables.append(compare_submissions(part, [(name, judges[composition])], anchors)[0])
     scores = pd.concat(tables, ignore_index=True)
     rows = scores[scores["generator"] == name]

@@ -5,7 +5,6 @@ similarities may differ by ``SIMILARITY``, and captions with almost equal simila
 ties* are listed; more than ``NEAR_TIES`` of a set are a difference.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
 from compclip.core.cli import Command
+from compclip.core.digests import sha256
 from compclip.core.section import CacheFolder
 from compclip.io import read_json, write_json
 from compclip.release.released import Release, ReleasePart, open_release
@@ -173,13 +173,6 @@ def unequal_scores(
     return lines, ties
 
 
-def add_record(file: Path, submission: Path, release: Release, name: str) -> None:
-    """Add a verified submission, by its sha256, to the file of verified submissions."""
-    known = read_json(file) if file.is_file() else {}
-    digest = hashlib.sha256(submission.read_bytes()).hexdigest()
-    write_json(known | {digest: {"name": name, "release": release.digest}}, file)
-
-
 def main(command: VerifySubmission) -> None:
     release = open_release(command.release)
     submission = read_submission(command.submission, release)
@@ -206,4 +199,6 @@ def main(command: VerifySubmission) -> None:
     how = "exactly" if same else f"within rounding (similarities within {SIMILARITY}, {len(ties)} near ties)"
     print(f"verified: all values and figures of {submission.name} follow from its images {how}. {UNPROVEN_ORIGIN}")
     if command.record:
-        add_record(command.record, command.submission, release, submission.name)
+        known = read_json(command.record) if command.record.is_file() else {}
+        about = {"name": submission.name, "release": release.digest}
+        write_json(known | {sha256(command.submission): about}, command.record)

@@ -95,7 +95,7 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
         yield row(name, own.entries, mean_columns(own) if len(own) else {})
     if len(adjusted := values_of(score, "adjective_accuracy_adjusted")):
         yield row("adjective_accuracy_adjusted", adjusted.entries, mean_columns(adjusted))
-    if base and (blind := base.blind("r_precision")) is not None:
+    if base and (blind := base.about.get("blind_control")) is not None:
         a, b = values["r_precision"].beside(values_of(base, "r_precision"))
         if len(a):
             yield row("r_precision_normalized", a.entries, follows_prompts(a, b, blind))

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.core.tables import ORACLE, TESTS
+from compclip.core.tables import ORACLE, SCORES, TESTS
+from compclip.io import read_json, read_table
 from compclip.report.rows import PARTS_OF_SEEN
 from compclip.score.entries import ENTRY
 
@@ -42,9 +44,12 @@ class Scored:
         whole = self.summary["judge"] != ORACLE and not self.part
         return whole and all_prompts and self.about["distractors"] == "original"
 
-    def blind(self, measure: str) -> float | None:
-        """Return the score of text alone, if known."""
-        return self.about.get("blind_control" if measure == "r_precision" else "adjective_chance")
+
+def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Return the summary in a folder of stage score, and the scores by set."""
+    summary = read_json(folder / "summary.json")
+    names = dict.fromkeys(about["set"] for about in summary["scores"])
+    return summary, {name: read_table(folder / f"{name}.parquet", SCORES) for name in names}
 
 
 def scores_of(

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from compclip.clip.embed import items_of, open_embedder
-from compclip.core.tables import IMAGES, PROMPTS, VARIANTS
+from compclip.core.tables import IMAGES
 from compclip.io import read_json, read_table
 from compclip.release.config import ReleaseConfig
 from compclip.release.make_release import make_release
@@ -19,7 +18,7 @@ from compclip.score.config import Scoring
 from compclip.score.score_images import embed_once
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
-from workflow_scripts.report.artifacts import layouts
+from workflow_scripts.report.artifacts import layouts, read_composition
 
 OF_DATASET = ("captions.parquet", "images.parquet")
 OF_COMPOSITION = (
@@ -53,52 +52,41 @@ def files_of(layout: Layout, params: Any) -> Iterator[tuple[str, Path]]:
 
 def adjustment_of(layout: Layout, judge: str, params: Any) -> Adjustment | None:
     """Return how a judge's similarities are adjusted, as in the scores of the run."""
-    schemas = {"prompts": PROMPTS, "variants": VARIANTS}
-    tables = {name: read_table(layout.place / f"{name}.parquet", schema) for name, schema in schemas.items()}
-    images = read_table(layout.data / "images.parquet", IMAGES)
-    variants = tables["variants"][tables["variants"]["split"] == "test_seen"]
-    prompts = tables["prompts"].loc[tables["prompts"]["split"] == "test_seen", "text"].tolist()
+    prompts, variants, images = read_composition(layout, "prompts", "variants", "images").values()
+    seen, copies = (table.loc[table["split"] == "test_seen", "text"].tolist() for table in (prompts, variants))
     folder = layout.judge(judge)
     with open_embedder(folder, params.batch, params.threads, params.device, params.cache) as embedder:
-        texts = embed_once(embedder, sorted({*prompts}) + variants["text"].tolist())
+        texts = embed_once(embedder, sorted({*seen}) + copies)
 
         def pictures(paths: Sequence[str]) -> np.ndarray:
             return embedder.images(items_of(paths, images, layout.results))
 
-        return choose_adjustment(tables["prompts"], images, tables["variants"], texts, pictures, params.seed)
+        return choose_adjustment(prompts, images, variants, texts, pictures, params.seed)
+
+
+def released_composition(layout: Layout, params: Any) -> ReleasedComposition:
+    summaries = {judge: read_json(layout.scores(params.controls[0], judge) / "summary.json") for judge in params.judges}
+    judges = {
+        judge: ReleasedJudge(folder=judge_folder(layout, judge), hash=summary["judge_hash"])
+        for judge, summary in summaries.items()
+    }
+    candidates = summaries[params.judges[0]]["candidates"]
+    return ReleasedComposition(candidates=candidates, judges=judges, generators=params.controls, anchors=params.anchors)
 
 
 def contents_of(params: Any, of: Sequence[Layout], config: ReleaseConfig) -> Contents:
     """Return release.json without its files."""
-    compositions = {
-        layout.composition: ReleasedComposition(
-            candidates=_summary(layout, params)["candidates"],
-            judges={
-                judge: ReleasedJudge(
-                    folder=judge_folder(layout, judge), hash=_summary(layout, params, judge)["judge_hash"]
-                )
-                for judge in params.judges
-            },
-            generators=params.controls,
-            anchors=params.anchors,
-        )
-        for layout in of
-    }
     settings = {name: getattr(params, name) for name in RELEASED_SETTINGS}
     return Contents(
         name=config.name or params.dataset,
         version=config.version,
         license=config.license,
         compclip=package_version("compclip"),
-        compositions=compositions,
+        compositions={layout.composition: released_composition(layout, params) for layout in of},
         scoring=Scoring.model_validate(params.scoring),
         files={},
         **settings,
     )
-
-
-def _summary(layout: Layout, params: Any, judge: str | None = None) -> dict[str, Any]:
-    return read_json(layout.scores(params.controls[0], judge or params.judges[0]) / "summary.json")
 
 
 def main(job: Job) -> None:
@@ -110,10 +98,8 @@ def main(job: Job) -> None:
         files |= dict(files_of(layout, params))
         for judge in params.judges:
             adjustments[f"{layout.composition}/adjustments/{judge}.json"] = adjustment_of(layout, judge, params)
-    paths = (
-        read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else pd.Series(dtype=str)
-    )
-    images = [(path, of[0].results / path) for path in paths]
+    paths = read_table(of[0].data / "images.parquet", IMAGES)["path"].dropna() if config.images else ()
+    images = {path: of[0].results / path for path in paths}
     make_release(job.output.release, config, contents_of(params, of, config), files, adjustments, images)
 
 

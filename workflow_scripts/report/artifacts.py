@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core import tables
+from compclip.core.tables import MANIFEST
 from compclip.divergence.results import read_divergences
 from compclip.io import Images, read_json, read_table
 from compclip.plot.examples import GeneratedImages, of_all_judges
 from compclip.report.readable import Readable, to_read
+from compclip.report.table import read_score_folder
 from workflow_scripts.inputs import SCHEMAS
 from workflow_scripts.job import Job
 from workflow_scripts.layout import Layout
@@ -32,18 +33,11 @@ def read_composition(layout: Layout, *names: str, images: Images | None = None) 
     return {name: read_table(table_file(layout, name), SCHEMAS[name], images=images) for name in names}
 
 
-def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """Return the summary in a folder of stage score, and the scores by set."""
-    summary = read_json(folder / "summary.json")
-    names = dict.fromkeys(about["set"] for about in summary["scores"])
-    return summary, {name: read_table(folder / f"{name}.parquet", tables.SCORES) for name in names}
-
-
 def read_generated(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> Iterator[GeneratedImages]:
     for name in generators:
         folders = [read_score_folder(layout.scores(name, judge)) for judge in judges]
         scores = {split: of_all_judges([tables[split] for _, tables in folders]) for split in folders[0][1]}
-        manifest = read_table(layout.generated(name) / "manifest.parquet", tables.MANIFEST)
+        manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)
         yield GeneratedImages(name, manifest, scores, folders[0][0])
 
 

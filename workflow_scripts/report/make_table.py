@@ -14,11 +14,11 @@ from compclip.report.composed import Anchors
 from compclip.report.make_table import as_csv, make_table, metrics, paper_table
 from compclip.report.readable import latex, table_markdown
 from compclip.report.rows import of_composition
-from compclip.report.table import Scored, all_scores, scores_of
+from compclip.report.table import Scored, all_scores, read_score_folder, scores_of
 from compclip.split.pools import class_names
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
-from workflow_scripts.report.artifacts import layouts, read_fids, read_readable, read_score_folder
+from workflow_scripts.report.artifacts import layouts, read_fids, read_readable
 
 
 def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator[Scored]:
