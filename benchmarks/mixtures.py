@@ -119,8 +119,10 @@ def table_lines(layout: Layout, config: Config, draws: int) -> Iterator[str]:
     of_run = SimpleNamespace(generators=[REFERENCE, HABIT, BLIND, UNBOUND], judges=config.judges, oracle=[])
     scores = {(of.generator, of.split): of for of in read_all_scores(layout, of_run, classes) if of.main}
     anchors = Anchors(config.anchors, of_run.generators)
-    known = {split: of for split, of in all_fractions([*scores.values()], anchors).items() if of}
-    estimates = {split: {name: of.value for name, of in known[split].pointwise.items()} for split in known}
+    known = {
+        split: of.by_measure["fraction_composed"] for split, of in all_fractions([*scores.values()], anchors).items()
+    }
+    estimates = {split: {name: of.value for name, of in by_name.items()} for split, by_name in known.items()}
     composes = {split: {**of, PERFECT: 1.0} for split, of in estimates.items()}
     pairs = sorted(set(scores[REFERENCE, "test_unseen"].entries["pair"]))
     unreadable = {*health.unreadable}

@@ -105,18 +105,15 @@ class ReleaseMetric:
         made = self.prompts["file_name"].isin(self.state)
         status = made.map({True: "ok", False: "skipped"})
         manifest = self.prompts[KEYS].assign(path=self.prompts["file_name"].where(made), status=status)
-        means = []
-        for judge in self.judges:
 
-            def images(ids: Sequence[str], judge: str = judge) -> np.ndarray:
+        def mean_by(judge: str) -> float:
+            def images(ids: Sequence[str]) -> np.ndarray:
                 return np.stack([self.state[image_id][judge] for image_id in ids])
 
-            def texts(_: Sequence[str], judge: str = judge) -> Embed:
-                return self.texts[judge]
+            scored = score_part(self.part, manifest, judge, lambda _: self.texts[judge], images, [self.split])
+            return scored[self.split].table[self.column].mean()
 
-            scored = score_part(self.part, manifest, judge, texts, images, [self.split])
-            means.append(scored[self.split].table[self.column].mean())
-        return torch.tensor(float(np.mean(means)), dtype=torch.float64)
+        return torch.tensor(float(np.mean([mean_by(judge) for judge in self.judges])), dtype=torch.float64)
 
     def forward(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> torch.Tensor:
         """Add images, and return the score of only these."""

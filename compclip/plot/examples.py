@@ -20,11 +20,11 @@ Made = Mapping[tuple[str, str, int], "ShownPicture"]
 
 
 class GeneratedImages(NamedTuple):
-    """A generator's images (``tables.MANIFEST``), their scores by split (``of_all_judges``), and a summary."""
+    """A generator's images (``tables.MANIFEST``), their scores (``of_all_judges``) with their split, and a summary."""
 
     name: str
     manifest: pd.DataFrame
-    scores: Mapping[str, pd.DataFrame]
+    scores: pd.DataFrame
     summary: Mapping[str, Any]
 
 
@@ -92,11 +92,8 @@ def made_of(generated: GeneratedImages, images: Collection[str]) -> Made:
     """Return a generator's pictures for captions of ``images``: the first draw of each prompt."""
     manifest = generated.manifest[generated.manifest["image_id"].isin(images)]
     manifest = manifest.sort_values("draw").drop_duplicates(PROMPT_KEY)
-    scores = [table.assign(split=split) for split, table in generated.scores.items()]
-    columns = [*PROMPT_KEY, "draw", "hit", "hits", "right", "judges", "expected_top1", "adjective_first"]
-    scored = pd.concat(scores)[columns] if scores else pd.DataFrame(columns=columns)
     made = {}
-    for row in manifest.merge(scored, on=[*PROMPT_KEY, "draw"], how="left").itertuples():
+    for row in manifest.merge(generated.scores, on=[*PROMPT_KEY, "draw"], how="left").itertuples():
         known = not pd.isna(row.hit)
         made[row.split, row.image_id, row.caption_id] = ShownPicture(
             generated.name,
@@ -125,32 +122,24 @@ def choose_rows(rows: pd.DataFrame, classes: Mapping[str, str], n: int, generato
     return list(rows.iloc[np.lexsort([rank_in_class, rank])[:n]].itertuples())
 
 
-def swapped_spans(row: Any, nouns: Mapping[int, list[tuple[int, int]]]) -> tuple[list[Span], list[Span]]:
-    """Return the spans to mark in a seen caption and in its swapped one: each changed adjective and its nouns.
+def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
+    """Return the segments of a seen caption and its swapped one, with each changed adjective and its nouns marked.
 
-    ``row`` is of ``tables.SWAPPED``; ``nouns`` are spans in the seen caption, by the start of their adjective.
+    ``row`` is of ``tables.SWAPPED``, ``pairs`` are those of all captions.
     """
+    pairs = pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)]
     seen: list[Span] = []
     swapped: list[Span] = []
     for change in row.changes:
         seen.append((change["start"], change["end"], "seen"))
         swapped.append((change["new_start"], change["new_end"], "swapped"))
-        for start, end in nouns.get(change["start"], []):
+        nouns = pairs[(pairs["adjective_start"] == change["start"]) & (pairs["noun"] == change["noun"])]
+        for start, end in nouns[["noun_start", "noun_end"]].itertuples(index=False):
             # Only adjectives and articles before them change, so a noun moves as far as the end of the change before
             # it.
             shift = ([0] + [c["new_end"] - c["end"] for c in row.changes if c["end"] <= start])[-1]
             seen.append((start, end, "seen"))
             swapped.append((start + shift, end + shift, "swapped"))
-    return seen, swapped
-
-
-def swapped_segments(row: Any, pairs: pd.DataFrame) -> dict[str, list[Segment]]:
-    """Return the segments of a seen caption and its swapped one, a row of ``tables.SWAPPED``, changed pairs marked."""
-    nouns: dict[int, list[tuple[int, int]]] = {}
-    for pair in pairs[(pairs["image_id"] == row.image_id) & (pairs["caption_id"] == row.caption_id)].itertuples():
-        if any((pair.adjective_start, pair.noun) == (c["start"], c["noun"]) for c in row.changes):
-            nouns.setdefault(pair.adjective_start, []).append((pair.noun_start, pair.noun_end))
-    seen, swapped = swapped_spans(row, nouns)
     return {"test_seen": mark(row.text, seen), "test_swapped": mark(row.swapped_text, swapped)}
 
 

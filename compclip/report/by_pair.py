@@ -11,7 +11,7 @@ from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
 from compclip.report.table import Scored
 from compclip.report.values import Values, values_of
-from compclip.stats import crossed
+from compclip.stats.estimates import estimate_score
 
 PAIR_COLUMNS = [
     "dataset", "composition", "generator", "split", "pair", "n", "images", "evidence",
@@ -20,11 +20,10 @@ PAIR_COLUMNS = [
 
 
 def _columns(of: Values, measure: str) -> dict[str, Row]:
-    """Return the columns of a measure by pair; entries have no pairs, so that intervals are over images and judges."""
+    """Return the columns of a measure by pair, with intervals over images and judges."""
     columns = dict[str, Row]()
     for pair, rows in of.entries.groupby("pair").indices.items():
-        own = Values(of.entries.iloc[rows].assign(pair=None), of.by_judge[rows])
-        found = crossed.estimate(own.cells(), own.of_judges)
+        found = estimate_score(of.by_judge[rows], of.images[rows])
         columns[pair] = {measure: found.value, f"{measure}_low": found.low, f"{measure}_high": found.high}
     return columns
 

@@ -54,11 +54,9 @@ def _of_measure(values: Mapping[Name, Values], made: Mapping[Name, Values]) -> I
             if any(len(made[name, split]) < len(values[name, split]) for name in (a, b)):
                 sides["both_made"] = made[a, split], made[b, split]
             for kind, (of_a, of_b) in sides.items():
-                yield {"kind": kind, "a": a, "b": b, "split": split, **compare_values(of_a - of_b)}
-
-
-def _primary(row: Row) -> bool:
-    return row["kind"] == "generators" and row["split"] in HELDOUT_SPLITS
+                family = "primary" if kind == "generators" and split in HELDOUT_SPLITS else "exploratory"
+                about = {"kind": kind, "a": a, "b": b, "split": split, "family": family}
+                yield about | compare_values(of_a - of_b)
 
 
 def comparisons(scores: Sequence[Scored]) -> list[Row]:
@@ -72,9 +70,7 @@ def comparisons(scores: Sequence[Scored]) -> list[Row]:
         )
         head = {**dict.fromkeys(COMPARISON_COLUMNS), **about, "measure": measure}
         found = [{**head, **row} for row in _of_measure(values, made)]
-        family = [row for row in found if _primary(row) and row["p"] is not None]
-        for row in found:
-            row["family"] = "primary" if _primary(row) else "exploratory"
+        family = [row for row in found if row["family"] == "primary" and row["p"] is not None]
         for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
             row["p_holm"] = float(adjusted)
         rows += found

@@ -36,11 +36,12 @@ class Anchors:
 
 @dataclass(frozen=True)
 class Fractions:
-    """Fractions composed of one split by generator: pointwise, with equal weights of pairs, and simultaneous."""
+    """Fractions composed of one split by measure and generator, all on the same entries.
 
-    pointwise: Mapping[str, Composed]
-    equal: Mapping[str, Composed]
-    together: Mapping[str, Composed]
+    ``fraction_composed_together``, for several ranked generators, has simultaneous intervals.
+    """
+
+    by_measure: Mapping[str, Mapping[str, Composed]]
     entries: pd.DataFrame
 
 
@@ -63,16 +64,18 @@ def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Frac
     by_generator = {name: _filled(values, entries) for name, values in main.items()}
     known = _filled(habit, entries), _filled(reference, entries)
     pairs, clusters = entries["pair"].to_numpy(), entries["cluster"].to_numpy()
-
-    def each(equal: bool = False) -> dict[str, Composed]:
-        return {
+    by_measure = {
+        measure: {
             name: fraction_composed(of, *known, pairs, clusters=clusters, equal_pairs=equal)
             for name, of in by_generator.items()
         }
-
-    ranked = [name for name in by_generator if name not in anchors.controls]
-    together = fractions_composed([by_generator[name] for name in ranked], *known, pairs, clusters=clusters)
-    return Fractions(each(), each(equal=True), dict(zip(ranked, together, strict=True)), entries)
+        for measure, equal in (("fraction_composed", False), ("fraction_composed_equal", True))
+    }
+    ranked = {name: of for name, of in by_generator.items() if name not in anchors.controls}
+    if len(ranked) > 1:
+        together = fractions_composed([*ranked.values()], *known, pairs, clusters=clusters)
+        by_measure["fraction_composed_together"] = dict(zip(ranked, together, strict=True))
+    return Fractions(by_measure, entries)
 
 
 def composed_columns(of: Composed) -> Row:
@@ -92,24 +95,15 @@ def follows_prompts(a: Values, b: Values, blind: float) -> Row:
     return composed_columns(fraction_composed(a.by_judge.T, blinds, b.by_judge.T, pairs, clusters=a.images))
 
 
-def measurements_of(fractions: Fractions, generator: str) -> dict[str, Row]:
-    """Return a generator's columns of ``scores.parquet``, by measure."""
-    kinds = {"fraction_composed": fractions.pointwise, "fraction_composed_equal": fractions.equal}
-    if len(fractions.together) > 1:
-        kinds["fraction_composed_together"] = fractions.together
-    return {measure: composed_columns(of[generator]) for measure, of in kinds.items() if generator in of}
-
-
-def evidence_of(fractions: Mapping[str, Fractions | None]) -> dict[tuple[str, str], float]:
+def evidence_of(fractions: Mapping[str, Fractions]) -> dict[tuple[str, str], float]:
     """Return the fraction of the evidence of each pair, by split and pair."""
-    of_split = ((split, next(iter(of.pointwise.values()))) for split, of in fractions.items() if of)
-    return {
-        (split, str(pair)): float(value)
-        for split, of in of_split
-        for pair, value in zip(of.pairs, of.evidence, strict=True)
-    }
+    evidence = dict[tuple[str, str], float]()
+    for split, of_split in fractions.items():
+        of = next(iter(of_split.by_measure["fraction_composed"].values()))
+        evidence |= {(split, pair): float(value) for pair, value in zip(of.pairs, of.evidence, strict=True)}
+    return evidence
 
 
-def all_fractions(scores: Sequence[Scored], anchors: Anchors) -> dict[str, Fractions | None]:
-    """Return the fractions of each held-out split."""
-    return {split: fractions_of(scores, split, anchors) for split in HELDOUT_SPLITS}
+def all_fractions(scores: Sequence[Scored], anchors: Anchors) -> dict[str, Fractions]:
+    """Return the fractions of each held-out split that has its anchors."""
+    return {split: of for split in HELDOUT_SPLITS if (of := fractions_of(scores, split, anchors))}

@@ -1,7 +1,6 @@
 """The figures of fractions composed, of scores, of held-out pairs, and of the judges' training."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,15 +16,6 @@ from compclip.report.verdicts import FOLLOWS, composed_of
 from compclip.stats.composed import REGIONS
 
 
-def _draw_splits(tables: Sequence[pd.DataFrame]) -> tuple[Figure, Any]:
-    """Draw a panel for each table; a group is a generator, with an unnamed row for each of its splits."""
-    figure, (panels,) = draw_rows([[table.assign(row=table["series"]) for table in tables]], SPLIT_LOOKS)
-    panels[0].tick_params(labelleft=False)
-    for heading in panels[0].texts:  # beside the axis, since there are no names of rows to its left
-        heading.set(x=0.03, transform=panels[0].get_yaxis_transform())
-    return figure, panels
-
-
 def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figure:
     """Draw both scores of each generator and split with 95 % intervals, the reference's scores, and chance."""
     main = main_rows(scores)
@@ -34,8 +24,11 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
     if not measures:
         return empty("Nothing was scored.")
     tables = [of_measure(main, measure.name) for measure in measures]
-    about = [{"group": of["generator"], "series": of["split"]} for of in tables]
-    figure, panels = _draw_splits([in_percent(of, "value", **names) for of, names in zip(tables, about, strict=True)])
+    shown = [in_percent(of, "value", group=of["generator"], row=of["split"], series=of["split"]) for of in tables]
+    figure, (panels,) = draw_rows([shown], SPLIT_LOOKS)
+    panels[0].tick_params(labelleft=False)
+    for heading in panels[0].texts:  # beside the axis, since there are no names of rows to its left
+        heading.set(x=0.03, transform=panels[0].get_yaxis_transform())
     candidates = int(rows["candidates"].iloc[0])
     for axes, measure, of in zip(panels, measures, tables, strict=True):
         others = of["generator"] != reference

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from compclip.generate.generator import KEYS
 from compclip.plot.examples import GeneratedImages, mark, pair_spans
 from compclip.plot.labels import SPLIT_NAMES, pair_words
-from compclip.score.entries import ENTRY
 
 
 def marked_prompts(prompts: pd.DataFrame, swapped: pd.DataFrame, pairs: pd.DataFrame) -> list[list[list[str]]]:
@@ -33,22 +33,22 @@ def list_entries(
         generated: images and scores, whose ranks are listed.
         pairs, prompts, swapped: as in ``core.tables``.
     """
-    number = {key: row for row, key in enumerate(prompts[["split", *ENTRY]].itertuples(index=False, name=None))}
+    number = {key: row for row, key in enumerate(prompts[KEYS].itertuples(index=False, name=None))}
     generators = {}
     for name, manifest, scores, summary in generated:
-        columns: dict[str, list[Any]] = {key: [] for key in ("prompt", "path", "hits", "right", "rank")}
-        for split, drawn in manifest.dropna(subset="path").groupby("split", sort=False):
-            rows = drawn[[*ENTRY, "path"]].merge(scores[split], on=ENTRY, validate="one_to_one")
-            columns["prompt"] += [number[split, *key] for key in rows[ENTRY].itertuples(index=False)]
-            columns["path"] += list(rows["path"])
-            columns["hits"] += rows["hits"].tolist()
+        rows = manifest.dropna(subset="path").merge(scores, on=KEYS, validate="one_to_one")
+        prefix = os.path.commonprefix(rows["path"].tolist())
+        rank = 1 + (summary["candidates"] - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
+        generators[name] = {
+            "prompt": [number[key] for key in rows[KEYS].itertuples(index=False, name=None)],
+            "path": rows["path"].str.slice(len(prefix)).tolist(),
+            "hits": rows["hits"].tolist(),
             # The number of judges that choose the prompt's own adjective; -1 if there is no other.
-            columns["right"] += rows["right"].where(rows["adjectives"] > 1, -1).tolist()
-            rank = 1 + (summary["candidates"] - 1) * (rows["p_beaten"] + rows["p_tied"] / 2)
-            columns["rank"] += rank.round(1).tolist()
-        prefix = os.path.commonprefix(columns["path"])
-        paths = [path[len(prefix) :] for path in columns["path"]]
-        generators[name] = columns | {"prefix": prefix, "path": paths, "candidates": summary["candidates"]}
+            "right": rows["right"].where(rows["adjectives"] > 1, -1).tolist(),
+            "rank": rank.round(1).tolist(),
+            "prefix": prefix,
+            "candidates": summary["candidates"],
+        }
     return {
         "prompts": {
             "image": prompts["image_id"].tolist(),

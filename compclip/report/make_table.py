@@ -11,7 +11,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons
-from compclip.report.composed import Anchors, Fractions, all_fractions, evidence_of, follows_prompts, measurements_of
+from compclip.report.composed import Anchors, Fractions, all_fractions, composed_columns, evidence_of, follows_prompts
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
 from compclip.report.table import Scored
@@ -56,7 +56,7 @@ def make_table(
 
 def measurements(
     scores: Sequence[Scored], divergence: pd.DataFrame, fids: Mapping[str, Mapping[str, Any]],
-    variants: Mapping[str, Mapping[str, Any]], reference: str | None, fractions: Mapping[str, Fractions | None],
+    variants: Mapping[str, Mapping[str, Any]], reference: str | None, fractions: Mapping[str, Fractions],
     chunks: int,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield the rows of one composition, by generator, split and measure."""
@@ -100,8 +100,9 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
         if len(a):
             yield row("r_precision_normalized", a.entries, follows_prompts(a, b, blind))
     if fractions:
-        for name, columns in measurements_of(fractions, score.generator).items():
-            yield row(name, fractions.entries, columns)
+        for name, by_generator in fractions.by_measure.items():
+            if score.generator in by_generator:
+                yield row(name, fractions.entries, composed_columns(by_generator[score.generator]))
     if score.split == "test_swapped" and len(entries):
         yield row("r_precision_balanced", entries, vars(balanced_r_precision(score)))
     chance, accuracy = about.get("adjective_chance"), about.get("adjective")
@@ -125,14 +126,10 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
 
 
 def with_decimals(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with floats rounded to six decimals, and NaN for None among them."""
-    table = table.copy()
-    for name in table:
-        kinds = {*table[name].map(type)}
-        if float in kinds and kinds <= {float, type(None)}:
-            # Adding 0 turns -0.0 into 0.0.
-            table[name] = table[name].astype(float).round(DECIMALS) + 0.0
-    return table
+    """Return a table with floats rounded to six decimals."""
+    # Adding 0 turns -0.0 into 0.0.
+    rounded = table.select_dtypes("float").round(DECIMALS) + 0.0
+    return table.assign(**rounded.to_dict("series"))
 
 
 def paper_table(scores: pd.DataFrame) -> pd.DataFrame:

@@ -50,19 +50,6 @@ class Values:
     def pairs(self) -> np.ndarray:
         return self.entries["pair"].to_numpy()
 
-    @property
-    def of_judges(self) -> np.ndarray:
-        """Return the mean by each judge, (J,)."""
-        return self.by_judge.mean(axis=0)
-
-    @property
-    def means(self) -> np.ndarray:
-        """Return the mean over judges of each entry, (n,)."""
-        return self.by_judge.mean(axis=1)
-
-    def cells(self) -> crossed.Cells:
-        return crossed.cells(self.images, self.pairs, self.means, np.ones(len(self)))
-
 
 def values_of(score: Scored, measure: str, *, made: bool = False) -> Values:
     """Return the values of the entries that have the score; ``made``: only of entries with an image."""
@@ -85,5 +72,5 @@ def mean_columns(values: Values) -> Row:
 def balanced_r_precision(score: Scored) -> Estimate:
     """Return R-precision with the weights of the entries."""
     values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
-    cells = crossed.cells(values.images, values.pairs, values.means, weights)
+    cells = crossed.cells(values.images, values.pairs, values.by_judge.mean(axis=1), weights)
     return crossed.estimate(cells, np.average(values.by_judge, axis=0, weights=weights))

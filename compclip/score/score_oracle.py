@@ -126,25 +126,20 @@ def facts_text(stated: frozenset[Fact]) -> str:
     return "; ".join(" ".join(fact) for fact in sorted(stated))
 
 
-def as_facts(table: pd.DataFrame, facts: Facts, known: dict[str, frozenset[Fact]]) -> pd.DataFrame:
-    """Return ``table`` with each caption's facts as its text; store the facts of each such text in ``known``."""
-    texts = []
-    for image, caption in table[CAPTION_KEY].itertuples(index=False):
-        stated = facts.get((image, caption), frozenset())
-        texts.append(facts_text(stated))
-        known[texts[-1]] = stated
+def as_facts(table: pd.DataFrame, facts: Facts) -> pd.DataFrame:
+    """Return ``table`` with each caption's facts as its text."""
+    captions = table[CAPTION_KEY].itertuples(index=False, name=None)
+    texts = [facts_text(facts.get(caption, frozenset())) for caption in captions]
     return table.assign(text=pd.Series(texts, index=table.index, dtype=str))
 
 
 def score_by_oracle(rules: Rules, entry_set: EntrySet, oracle: Oracle, drawn: pd.DataFrame | None) -> SetScores:
     """Return the oracle's scores of one set."""
-    known: dict[str, frozenset[Fact]] = {}
     own = oracle.swapped if entry_set.split == "test_swapped" else oracle.original
     other = oracle.swapped if entry_set.distractors == "swapped" else oracle.original
-    entry_set = replace(
-        entry_set, entries=as_facts(entry_set.entries, own, known), pool=as_facts(entry_set.pool, other, known)
-    )
+    entry_set = replace(entry_set, entries=as_facts(entry_set.entries, own), pool=as_facts(entry_set.pool, other))
     numbered = number_set(entry_set, rules.classes)
+    known = {facts_text(stated): stated for stated in [*own.values(), *other.values(), frozenset()]}
     captions = [known[text] for text in numbered.texts]
     n = len(captions)
     shown = scenes_of_entries(entry_set, oracle.images, oracle.scenes, drawn)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compclip.plot.examples import choose_examples, choose_rows, mark, of_all_judges, swapped_spans
+from compclip.plot.examples import choose_examples, choose_rows, mark, of_all_judges, swapped_segments
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from workflow_scripts.layout import Layout
 from workflow_scripts.report.artifacts import read_composition, read_generated
@@ -60,15 +60,16 @@ def test_marks_by_hand() -> None:
     text = "wings that are red, an orange and black head, a red belly"
     swapped = "wings that are orange, a blue and black head, an orange belly"
     changes = [
-        {"start": a, "end": b, "new_start": c, "new_end": d}
-        for a, b, c, d in ((15, 18, 15, 21), (23, 29, 25, 29), (48, 51, 49, 55))
+        {"noun": noun, "start": a, "end": b, "new_start": c, "new_end": d}
+        for noun, a, b, c, d in (("wing", 15, 18, 15, 21), ("head", 23, 29, 25, 29), ("belly", 48, 51, 49, 55))
     ]
-    nouns = {15: [(0, 5)], 23: [(40, 44)], 48: [(52, 57)]}
-    before, after = swapped_spans(SimpleNamespace(changes=changes), nouns)
-    said = [[written[a:b] for a, b, _ in spans] for written, spans in ((text, before), (swapped, after))]
-    assert said == [
-        ["red", "wings", "orange", "head", "red", "belly"],
-        ["orange", "wings", "blue", "head", "orange", "belly"],
+    words = ["noun", "adjective_start", "noun_start", "noun_end"]
+    nouns = [("wing", 15, 0, 5), ("head", 23, 40, 44), ("head", 34, 40, 44), ("belly", 48, 52, 57)]
+    row = SimpleNamespace(image_id="a", caption_id=0, text=text, swapped_text=swapped, changes=changes)
+    segments = swapped_segments(row, pd.DataFrame(nouns, columns=words).assign(image_id="a", caption_id=0))
+    assert [[text for text, kind in of if kind] for of in segments.values()] == [
+        ["wings", "red", "orange", "head", "red belly"],
+        ["wings", "orange", "blue", "head", "orange belly"],
     ]
 
     def judged(hit: list[bool], first: list[float]) -> pd.DataFrame:

@@ -36,15 +36,10 @@ def read_composition(layout: Layout, *names: str, images: Images | None = None) 
 def read_generated(layout: Layout, generators: Sequence[str], judges: Sequence[str]) -> Iterator[GeneratedImages]:
     for name in generators:
         folders = [read_score_folder(layout.scores(name, judge)) for judge in judges]
-        scores = {split: of_all_judges([tables[split] for _, tables in folders]) for split in folders[0][1]}
+        summary, sets = folders[0]
+        scores = [of_all_judges([tables[split] for _, tables in folders]).assign(split=split) for split in sets]
         manifest = read_table(layout.generated(name) / "manifest.parquet", MANIFEST)
-        yield GeneratedImages(name, manifest, scores, folders[0][0])
-
-
-def unchecked(layout: Layout, params: Any) -> list[str]:
-    """Return the generators whose images may have been made from texts other than the prompts."""
-    summaries = {name: read_json(layout.generated(name) / "summary.json") for name in params.generators}
-    return [name for name, of in summaries.items() if of["kind"] == "folder" and not of["texts_checked"]]
+        yield GeneratedImages(name, manifest, pd.concat(scores), summary)
 
 
 def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
@@ -54,6 +49,7 @@ def read_fids(layout: Layout, params: Any) -> dict[str, Any]:
 
 def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> Readable:
     """Return a composition's results for readers. ``rows``: its rows of scores.parquet and comparisons.csv."""
+    generated = {name: read_json(layout.generated(name) / "summary.json") for name in params.generators}
     return to_read(
         f"{layout.dataset}, {layout.composition}", rows[0], rows[1], params.anchors,
         summaries=[read_json(layout.scores(of, params.judges[0]) / "summary.json") for of in params.generators],
@@ -61,5 +57,5 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
         fids=read_fids(layout, params),
         health=read_health(layout, params.judges, params.health),
         heldout=read_json(layout.place / "heldout.json"),
-        unchecked=unchecked(layout, params),
+        unchecked=[name for name, of in generated.items() if of["kind"] == "folder" and not of["texts_checked"]],
     )  # fmt: skip
