@@ -80,9 +80,7 @@ def lines_of(part: ReleasePart, scores: pd.DataFrame) -> list[dict[str, Any]]:
         for of in verdicts.verdicts(scores, part.about.anchors, health.healthy, len(health.unreadable))
     }
     lines = []
-    for generator, rows in pivot(main_rows(scores)).items():
-        if generator is None or pd.isna(generator):
-            continue
+    for generator, rows in pivot(main_rows(scores).dropna(subset="generator")).items():
         cells = {f"composed {SPLIT_NAMES[split]}": _ends(composed_of(rows, split)) for split in HELDOUT_SPLITS}
         cells["follows prompts"] = _ends(rows.get(FOLLOWS))
         for measure, of in COMPARED.items():

@@ -4,7 +4,6 @@ import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from compclip.core.digests import digests
 from compclip.core.log import log
@@ -15,14 +14,6 @@ from compclip.release.released import RELEASE_FILE, Contents
 from compclip.score.choices import Adjustment
 
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date, so that equal content has equal bytes
-
-
-def as_json(adjustment: Adjustment | None) -> dict[str, Any] | None:
-    """Return an adjustment in the form that ``ReleasePart.adjustment`` reads; decimals preserve float32."""
-    if adjustment is None:
-        return None
-    mean = [float(value) for value in adjustment.mean]
-    return {"multiple": adjustment.multiple, "of_seen": dict(adjustment.of_seen), "mean": mean}
 
 
 def make_release(
@@ -42,8 +33,9 @@ def make_release(
         for name, source in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / name)
-        for name, adjustment in adjustments.items():
-            write_json(as_json(adjustment), folder / name)
+        for name, of in adjustments.items():  # as ``ReleasePart.adjustment`` reads them; decimals preserve float32
+            about = of and {"multiple": of.multiple, "of_seen": dict(of.of_seen), "mean": of.mean.tolist()}
+            write_json(about, folder / name)
         if images:
             with zipfile.ZipFile(folder / "images.zip", "w", zipfile.ZIP_STORED) as archive:
                 for name, path in images.items():

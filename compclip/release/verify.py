@@ -65,15 +65,14 @@ class VerifySubmission(Command):
 def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
     """Yield each kind of impossible value, and which entries (n,) have it."""
     table, rules = score_frame(part, split, values), part.rules
-    expected = expected_top1(
-        table["p_beaten"].to_numpy(), table["p_tied"].to_numpy(), rules.candidates, rules.scoring.ties
-    )
+    beaten, tied = table["p_beaten"].to_numpy(), table["p_tied"].to_numpy()
+    expected = expected_top1(beaten, tied, rules.candidates, rules.scoring.ties)
     made = table["similarity"].notna().to_numpy()
     # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as much.
     far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
     yield "expected_top1 does not follow from p_beaten and p_tied", made & far
     hit = table["hit"].to_numpy()
-    yield "a hit, although all distractors rank higher", hit & (table["p_beaten"] == 1).to_numpy()
+    yield "a hit, although all distractors rank higher", hit & (beaten == 1)
     yield "no hit, although no distractor ranks as high", made & ~hit & (table["expected_top1"] == 1).to_numpy()
     for name, known in (("adjective_first", True), ("adjusted_first", part.adjustment(judge) is not None)):
         first, adjectives = table[name].to_numpy(), table["adjectives"].to_numpy()

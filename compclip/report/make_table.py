@@ -46,12 +46,10 @@ def make_table(
         pairs += by_pair.pair_rows(of[0], evidence_of(fractions))
     types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
     scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
-    others = (
-        pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS),
-        pd.DataFrame(pairs, columns=by_pair.PAIR_COLUMNS),
-    )
+    compared = pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS)
+    of_pairs = pd.DataFrame(pairs, columns=by_pair.PAIR_COLUMNS)
     # without notes, their column has no texts
-    return with_decimals(scores).astype({"note": "str"}), *map(with_decimals, others)
+    return with_decimals(scores).astype({"note": "str"}), with_decimals(compared), with_decimals(of_pairs)
 
 
 def measurements(

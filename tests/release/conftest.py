@@ -1,7 +1,9 @@
 """A release of the small run, and a submission of its faithful images."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -44,16 +46,18 @@ def images(results: Path, release: Release, tmp_path_factory: pytest.TempPathFac
 
 def submit_images(release: Release, images: Path, output: Path, *options: str, name: str = "mine") -> Path:
     """Submit images by the command."""
-    places = [
-        "--release",
-        str(release.folder),
-        "--images",
-        str(images),
-        "--cache",
-        str(release.folder.parent / "cache"),
-    ]
-    run(submit.main, [*places, "--name", name, "--output", str(output), *options], "compclip submit")
+    places = {"release": release.folder, "images": images, "cache": release.folder.parent / "cache", "output": output}
+    given = [f"--{option}={place}" for option, place in places.items()]
+    run(submit.main, [*given, "--name", name, *options], "compclip submit")
     return output
+
+
+def refused(capsys: pytest.CaptureFixture[str], call: Callable[..., object], *arguments: Any, **options: Any) -> str:
+    """Check that a call exits with 1, and return what it prints."""
+    with pytest.raises(SystemExit, match="1"):
+        call(*arguments, **options)
+    printed = capsys.readouterr()
+    return printed.out + printed.err
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from compclip.release.leaderboard import lines_of
 from compclip.release.released import RELEASE_FILE, Release, open_release
 from compclip.release.submission import compare_submissions, read_submission
 from tests.project import COMPOSITION, GENERATORS
-from tests.release.conftest import submit_images
+from tests.release.conftest import refused, submit_images
 
 
 @pytest.fixture(scope="module")
@@ -96,21 +96,15 @@ def test_intervals_are_simultaneous(release: Release, submitted: Path, worse: Pa
 def test_what_cannot_be_compared_is_refused(
     release: Release, submitted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    twin = tmp_path / "twin" / "submission.json"
-    twin.parent.mkdir()
-    shutil.copy(submitted, twin)
-    wrong = tmp_path / "wrong" / "submission.json"
-    content = read_json(submitted) | {"name": "other"}
+    content = read_json(submitted)
+    write_json(content, tmp_path / "twin" / "submission.json")
     content["scores"][0]["value"] = 0.5
-    wrong.parent.mkdir()
-    write_json(content, wrong)
-    empty = tmp_path / "empty"
-    empty.mkdir()
+    write_json(content | {"name": "other"}, tmp_path / "wrong" / "submission.json")
+    (tmp_path / "empty").mkdir()
     for place, message in (
-        (twin, "has the same name (mine) as "),
-        (wrong, "follows from the values; remove it, or submit again"),
-        (empty, "no submission.json; give the folder of a submission"),
+        ("twin", "has the same name (mine) as "),
+        ("wrong", "follows from the values; remove it, or submit again"),
+        ("empty", "no submission.json; give the folder of a submission"),
     ):
-        with pytest.raises(SystemExit, match="1"):
-            make(release, tmp_path / "leaderboard.html", submitted, place)
-        assert message in capsys.readouterr().err
+        page = tmp_path / "leaderboard.html"
+        assert message in refused(capsys, make, release, page, submitted, tmp_path / place)

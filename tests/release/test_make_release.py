@@ -12,7 +12,7 @@ import yaml
 
 from compclip.core.digests import sha256
 from compclip.core.errors import UserError
-from compclip.io import read_json, write_json
+from compclip.io import read_json
 from compclip.release.released import RELEASE_FILE, Release, open_release
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.release.conftest import write_release
@@ -83,31 +83,27 @@ def damaged(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1] + b"x")
 
 
-def without_file(folder: Path) -> None:
-    (folder / COMPOSITION / "prompts.parquet").unlink()
+def replaced(old: str, new: str) -> Any:
+    """Return a change of the text of release.json."""
 
-
-def changed(**values: Any) -> Any:
     def change(folder: Path) -> None:
-        content = read_json(folder / RELEASE_FILE)
-        write_json(content | values, folder / RELEASE_FILE)
+        text = (folder / RELEASE_FILE).read_text()
+        (folder / RELEASE_FILE).write_text(text.replace(old, new))
 
     return change
-
-
-def other_judge(folder: Path) -> None:
-    text = (folder / RELEASE_FILE).read_text()
-    (folder / RELEASE_FILE).write_text(text.replace('"two_towers"', '"generative"'))
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
         (damaged, r"weights.safetensors: damaged: its sha256 .*; download the release again"),
-        (without_file, r"prompts.parquet: missing; download the release again"),
-        (changed(schema_version=2), r"version 2 of the schema of a release, expected 1; "),
-        (changed(name=None), r"release.json: name: Input should be a valid string; download"),
-        (other_judge, r"judges.0.kind: Input should be 'two_towers'; "),
+        (
+            lambda folder: (folder / COMPOSITION / "prompts.parquet").unlink(),
+            r"prompts.parquet: missing; download the release again",
+        ),
+        (replaced('"schema_version": 1', '"schema_version": 2'), r"version 2 of the schema of a release, expected 1; "),
+        (replaced('"name": "sketch"', '"name": null'), r"release.json: name: Input should be a valid string; download"),
+        (replaced('"two_towers"', '"generative"'), r"judges.0.kind: Input should be 'two_towers'; "),
         (lambda folder: (folder / RELEASE_FILE).write_text("{"), r"release.json: not valid JSON"),
         (lambda folder: (folder / RELEASE_FILE).unlink(), r"no release.json, so it is not a release; "),
     ],

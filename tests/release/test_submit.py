@@ -17,7 +17,7 @@ from compclip.release.released import Release
 from compclip.release.submission import read_submission
 from compclip.report.measures import MEASURES
 from tests.project import COMPOSITION
-from tests.release.conftest import submit_images
+from tests.release.conftest import refused, submit_images
 
 # What a light installation lacks: importing one fails.
 ABSENT = ("spacy", "snakemake", "dvc", "pooch", "thinc")
@@ -64,9 +64,8 @@ def test_missing_images_count_as_wrong_if_accepted(
     first, second = sorted((folder / "sketch" / COMPOSITION / "test_unseen").rglob("*.png"))[:2]
     first.unlink()
     second.write_bytes(b"no image")
-    with pytest.raises(SystemExit, match="1"):
-        submit_images(release, folder, tmp_path / "submission.json")
-    assert "2 of " in (error := capsys.readouterr().err) and "are missing or unreadable" in error
+    error = refused(capsys, submit_images, release, folder, tmp_path / "submission.json")
+    assert "2 of " in error and "are missing or unreadable" in error
     file = submit_images(release, folder, tmp_path / "submission.json", "--missing")
     of = read_submission(file, release).compositions[COMPOSITION]
     assert sorted(digest for digest in of.images.values() if len(digest) < 64) == ["missing", "unreadable"]
@@ -81,18 +80,15 @@ def test_images_of_several_sizes_are_refused(
     folder = copied(images, tmp_path)
     file = sorted(folder.rglob("*.png"))[0]
     Image.open(file).resize((20, 20)).save(file)
-    with pytest.raises(SystemExit, match="1"):
-        submit_images(release, folder, tmp_path / "submission.json")
-    error = capsys.readouterr().err
+    error = refused(capsys, submit_images, release, folder, tmp_path / "submission.json")
     assert "have 2 sizes" in error and "1 of 20 x 20 pixels" in error and "--sizes" in error
 
 
 def test_a_name_of_a_control_is_refused(
     release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit, match="1"):
-        submit_images(release, images, tmp_path / "submission.json", name="faithful")
-    assert "--name: faithful is a control of the release; choose another name" in capsys.readouterr().err
+    error = refused(capsys, submit_images, release, images, tmp_path / "submission.json", name="faithful")
+    assert "--name: faithful is a control of the release; choose another name" in error
 
 
 def test_a_light_installation_is_enough(release: Release, images: Path, submitted: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from compclip.release import verify
 from compclip.release.released import RELEASE_FILE, Release
 from compclip.release.verify import NEAR_TIES, SIMILARITY, unequal_values
 from tests.project import COMPOSITION
+from tests.release.conftest import refused
 
 Content = dict[str, Any]
 
@@ -25,90 +26,64 @@ def check(file: Path, release: Path, *options: object) -> None:
     run(verify.main, [*map(str, arguments)], "compclip verify")
 
 
-def values_of(content: Content, name: str = "test_unseen") -> Content:
-    return content["compositions"][COMPOSITION]["judges"]["0"]["values"][name]
+def put(value: Any, *path: str | int) -> Callable[[Content], None]:
+    """Return a change that puts a value at a place of the content, or what a function makes of the value there."""
+
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value(content[path[-1]]) if callable(value) else value
+
+    return change
 
 
-def row_of(content: Content, split: str, measure: str) -> Content:
-    return next(row for row in content["scores"] if row["split"] == split and row["measure"] == measure)
+def put_figure(split: str, measure: str, **values: float) -> Callable[[Content], None]:
+    """Return a change of the row of a split and measure."""
+    place = (split, measure)
+    return put(
+        lambda rows: [row | values if (row["split"], row["measure"]) == place else row for row in rows], "scores"
+    )
 
 
-def change_score(content: Content) -> None:
-    row_of(content, "test_unseen", "r_precision")["value"] += 0.01
-
-
-def change_interval(content: Content) -> None:
-    row_of(content, "test_swapped", "fraction_composed")["low"] = 0.5
-
-
-def change_hit(content: Content) -> None:
-    values = values_of(content)
-    values["hit"][0] = not values["hit"][0]
-
-
-def change_value(content: Content) -> None:
-    values = values_of(content)
-    row = next(n for n, value in enumerate(values["expected_top1"]) if value < 0.5)
-    values["expected_top1"][row] = 1.0
-
-
-def change_adjective(content: Content) -> None:
-    values = values_of(content)
-    values["adjective_first"] = [value and 0.9 for value in values["adjective_first"]]
-
-
-def change_prompts(content: Content) -> None:
-    content["compositions"][COMPOSITION]["prompts"] = "0" * 64
-
-
-def change_judge(content: Content) -> None:
-    content["compositions"][COMPOSITION]["judges"]["0"]["hash"] = "0" * 16
-
-
-def drop_entry(content: Content) -> None:
-    for column in values_of(content).values():
-        column.pop()
-
-
-def drop_image(content: Content) -> None:
-    content["compositions"][COMPOSITION]["images"].popitem()
-
-
-def count_missing(content: Content) -> None:
-    images = content["compositions"][COMPOSITION]["images"]
-    images[next(name for name in images if "test_unseen" in name)] = "missing"
-
-
-def other_release(content: Content) -> None:
-    content["release"]["version"] = "1.1.0"
-
-
-def other_schema(content: Content) -> None:
-    content["schema_version"] = 2
-
-
-def drop_figure(content: Content) -> None:
-    content["scores"].pop()
-
-
+PART = ("compositions", COMPOSITION)
+JUDGE = (*PART, "judges", "0")
+VALUES = (*JUDGE, "values", "test_unseen")
 TAMPERED: list[tuple[Callable[[Content], None], str]] = [
-    (change_score, "difference: scores: color, 0, test_unseen, pairs, r_precision: value is "),
-    (change_interval, "test_swapped, swapped, fraction_composed: low is 0.5"),
-    (change_hit, "r_precision_sampled: value is "),
-    (change_value, "expected_top1 does not follow from p_beaten and p_tied"),
-    (change_adjective, "adjective_first is not a chance among the prompt's adjectives"),
-    (change_prompts, "prompts differ from those of the release; submit again"),
-    (change_judge, "are not those of the release"),
-    (drop_entry, "a missing image counts as wrong; submit again"),
-    (drop_image, "a missing image counts as wrong; submit again"),
-    (count_missing, "has no image but counts as scored"),
-    (other_release, "is for release sketch 1.1.0 ("),
-    (other_schema, "version 2 of the schema of a submission, expected 1"),
-    (drop_figure, "rows, "),
+    (
+        put_figure("test_unseen", "r_precision", value=0.987),
+        "difference: scores: color, 0, test_unseen, pairs, r_precision: value is 0.987",
+    ),
+    (
+        put_figure("test_swapped", "fraction_composed", low=0.5),
+        "test_swapped, swapped, fraction_composed: low is 0.5",
+    ),
+    (put(lambda hit: not hit, *VALUES, "hit", 0), "r_precision_sampled: value is "),
+    (
+        put(lambda column: [1.0 if value < 0.5 else value for value in column], *VALUES, "expected_top1"),
+        "expected_top1 does not follow from p_beaten and p_tied",
+    ),
+    (
+        put(lambda column: [value and 0.9 for value in column], *VALUES, "adjective_first"),
+        "adjective_first is not a chance among the prompt's adjectives",
+    ),
+    (put("0" * 64, *PART, "prompts"), "prompts differ from those of the release; submit again"),
+    (put("0" * 16, *JUDGE, "hash"), "are not those of the release"),
+    (
+        put(lambda columns: {name: column[1:] for name, column in columns.items()}, *VALUES),
+        "a missing image counts as wrong; submit again",
+    ),
+    (
+        put(lambda images: dict([*images.items()][1:]), *PART, "images"),
+        "a missing image counts as wrong; submit again",
+    ),
+    (put(lambda images: dict.fromkeys(images, "missing"), *PART, "images"), "has no image but counts as scored"),
+    (put("1.1.0", "release", "version"), "is for release sketch 1.1.0 ("),
+    (put(2, "schema_version"), "version 2 of the schema of a submission, expected 1"),
+    (put(lambda rows: rows[1:], "scores"), "rows, "),
 ]
 
 
-@pytest.mark.parametrize("change, line", TAMPERED, ids=lambda of: getattr(of, "__name__", None))
+@pytest.mark.parametrize("change, line", TAMPERED, ids=[line for _, line in TAMPERED])
 def test_a_changed_submission_is_refused_without_images(
     submitted: Path, release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     change: Callable[[Content], None], line: str,
@@ -116,10 +91,7 @@ def test_a_changed_submission_is_refused_without_images(
     content = read_json(submitted)
     change(content)
     write_json(content, file := tmp_path / "submission.json")
-    with pytest.raises(SystemExit, match="1"):
-        check(file, release.folder)
-    printed = capsys.readouterr()
-    text = printed.out + printed.err
+    text = refused(capsys, check, file, release.folder)
     assert line in text and "Traceback" not in text
     assert all(row.startswith(("difference: ", "error: ")) for row in text.splitlines())
 
@@ -134,9 +106,7 @@ def test_damaged_files_are_refused(
         (b'{"schema_version": 1}', "name: Field required; submit again"),
     ):
         file.write_bytes(raw)
-        with pytest.raises(SystemExit, match="1"):
-            check(file, release.folder)
-        error = capsys.readouterr().err
+        error = refused(capsys, check, file, release.folder)
         assert message in error and len(error.splitlines()) == 1
 
 
@@ -158,13 +128,11 @@ def test_other_images_are_refused(
     folder = Path(shutil.copytree(images, tmp_path / "images"))
     one, other, *_ = sorted((folder / "sketch" / COMPOSITION / "test_unseen").rglob("*.png"))
     one.write_bytes(other.read_bytes())
-    with pytest.raises(SystemExit, match="1"):
-        check(submitted, release.folder, "--images", folder)
-    assert "color: 1 images are not those submitted, the first sketch/color/test_unseen/" in capsys.readouterr().out
+    text = refused(capsys, check, submitted, release.folder, "--images", folder)
+    assert "color: 1 images are not those submitted, the first sketch/color/test_unseen/" in text
     other.unlink()
-    with pytest.raises(SystemExit, match="1"):
-        check(submitted, release.folder, "--images", folder)
-    assert "2 images are not those submitted" in capsys.readouterr().out
+    text = refused(capsys, check, submitted, release.folder, "--images", folder)
+    assert "2 images are not those submitted" in text
 
 
 def test_invented_values_pass_only_without_images(
@@ -172,13 +140,11 @@ def test_invented_values_pass_only_without_images(
 ) -> None:
     """Similarities decide no figure, so that only the images tell that they are invented."""
     content = read_json(submitted)
-    values_of(content)["similarity"][0] += 0.1
+    put(lambda similarity: similarity + 0.1, *VALUES, "similarity", 0)(content)
     write_json(content, file := tmp_path / "submission.json")
     check(file, release.folder)
     assert "similarities, ranks, hits and the controls" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="1"):
-        check(file, release.folder, "--images", images)
-    assert ": similarity: " in capsys.readouterr().out
+    assert ": similarity: " in refused(capsys, check, file, release.folder, "--images", images)
 
 
 def test_near_ties_are_accepted_elsewhere_up_to_a_limit() -> None:
@@ -205,6 +171,4 @@ def test_another_version_of_the_release_is_refused(
 ) -> None:
     folder = Path(shutil.copytree(release.folder, tmp_path / "release"))
     write_json(read_json(folder / RELEASE_FILE) | {"version": "2.0.0"}, folder / RELEASE_FILE)
-    with pytest.raises(SystemExit, match="1"):
-        check(submitted, folder)
-    assert "not sketch 2.0.0" in capsys.readouterr().err
+    assert "not sketch 2.0.0" in refused(capsys, check, submitted, folder)

@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 
 from compclip.report import by_pair, comparisons
+from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.composed import Anchors
 from compclip.report.readable import missing_lines
 from compclip.report.table import Scored
 from compclip.report.verdicts import FEW_PAIRS, LEAST_FOLLOWED, Verdict, few_pairs, none_line, verdicts
 from compclip.stats.paired import holm
 from tests.report.scored import ANCHORS, SKILLS, mixed, scores, tables_of
-
-HELD_OUT = ("test_unseen", "test_swapped")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def test_fractions_composed_and_how_a_generator_follows(made: tuple[pd.DataFrame
     """By plain means of all entries and judges; evidence by sums over each pair."""
     found = {(score.generator, score.split): score for score in scores()}
     table = made[0].set_index(["measure", "generator", "split"])
-    for split in HELD_OUT:
+    for split in HELDOUT_SPLITS:
         of = {
             name: values(found[name, split]) for name, skills in SKILLS.items() if skills[2] or split != "test_swapped"
         }
@@ -103,7 +102,7 @@ def test_intervals_are_simultaneous_over_the_generators_that_are_not_controls() 
     for seed in range(5):
         found += mixed(found, f"model{seed}", 0.5, seed)
     table = tables_of(found)[0].set_index(["measure", "generator", "split"])
-    for split in HELD_OUT:
+    for split in HELDOUT_SPLITS:
         alone, together = (table.loc[(f"fraction_composed{kind}", "model3", split)] for kind in ("", "_together"))
         assert together["value"] == alone["value"]
         for kind in ("", "fixed_"):
@@ -156,7 +155,7 @@ def test_no_word_by_an_unfit_judge_and_the_primary_comparisons(made: tuple[pd.Da
 
 def test_without_different_anchors_there_is_no_fraction() -> None:
     for reference in (None, "unknown"):
-        anchors = dict.fromkeys(HELD_OUT, (reference, "memorizer"))
+        anchors = dict.fromkeys(HELDOUT_SPLITS, (reference, "memorizer"))
         table = tables_of(scores(images=20), "faithful", Anchors(anchors, list(SKILLS)))[0]
         assert not verdicts(table, anchors, None) and "fraction_composed" not in set(table["measure"])
         assert none_line(anchors).startswith("no fraction composed: no generator is reference")

@@ -73,9 +73,7 @@ def test_bad_weights(tmp_path: Path) -> None:
     torch.save({"a": torch.zeros(1)}, tmp_path / "other.pth")
     (tmp_path / "trap.pth").write_bytes(pickle.dumps(print, protocol=2))
     (tmp_path / "cut.pth").write_bytes(b"half")
-    for name, message in (
-        ("other.pth", "not the Inception network's weights"), ("trap.pth", "not the Inception network's weights"),
-        ("cut.pth", "not the Inception network's weights"), ("none.pth", "no such file"),
-    ):  # fmt: skip
-        with pytest.raises(UserError, match=rf"{name}: .*{message}"):
-            load_inception(str(tmp_path / name), tmp_path)
+    messages = dict.fromkeys(("other", "trap", "cut"), "not the Inception network's weights") | {"none": "no such file"}
+    for name, message in messages.items():
+        with pytest.raises(UserError, match=rf"{name}\.pth: .*{message}"):
+            load_inception(str(tmp_path / f"{name}.pth"), tmp_path)

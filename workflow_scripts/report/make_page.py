@@ -101,10 +101,10 @@ def main(job: Job) -> None:
     sections = [import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections]
     if not rows:
         log.info(ignored_line(params))
-    context = {name: getattr(params, name) for name in ("dataset", "reference", "about", "seed", "settings")}
+    context = {name: getattr(params, name) for name in ("dataset", "about", "seed", "settings")}
     context |= {"scored": bool(rows), "ignored": ignored_line(params), "compositions": compositions}
-    page = render("report.html.j2", {**context, "sections": [section for section in sections if section]})
-    write_page(page, job.output.page)
+    context["sections"] = [section for section in sections if section]
+    write_page(render("report.html.j2", context), job.output.page)
 
 
 if __name__ == "__main__":

@@ -49,9 +49,8 @@ def main(job: Job) -> None:
     anchors = Anchors(params.anchors, params.controls)
     scores, differences, pairs = make_table(compositions, params.reference, anchors, chunks=params.chunks)
     write_table(scores, output.scores, MEASUREMENTS)
-    versioned = scores.assign(schema_version=MEASUREMENTS.version)
-    tables = {output.csv: versioned, output.comparisons: differences, output.pairs: pairs}
-    for path, table in (tables | {output.table: paper_table(scores)}).items():
+    write_text(as_csv(scores.assign(schema_version=MEASUREMENTS.version)), output.csv)
+    for path, table in ((output.comparisons, differences), (output.pairs, pairs), (output.table, paper_table(scores))):
         write_text(as_csv(table), path)
     to_read, compared = {}, {}
     for place in places:
