@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import Field
-from scipy import sparse
 
 from compclip.core.cli import Command
+from compclip.core.errors import UserError
 from compclip.core.section import Seed
 from compclip.core.seeds import rng
-from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, Totals, divergence, divergences
+from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence, divergences
 from compclip.divergence.samples import Samples, make_samples, read_samples
 
 Rows = Sequence[int] | np.ndarray
@@ -39,14 +40,9 @@ class MeasureSamples(Command):
     seed: Seed
 
 
-def totals(weights: sparse.csr_array, rows: Rows) -> np.ndarray:
-    return np.bincount(np.asarray(rows, dtype=np.int64), minlength=weights.shape[0]) @ weights
-
-
-def measure(samples: Samples, train_rows: Rows, test_rows: Rows) -> tuple[float, float]:
+def measure(samples: Samples, train: Rows, test: Rows) -> tuple[float, float]:
     """Return D_A and D_C, as ``divergences``."""
-    train, test = (Totals(totals(samples.atoms, r), totals(samples.compounds, r)) for r in (train_rows, test_rows))
-    return divergences(train, test)
+    return divergences(samples.totals(train), samples.totals(test))
 
 
 def random_baseline(
@@ -56,10 +52,10 @@ def random_baseline(
     result = np.ones((shuffles, 2))
     for shuffle in range(shuffles):
         order = generator.permutation(len(samples))
-        for kind, (weights, alpha) in enumerate(((samples.atoms, ATOMS_ALPHA), (samples.compounds, COMPOUNDS_ALPHA))):
-            train, test = (totals(weights, rows) for rows in (order[:n_train], order[n_train : n_train + n_test]))
-            if train.any() and test.any():
-                result[shuffle, kind] = divergence(train, test, alpha)
+        train, test = (samples.totals(rows) for rows in (order[:n_train], order[n_train : n_train + n_test]))
+        for kind, alpha in enumerate((ATOMS_ALPHA, COMPOUNDS_ALPHA)):
+            with suppress(UserError):
+                result[shuffle, kind] = divergence(train[kind], test[kind], alpha)
     return result
 
 

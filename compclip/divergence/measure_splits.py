@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.core.heldout import pair_names
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
@@ -27,8 +26,6 @@ from compclip.text.parsing import parse_texts
 
 # Number of atoms, and of compounds, in a figure.
 MOST_SHOWN = 30
-# Texts that are looked up in the cache at once.
-
 # Weighs samples, given a pool.
 Definition = Callable[[Bags], Weighing]
 
@@ -124,19 +121,9 @@ def distributions(weighing: Weighing, train: Totals, test: Totals, side: Side, d
 
 def by_pairs(occurrences: pd.DataFrame, ranking: pd.DataFrame, rows: int) -> Definition:
     """Return the weighing by ``pairs``, whose counts do not depend on the pool; ``rows``: number of texts."""
-    occurrences = occurrences[pair_names(occurrences).isin(pair_names(ranking))]
-    groups = occurrences.groupby(["adjective", "noun"], sort=False, observed=True)
-    distinct = groups.head(1)
-    # samples of one occurrence each, for the parts of each pair
-    each = pair_samples(distinct.assign(image_id=range(len(distinct))), ranking, range(len(distinct)))
-    places, pairs = occurrences["row"].to_numpy(), groups.ngroup().to_numpy(np.int32)
-
-    def sums(samples: Bags) -> Totals:
-        times = np.bincount(samples.items, minlength=rows)[places]
-        of_pairs = np.bincount(pairs, times, len(distinct))
-        return Totals(of_pairs @ each.atoms, of_pairs @ each.compounds)
-
-    return lambda pool: Weighing(each.atom_names.__getitem__, each.compound_names.__getitem__, sums)
+    texts = pair_samples(occurrences.rename(columns={"row": "image_id"}), ranking, range(rows))
+    names = texts.atom_names.__getitem__, texts.compound_names.__getitem__
+    return lambda pool: Weighing(*names, lambda samples: texts.totals(samples.items))
 
 
 class SearchedTexts(NamedTuple):

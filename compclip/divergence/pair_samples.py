@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from compclip.core.heldout import pair_names
 from compclip.core.tables import CAPTION_KEY
-from compclip.divergence.samples import Samples, sum_matrix
+from compclip.divergence.samples import Samples
 
 
 def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: Sequence[str] | range) -> Samples:
@@ -32,8 +33,10 @@ def pair_samples(occurrences: pd.DataFrame, ranking: pd.DataFrame, sample_ids: S
     atom_columns, atom_names = pd.factorize(words, sort=True)
     pair_columns, compound_names = pd.factorize(pair_names(distinct), sort=True)
     atom_columns, rows_of_atoms = atom_columns.reshape(2, -1)[:, kinds].ravel(), np.tile(rows, 2)
-    atoms = sum_matrix(np.ones(2 * len(rows)), rows_of_atoms, atom_columns, (len(row), len(atom_names)))
-    compounds = sum_matrix(np.ones(len(rows)), rows, pair_columns[kinds], (len(row), len(compound_names)))
+    # Entries at the same place are added.
+    ones, of_atoms = np.ones(2 * len(rows)), (rows_of_atoms, atom_columns)
+    atoms = sparse.csr_array((ones, of_atoms), (len(row), len(atom_names)))
+    compounds = sparse.csr_array((ones[: len(rows)], (rows, pair_columns[kinds])), (len(row), len(compound_names)))
     return Samples(atoms, compounds, [*map(str, atom_names)], [*map(str, compound_names)])
 
 

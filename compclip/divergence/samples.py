@@ -31,6 +31,11 @@ class Samples:
     def __len__(self) -> int:
         return self.atoms.shape[0]
 
+    def totals(self, rows: Sequence[int] | np.ndarray) -> Totals:
+        """Return the sums of the weights of these samples."""
+        times = np.bincount(np.asarray(rows, dtype=np.int64), minlength=len(self))
+        return Totals(times @ self.atoms, times @ self.compounds)
+
 
 class Bags(NamedTuple):
     """Samples as numbers of texts: sample i has ``items[begins[i] : begins[i + 1]]``."""
@@ -61,13 +66,6 @@ def join(one: Bags, other: Bags) -> Bags:
     return Bags(begins, np.concatenate((one.items, other.items)))
 
 
-def sum_matrix(weights: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
-    """Return a sparse matrix of the sum of the weights at each (row, column), columns sorted."""
-    matrix = sparse.coo_array((weights, (rows, columns)), shape=shape).tocsr()
-    matrix.sum_duplicates()
-    return matrix
-
-
 def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[str, float]]) -> Samples:
     """Return samples of a bag of atoms and a bag of compounds each (weights by name); columns are sorted by name."""
     matrices, names = [], []
@@ -75,7 +73,7 @@ def from_bags(atoms: Sequence[Mapping[str, float]], compounds: Sequence[Mapping[
         columns, distinct = pd.factorize(np.array([name for bag in bags for name in bag], object), sort=True)
         rows = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
         weights = np.array([weight for bag in bags for weight in bag.values()], float)
-        matrices.append(sum_matrix(weights, rows, columns, (len(bags), len(distinct))))
+        matrices.append(sparse.csr_array((weights, (rows, columns)), (len(bags), len(distinct))))
         names.append(distinct.tolist())
     return Samples(*matrices, *names)
 
