@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
+from numpy.typing import ArrayLike
 
-from compclip.stats.interval import LEVEL, Estimate, exact
+from compclip.stats.interval import LEVEL, Estimate, exact, number_names
 
 RESAMPLES, CELLS = 10_000, 10_000_000  # of the bootstrap over pairs; at most so many numbers
 
@@ -103,7 +103,7 @@ class Difference(Estimate):
     p: float
 
 
-def cells(images: np.ndarray, pairs: np.ndarray, values: np.ndarray, weights: np.ndarray) -> Cells:
+def cells(images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.ndarray) -> Cells:
     """Return the cells of entries, in the order of the names of images and pairs.
 
     Args:
@@ -113,13 +113,9 @@ def cells(images: np.ndarray, pairs: np.ndarray, values: np.ndarray, weights: np
         weights: (n,).
     """
     kept = weights > 0
-    index = []
-    for names in (images, pairs):
-        numbers, distinct = pd.factorize(np.asarray(names, dtype=object)[kept])
-        order = np.append(np.argsort(np.argsort(distinct.astype(str))), -1)
-        index.append(order[numbers])
-    width = index[1].max() + 2
-    combined, cell = np.unique(index[0] * width + index[1] + 1, return_inverse=True)
+    image, pair = (number_names(np.asarray(names, dtype=object)[kept]) for names in (images, pairs))
+    width = pair.max() + 2
+    combined, cell = np.unique(image * width + pair + 1, return_inverse=True)
     weight, value = (np.bincount(cell, weights=column) for column in (weights[kept], (values * weights)[kept]))
     image, pair = np.divmod(combined, width)
     return Cells(image, pair - 1, weight, value)

@@ -33,9 +33,13 @@ def _by_judge(values: ArrayLike) -> np.ndarray:
     return table if table.ndim == 2 else table[:, None]
 
 
-def _cells(values: np.ndarray, images: np.ndarray, pairs: ArrayLike | None) -> crossed.Cells:
-    of = np.full(len(images), None) if pairs is None else np.asarray(pairs, object)
-    return crossed.cells(images, of, values, np.ones(len(images)))
+def _cells(
+    by_judge: np.ndarray, images: ArrayLike, pairs: ArrayLike | None, known: np.ndarray | bool = True
+) -> crossed.Cells:
+    """Return the cells of the means over judges of entries with a ``known`` value."""
+    n = len(by_judge)
+    of_pairs = np.full(n, None) if pairs is None else pairs
+    return crossed.cells(images, of_pairs, by_judge.mean(axis=1), np.full(n, known, float))
 
 
 def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None) -> ScoreEstimate:
@@ -55,11 +59,8 @@ def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None
     known = ~np.isnan(by_judge).any(axis=1)
     if not known.any():
         raise ValueError("no entry has a value")
-    by_judge, shown = by_judge[known], np.asarray(images, object)[known]
-    means, judges = by_judge.mean(axis=1), by_judge.mean(axis=0) if by_judge.shape[1] > 1 else None
-    cells = _cells(means, shown, None if pairs is None else np.asarray(pairs, object)[known])
-    both = crossed.estimate(cells, judges)
-    fixed = crossed.estimate_within(cells)
+    cells, judges = _cells(by_judge, images, pairs, known), by_judge[known].mean(axis=0)
+    both, fixed = crossed.estimate(cells, judges), crossed.estimate_within(cells)
     return ScoreEstimate(both.value, both.low, both.high, fixed.low, fixed.high, crossed.components(cells, judges))
 
 
@@ -76,15 +77,13 @@ def compare_scores(
         ends: the smallest and the largest difference that an unsampled pair can have. None: minus the mean of b, and
             the mean of a; if the values are differences themselves, state the possible range.
     """
-    sides, shown = [_by_judge(a), _by_judge(b)], np.asarray(images, object)
-    value = float(sides[0].mean() - sides[1].mean())
-    judges = sides[0].mean(axis=0) - sides[1].mean(axis=0)
+    of_a, of_b = _by_judge(a), _by_judge(b)
+    value, judges = float(of_a.mean() - of_b.mean()), of_a.mean(axis=0) - of_b.mean(axis=0)
     if b_images is None:
-        cells = [_cells((sides[0] - sides[1]).mean(axis=1), shown, pairs)]
-        ends = ends or (-float(sides[1].mean()), float(sides[0].mean()))
+        cells = [_cells(of_a - of_b, images, pairs)]
+        ends = ends or (-float(of_b.mean()), float(of_a.mean()))
     else:
-        cells = [_cells(sides[0].mean(axis=1), shown, pairs)]
-        cells.append(_cells(sides[1].mean(axis=1), np.asarray(b_images, object), b_pairs))
+        cells = [_cells(of_a, images, pairs), _cells(of_b, b_images, b_pairs)]
     both = crossed.estimate_difference(value, cells, judges, ends)
     low, high, p = (both.low, both.high, both.p) if both else (None, None, None)
     if min(of.images for of in cells) < 2:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 LEVEL = 0.95
 # Random indices per block, 8 bytes each, to stay within the processor's cache.
@@ -34,11 +35,16 @@ def exact(value: float, trials: int) -> Estimate:
     return Estimate(value, float(ends.low), float(ends.high))
 
 
+def number_names(names: ArrayLike) -> np.ndarray:
+    """Return (n,): the number of each name in the order of the distinct names; -1 for None."""
+    # Sorting only the distinct names is faster: a million entries may belong to a few thousand images.
+    index, distinct = pd.factorize(np.asarray(names, dtype=object))
+    return np.append(np.argsort(np.argsort(distinct.astype(str))), -1)[index]
+
+
 def sums_by_image(images: np.ndarray, *columns: np.ndarray) -> np.ndarray:
     """Return (m, columns): sums of entries' columns (n,) over each image, in the order of the images' names."""
-    # Sorting only the distinct names is faster: a million entries may belong to a few thousand images.
-    index, names = pd.factorize(np.asarray(images, dtype=object))
-    index = np.argsort(np.argsort(names.astype(str)))[index]
+    index = number_names(images)
     return np.stack([np.bincount(index, weights=np.asarray(column, np.float64)) for column in columns], axis=1)
 
 
@@ -55,26 +61,19 @@ def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Genera
     return result
 
 
-def _ratios(sums: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return sums[:, 0::2] / sums[:, 1::2]
-
-
-def _estimate(value: float, draws: np.ndarray, images: int) -> Estimate:
-    if images < 2:
-        return Estimate(value, None, None)
-    # A resample of only images with weight 0 has no mean.
-    low, high = np.nanquantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(value, float(low), float(high))
-
-
 def mean(
     images: np.ndarray, values: np.ndarray, weights: np.ndarray, resamples: int, generator: np.random.Generator
 ) -> Estimate:
     """Return the weighted mean of entries' values, (n,) with n >= 1, and its interval."""
     sums = sums_by_image(images, weights * values, weights)
-    draws = _ratios(resampled_sums(sums, resamples, generator))[:, 0]
-    return _estimate(float(_ratios(sums.sum(axis=0, keepdims=True))[0, 0]), draws, len(sums))
+    total, drawn = sums.sum(axis=0), resampled_sums(sums, resamples, generator)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value, means = float(total[0] / total[1]), drawn[:, 0] / drawn[:, 1]
+    if len(sums) < 2:
+        return Estimate(value, None, None)
+    # A resample of only images with weight 0 has no mean.
+    low, high = np.nanquantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(value, float(low), float(high))
 
 
 def share(
@@ -86,7 +85,6 @@ def share(
     """
     hits = np.asarray(hits, np.float64)
     weighted = hits[weights > 0]
-    trials = len(np.unique(np.asarray(images)[weights > 0]))
     if weighted[0] not in (0, 1) or (weighted != weighted[0]).any():
         return mean(images, hits, weights, resamples, generator)
-    return exact(float(weighted[0]), trials)
+    return exact(float(weighted[0]), len(np.unique(np.asarray(images)[weights > 0])))

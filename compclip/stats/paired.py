@@ -19,6 +19,4 @@ def holm(values: Sequence[float]) -> np.ndarray:
     p = np.asarray(values, float)
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(steps, 1)
-    return adjusted
+    return np.minimum(steps, 1)[np.argsort(order)]
