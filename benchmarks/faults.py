@@ -25,6 +25,7 @@ from pydantic import Field
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.errors import UserError
+from tests.core.test_digests import flip
 from tests.project import Project
 
 # What is killed (signal 9), each as often as the others, and what marks its command line.
@@ -98,10 +99,8 @@ def flipped(project: Project, name: str, draw: random.Random) -> tuple[int, list
     """Flip a bit of each artifact of a finished run; return how many, and those that ``verify`` does not name."""
     whole = {file: file.read_bytes() for file in (project.root / name / path for path in project.artifacts(name))}
     for file, content in whole.items():
-        raw = bytearray(content)
-        if raw:
-            raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
-        file.write_bytes(raw)
+        if content:
+            flip(file, draw)
     verify = [sys.executable, "-m", "workflow_scripts.workflow.verify", "--config", f"{name}.yaml"]
     done = project.call(*verify, check=False)
     named = done.stdout + done.stderr
@@ -164,9 +163,7 @@ def flip_cache(project: Project, name: str, draw: random.Random) -> str:
     cache = project.root / f".cache_{name}"
     files = [file for file in sorted(cache.rglob("*")) if file.is_file() and file.stat().st_size]
     for file in files:
-        raw = bytearray(file.read_bytes())
-        raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
-        file.write_bytes(raw)
+        flip(file, draw)
     shutil.rmtree(project.root / name)
     for refused in range(len(files)):
         code, line = last_line(project, run_command(project, name))

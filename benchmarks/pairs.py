@@ -63,10 +63,8 @@ def ratios(counts: np.ndarray) -> dict[str, list[float]]:
     result = {}
     for name, place in (("precision", 1), ("recall", 2)):
         right, total = counts[draws].sum(axis=1).T[[0, place]]
-        values = [
-            counts[:, 0].sum() / counts[:, place].sum(),
-            *np.percentile(right / np.maximum(total, 1), (2.5, 97.5)),
-        ]
+        ends = np.percentile(right / np.maximum(total, 1), (2.5, 97.5))
+        values = counts[:, 0].sum() / counts[:, place].sum(), *ends
         result[name] = [round(float(value), 4) for value in values]
     return result
 

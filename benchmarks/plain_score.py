@@ -66,7 +66,7 @@ def plain_r_precision(
         for compared in (similarity > mine, similarity == mine)
     )
     above[above < 1e-7], tied[tied < 1e-7] = 0, 0
-    with np.errstate(invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         split = ((1 - above) ** n - np.clip(1 - above - tied, 0, None) ** n) / (n * tied)
     return float(np.where(tied > 0, split, (1 - above) ** (n - 1)).mean())
 

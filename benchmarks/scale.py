@@ -18,7 +18,7 @@ import pandas as pd
 import yaml
 from pydantic import Field
 
-from benchmarks.speed.default_run import read_job
+from benchmarks.speed.default_run import read_jobs
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
@@ -89,17 +89,12 @@ def config_of(part: str, size: int, real: Path | None, folder: Path) -> dict[str
         make_captions(size, real).to_csv(file, index=False)
     table = {"source": "table", "table": {"file": str(file)}, "shards": max(1, size // SHARD)}
     draw = {"fraction": 0.1, "window": [25, 75], "prefer": "any"}  # no choice, whose time depends on the captions
-    return places | {
-        "dataset": table,
-        "pairs": {"nouns": "birds"},
-        "split": {"heldout": draw},
-    }
+    return places | {"dataset": table, "pairs": {"nouns": "birds"}, "split": {"heldout": draw}}
 
 
 def measured_rules(results: Path) -> Iterator[dict[str, Any]]:
     """Yield what the jobs of each step took together: seconds, CPU seconds, and the largest memory in MB."""
-    files = sorted(results.glob("logs/**/*.benchmark.tsv"))
-    jobs = pd.concat(map(read_job, files))
+    jobs = read_jobs(results)
     for rule, of_rule in jobs.groupby(jobs["rule"].replace(SHARDED)):
         memory = pd.to_numeric(of_rule["max_pss"].fillna(of_rule["max_rss"]), errors="coerce").max() * 1.048576
         yield {"step": rule, "seconds": of_rule["s"].sum(), "CPU seconds": of_rule["cpu"].sum(), "memory, MB": memory}

@@ -24,11 +24,16 @@ def read_job(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, sep="\t").tail(1).assign(**about)
 
 
-def measure(results: Path = ROOT / "results") -> dict[str, Any]:
-    """Return the figures of the finished run in ``results``."""
+def read_jobs(results: Path) -> pd.DataFrame:
+    """Return the jobs of the finished run in ``results``, as ``read_job``."""
     files = sorted(results.glob("logs/**/*.benchmark.tsv"))
     require(files, results, "no benchmark files", "run `make run` first")
-    jobs = pd.concat(map(read_job, files))
+    return pd.concat(map(read_job, files))
+
+
+def measure(results: Path = ROOT / "results") -> dict[str, Any]:
+    """Return the figures of the finished run in ``results``."""
+    jobs = read_jobs(results)
     wall = jobs["ended"].max() - (jobs["ended"] - jobs["s"]).min()
     by_rule = jobs.groupby("rule")["cpu"].sum().sort_values(ascending=False)
     cores, total = os.cpu_count() or 1, by_rule.sum()

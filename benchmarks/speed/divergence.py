@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.plain_divergence import plain_greedy
-from benchmarks.speed import compared
-from benchmarks.speed.score import seconds
+from benchmarks.speed import compared, seconds
 from compclip.core.seeds import rng
 from compclip.divergence.divide import RESTARTS, divide_samples
 from compclip.divergence.greedy import Division, greedy

@@ -6,11 +6,8 @@ nothing but the model's matrix products, once for each distinct window of the ca
 """
 
 import os
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 import timeit
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from benchmarks.speed import compared
+from benchmarks.speed import compared, timed
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.seeds import rng
@@ -76,14 +73,6 @@ def library(captions: Path, nouns: Path, processes: int, pairs: Path) -> None:
     write_table(found, pairs, PAIRS)
 
 
-def timed_run(command: list[Any]) -> tuple[float, float]:
-    """Run a command; return the seconds that pass, and those of CPU time."""
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([sys.executable, *map(str, command)], cwd=ROOT, check=True)
-    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def bound(texts: list[str]) -> float:
     """Captions a second of this process if it only multiplied matrices, once for each distinct window."""
     nlp = load_language(PARSED_BY)
@@ -112,8 +101,8 @@ def measure(n: int = CAPTIONS_READ, captions: pd.DataFrame | None = None, nouns:
         folder = Path(name)
         write_table(captions, folder / "captions.parquet", CAPTIONS)
         given = folder / "captions.parquet", lexicon, processes
-        (baseline, baseline_cpu), (ours, ours_cpu) = (
-            timed_run(["-m", "benchmarks.speed.parse", name, *given, folder / f"{name}.parquet"])
+        baseline, ours = (
+            timed("-m", "benchmarks.speed.parse", name, *given, folder / f"{name}.parquet")
             for name in ("plain", "library")
         )
         found, expected = (read_table(folder / f"{name}.parquet", PAIRS) for name in ("library", "plain"))
@@ -121,9 +110,9 @@ def measure(n: int = CAPTIONS_READ, captions: pd.DataFrame | None = None, nouns:
         raise UserError(f"parse: {len(found)} pairs differ from the baseline's {len(expected)}; compare both tables")
     n = len(captions)
     return compared(
-        n / ours, n / baseline, "captions/s", n, processes=processes, cpu_s=round(ours_cpu, 1),
-        bound=round(processes * bound(captions["text"].tolist()) / (n / baseline), 2),
-        baseline_cpu_s=round(baseline_cpu, 1),
+        n / ours["wall"], n / baseline["wall"], "captions/s", n, processes=processes, cpu_s=round(ours["cpu"], 1),
+        bound=round(processes * bound(captions["text"].tolist()) / (n / baseline["wall"]), 2),
+        baseline_cpu_s=round(baseline["cpu"], 1),
     )  # fmt: skip
 
 

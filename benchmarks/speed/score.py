@@ -9,10 +9,7 @@ is the ratio if each distinct image and caption went through the judge once, its
 were done. ``exact``: exact scores of 2,048 images against 24,000 captions, by the matrix product alone.
 """
 
-import os
 import pickle
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +22,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from benchmarks.speed import compared
+from benchmarks.speed import compared, timed
 from compclip.clip.embed import similarities
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
@@ -42,24 +39,7 @@ SCORE_TOLERANCE = 5e-5  # rounding differs, and so near ties
 IMAGES, TEXTS, WIDTH = 2048, 24_000, 128
 
 
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    begun = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begun, result
-
-
-def timed(arguments: str) -> dict[str, float]:
-    """CPU and wall seconds of a process of Python with these arguments."""
-    before = os.times()
-    words = f"exec {sys.executable} {arguments}"
-    # As in the workflow: waiting threads that spin on busy cores would count.
-    env = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
-    subprocess.run(words, shell=True, cwd=ROOT, check=True, stderr=subprocess.DEVNULL, env=env)
-    spent = np.subtract(os.times(), before)  # own user and system time, the children's, wall time
-    return {"cpu": float(spent[2:4].sum()), "wall": float(spent[4])}
-
-
-def score_arguments(composition: str, judge: str, generators: Sequence[str], to: Path) -> str:
+def score_arguments(composition: str, judge: str, generators: Sequence[str], to: Path) -> list[object]:
     """The arguments that score generators by a judge into ``to``, as the rule does."""
     job = stand_in("score_images", composition=composition)
     job.params.judges, job.input.judges = [judge], [path for path in job.input.judges if path.name == judge]
@@ -68,7 +48,7 @@ def score_arguments(composition: str, judge: str, generators: Sequence[str], to:
     job.params.cache = to / "cache"
     job = replace(job, output=output)
     (to / "job").write_bytes(pickle.dumps((job, "score.score_images", reads, output.scores)))
-    return f'-c "{PROGRAM}" {to / "job"}'
+    return ["-c", PROGRAM, to / "job"]
 
 
 def largest_difference(ours: Path, plain: dict[str, Any]) -> float:
@@ -157,10 +137,10 @@ def measure() -> dict[str, Any]:
     for _ in range(2):
         with tempfile.TemporaryDirectory() as name:
             out, plain = Path(name), Path(name) / "plain.json"
-            words = f"-m benchmarks.plain_score {dataset} {composition} {judge} {plain} {' '.join(generators)}"
-            sides["plain"].append(timed(words))
+            given = dataset, composition, judge, plain, *generators
+            sides["plain"].append(timed("-m", "benchmarks.plain_score", *given))
             for side in ("ours", "again"):  # with a cold cache, then with a warm one
-                sides[side].append(timed(score_arguments(composition, judge, generators, out)))
+                sides[side].append(timed(*score_arguments(composition, judge, generators, out)))
             worst = largest_difference(out, read_json(plain))
             assert worst < SCORE_TOLERANCE, f"the two sides' scores differ by up to {worst}"
     ours, plain_way = sides["ours"][-1], sides["plain"][-1]

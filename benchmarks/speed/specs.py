@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from benchmarks.speed import compared
+from benchmarks.speed import compared, seconds
 from benchmarks.speed.judge_cached import as_photograph
-from benchmarks.speed.score import seconds
 from compclip.clip.device import is_gpu
 from compclip.clip.embed import Embedder
 from compclip.core.cache import Cache
@@ -124,10 +123,8 @@ def measure(images: int | None = None, batch: int | None = None, model: str = "V
         built = stretched(model)
         save_judge(built, model, None, folder / "judge")
         judge = load_judge(folder / "judge", Config.model_validate({}).threads, "auto")
-        images, batch = (
-            images or (4096 if is_gpu(judge.device) else 128),
-            batch or (256 if is_gpu(judge.device) else 32),
-        )
+        images = images or (4096 if is_gpu(judge.device) else 128)
+        batch = batch or (256 if is_gpu(judge.device) else 32)
         plain = plain_way(built, judge.device, batch)
         paths, captions = described_birds(2 * images, folder)
         first, texts = paths[:images], captions[:images]

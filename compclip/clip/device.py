@@ -8,8 +8,6 @@ import torch
 
 from compclip.core.errors import require
 
-MIXED = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
-
 
 def settle(threads: int) -> None:
     """Make torch's results reproducible: fix the number of threads, use deterministic algorithms, disable TF32."""
@@ -54,7 +52,7 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager:
     """Return the context of a forward pass in training; weights, gradients and the optimizer stay in 32 bits."""
     if precision == "fp32":
         return nullcontext()
-    return torch.autocast(device.type, MIXED[precision])
+    return torch.autocast(device.type, torch.bfloat16 if precision == "amp_bf16" else torch.float16)
 
 
 def scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:

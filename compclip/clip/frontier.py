@@ -1,11 +1,11 @@
 """The frontier of a partly trained tower: the part before it is frozen, so its output is computed only once.
 
-An image tower is a sequence of stages; the frontier lies before the first stage that trains.
+A tower is a sequence of stages; the frontier lies before the first stage that trains.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import torch
@@ -66,24 +66,24 @@ def image_stages(visual: Any) -> list[Stage]:
     return []
 
 
-def _count_frozen(stages: Sequence[Sequence[Part]]) -> int:
-    """Return how many stages, given by their parts, precede the first that trains."""
-    for number, parts in enumerate(stages):
-        parameters = (part.parameters() if isinstance(part, nn.Module) else [part] for part in parts)
+def _count_frozen(stages: Sequence[Stage]) -> int:
+    """Return how many stages precede the first that trains."""
+    for number, stage in enumerate(stages):
+        parameters = (part.parameters() if isinstance(part, nn.Module) else [part] for part in stage.parts)
         if any(parameter.requires_grad for of_part in parameters for parameter in of_part):
             return number
     return len(stages)
 
 
+def _through(stages: Sequence[Stage]) -> Transform:
+    return lambda x: reduce(lambda passed, stage: stage.run(passed), stages, x)
+
+
 def image_cut(model: Any) -> CutTower | None:
     """Cut ``model``'s image tower before the first stage that trains; None if nothing before it is frozen."""
     stages = image_stages(model.visual)
-    frozen = _count_frozen([stage.parts for stage in stages])
-
-    def through(chosen: Sequence[Stage]) -> Transform:
-        return lambda x: reduce(lambda passed, stage: stage.run(passed), chosen, x)
-
-    return CutTower(through(stages[:frozen]), through(stages[frozen:]), stages[frozen - 1].name) if frozen else None
+    frozen = _count_frozen(stages)
+    return CutTower(_through(stages[:frozen]), _through(stages[frozen:]), stages[frozen - 1].name) if frozen else None
 
 
 def text_cut(model: Any) -> CutTower | None:
@@ -91,17 +91,11 @@ def text_cut(model: Any) -> CutTower | None:
     tower = causal_tower(model)
     if tower is None or not tower.transformer.batch_first:
         return None
-    blocks = list(tower.transformer.resblocks)
-    embeddings = (tower.token_embedding, tower.positional_embedding)
-    frozen = _count_frozen([embeddings, *((block,) for block in blocks)]) - 1
-    if frozen < 1:
+    stages = [Stage("embeddings", (tower.token_embedding, tower.positional_embedding), partial(embed, tower))]
+    for i, block in enumerate(tower.transformer.resblocks):
+        stages.append(Stage(f"resblocks.{i}", (block,), lambda x, block=block: block(x, attn_mask=mask(tower, x))))
+    frozen = _count_frozen(stages)
+    if frozen < 2:
         return None
-
-    def through(x: torch.Tensor, chosen: list[Any]) -> torch.Tensor:
-        return reduce(lambda passed, block: block(passed, attn_mask=mask(tower, x)), chosen, x)
-
-    return CutTower(
-        lambda ids: through(embed(tower, ids), blocks[:frozen]),
-        lambda x, ids: pool(tower, through(x, blocks[frozen:]), ids),
-        f"resblocks.{frozen - 1}",
-    )
+    above = _through(stages[frozen:])
+    return CutTower(_through(stages[:frozen]), lambda x, ids: pool(tower, above(x), ids), stages[frozen - 1].name)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ class Built:
     model_cfg: dict[str, Any]
     preprocess_cfg: dict[str, Any]
     vocabulary: list[str] | None
-    unused: list[str]  # tensors of a tower's weights that the model does not use
+    unused: list[str] = field(default_factory=list)  # tensors of a tower's weights that the model does not use
     tokenizer_files: Path | None = None  # folder of a transformers tokenizer; None: by its name on the Hub
 
     def tokenizer(self) -> Tokenizer:
@@ -138,20 +138,13 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
     return Built(model, model_cfg, json.loads(json.dumps(preprocess_cfg)), vocabulary, unused, source.tokenizer)
 
 
-def assemble(
-    model_cfg: dict[str, Any],
-    state: Mapping[str, torch.Tensor],
-    preprocess_cfg: dict[str, Any],
-    vocabulary: list[str] | None,
-    where: str,
-    tokenizer_files: Path | None = None,
-) -> Built:
-    """Build the model of a config from tensors; UserError names one that is missing, unused or of another shape."""
+def assemble(model_cfg: dict[str, Any], state: Mapping[str, torch.Tensor], where: str) -> Any:
+    """Return the model of a config with given weights; UserError names one that is missing, unused or does not fit."""
     model = construct(model_cfg)
     unused = load_tensors(model, state, where)
     fault = f"has {', '.join(unused[:3])}, which the model lacks"
     require(not unused, where, fault, "use the weights of this model")
-    return Built(model, model_cfg, preprocess_cfg, vocabulary, [], tokenizer_files)
+    return model
 
 
 def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str:
@@ -266,10 +259,11 @@ def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
     remedy = "make one with stage judge, stage specs or compclip.specs.released"
     require((folder / JUDGE_MODEL).is_file(), folder, "not a judge's folder", remedy)
     settings, weights = read_json(folder / JUDGE_MODEL), str(folder / JUDGE_WEIGHTS)
-    tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None  # of transformers
-    state, preprocess_cfg = read_weights(weights), settings["preprocess_cfg"]
-    vocabulary = read_json(folder / VOCABULARY)
-    built = assemble(settings["model_cfg"], state, preprocess_cfg, vocabulary, weights, tokenizer)
+    built = Built(
+        assemble(settings["model_cfg"], read_weights(weights), weights), settings["model_cfg"],
+        settings["preprocess_cfg"], read_json(folder / VOCABULARY),
+        tokenizer_files=folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None,
+    )  # fmt: skip
     return built, settings["name"], settings["crop"]
 
 

@@ -212,9 +212,10 @@ def swap(kind, out, into, side, both, overlap):
 
 
 @njit(cache=True)
-def sum_up(kind):
-    """Recompute the overlap from the powers, because a sum of differences drifts."""
-    kind.overlap[0] = np.sum(kind.powers[TRAIN] * kind.powers[TEST])
+def sum_up(state):
+    """Recompute the overlaps from the powers, because a sum of differences drifts."""
+    for kind in (state.atoms, state.compounds):
+        kind.overlap[0] = np.sum(kind.powers[TRAIN] * kind.powers[TEST])
 
 
 @njit(cache=True)
@@ -245,8 +246,7 @@ def descend(state, goal, draws):
         draws: (n, 2) numbers in [0, 1) that select the placed sample and its partner.
     """
     n, n_train, placed = len(state.order), state.sizes[TRAIN], state.sizes.sum()
-    sum_up(state.atoms)
-    sum_up(state.compounds)
+    sum_up(state)
     # Exchanging a sample with itself changes nothing.
     current, _ = after_exchange(state, goal, 0, 0)
     for move in range(len(draws)):
@@ -274,8 +274,7 @@ def clear(state, goal, compound, luck):
     leaving = np.sum(holds[order[:n_train]])
     if leaving == 0 or leaving > np.sum(~holds[order[n_train:]]):
         return False
-    sum_up(state.atoms)
-    sum_up(state.compounds)
+    sum_up(state)
     for i in range(n_train):
         if not holds[order[i]]:
             continue

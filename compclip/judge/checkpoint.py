@@ -16,12 +16,8 @@ EVERY = 20.0  # seconds between two checkpoints, which a kill may cost
 
 def moving(model: nn.Module) -> set[str]:
     """Return the names of the tensors that training changes: trained parameters, and buffers in training mode."""
-    buffers = {
-        f"{prefix}.{name}" if prefix else name
-        for prefix, module in model.named_modules()
-        if module.training
-        for name, _ in module.named_buffers(recurse=False)
-    }
+    in_training = [(prefix, module) for prefix, module in model.named_modules() if module.training]
+    buffers = {name for prefix, module in in_training for name, _ in module.named_buffers(prefix, recurse=False)}
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     return (trained | buffers) & set(model.state_dict())
 
@@ -46,7 +42,7 @@ class Checkpoint:
         if not last and begun - self.written < max(EVERY, self.cost / self.fraction):
             return
         state = {
-            "model": self._state(),
+            "model": {name: tensor for name, tensor in self.model.state_dict().items() if name in self.names},
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.scale.state_dict(),
             "rows": rows,
@@ -66,6 +62,3 @@ class Checkpoint:
         self.scale.load_state_dict(state["scaler"])
         log.info("resumed after %s %d", self.unit, len(state["rows"]))
         return state["rows"]
-
-    def _state(self) -> dict[str, torch.Tensor]:
-        return {name: tensor for name, tensor in self.model.state_dict().items() if name in self.names}

@@ -19,14 +19,13 @@ from compclip.clip.pixels import Item
 from compclip.judge.config import Training
 from compclip.judge.parallel import Group
 
-# Maps row numbers to features (n, d), not normalized.
-Images = Callable[[np.ndarray], torch.Tensor]
-Captions = Callable[[np.ndarray], torch.Tensor]
+# Maps row numbers to features of images or captions (n, d), not normalized.
+Features = Callable[[np.ndarray], torch.Tensor]
 
 ITEMS_AT_ONCE = 64  # images that are read together, or images or captions that a frozen part encodes together
 
 
-def whole_captions(judge: Judge, ids: torch.Tensor) -> Captions:
+def whole_captions(judge: Judge, ids: torch.Tensor) -> Features:
     """Return the features of captions, given as ids (n, length), by the whole text tower."""
 
     def features(rows: np.ndarray) -> torch.Tensor:
@@ -45,7 +44,7 @@ class Feed:
         self.image_cut = image_cut(judge.model) if config.epochs else None
         self.text_cut = text_cut(judge.model) if config.epochs else None
 
-    def images(self, items: Sequence[Item], name: str) -> Images:
+    def images(self, items: Sequence[Item], name: str) -> Features:
         """Return the features of images, whose pixels, or activations of a frozen part, are kept in file ``name``."""
         judge, cut = self.judge, self.image_cut
 
@@ -71,7 +70,7 @@ class Feed:
         kept = self._kept(kept, batches, what)
         return lambda rows: above(kept[torch.from_numpy(rows)])
 
-    def captions(self, ids: torch.Tensor, name: str) -> Captions:
+    def captions(self, ids: torch.Tensor, name: str) -> Features:
         """Return the features of captions, ids (n, length), kept in file ``name``."""
         if self.text_cut:
             return self._frozen_captions(self.text_cut, ids, self._file(name))
@@ -93,7 +92,7 @@ class Feed:
         self.group.wait()
         return kept.open()
 
-    def _frozen_captions(self, cut: CutTower, ids: torch.Tensor, file: Path) -> Captions:
+    def _frozen_captions(self, cut: CutTower, ids: torch.Tensor, file: Path) -> Features:
         judge = self.judge
         # Padding is not kept; captions of similar length are computed together.
         lengths = text_tower.lengths(ids)

@@ -5,7 +5,7 @@ that determine its weights change.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from compclip.core.errors import UserError
 from compclip.core.log import log
 from compclip.core.seeds import derive_seed
 from compclip.judge.config import Training
-from compclip.judge.feed import Captions, Feed, Images
+from compclip.judge.feed import Features, Feed
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
 from compclip.judge.training import Evaluate, Examples, choose_trainable, in_batch_accuracy, train, training_mode
 from compclip.split.judged import judge_images, judged_images
@@ -53,16 +53,13 @@ def training_code() -> str:
     return code_hash(__name__, within=("compclip.clip", "compclip.judge", "compclip.core.seeds"))
 
 
-def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by test split, up to ``WATCHED_IMAGES`` judged images, drawn by seed, and a caption of each."""
-    result = {}
+def watched_images(captions: pd.DataFrame, judged: pd.DataFrame, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each test split with a caption each of up to ``WATCHED_IMAGES`` judged images, drawn by seed."""
     for split, of_split in judged.groupby("split", sort=True):
         drawn = captions[captions["image_id"].isin(of_split["image_id"])]
         drawn = drawn.sample(frac=1, random_state=derive_seed(seed, "watched", str(split)) % 2**32)
-        drawn = drawn.drop_duplicates("image_id").head(WATCHED_IMAGES)
         if len(drawn):
-            result[str(split)] = (drawn["image_id"].tolist(), drawn["text"].tolist())
-    return result
+            yield str(split), drawn.drop_duplicates("image_id").head(WATCHED_IMAGES)
 
 
 def first_and_count(owners: Sequence[str], order: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -96,8 +93,8 @@ def find_material(
     texts, owners = own["text"].tolist(), own["image_id"].tolist()
     judged = pd.concat([judged_images(of, *rule) for of in splits]).drop_duplicates()
     watched = {
-        split: (items_of(list(path_of.loc[ids]), images, folder), shown)
-        for split, (ids, shown) in watched_images(captions, judged, halves).items()
+        split: (items_of(list(path_of.loc[drawn["image_id"]]), images, folder), drawn["text"].tolist())
+        for split, drawn in watched_images(captions, judged, halves)
     }
     if not settings.epochs:
         return Material([], texts, *first_and_count(owners, trained), watched)
@@ -127,10 +124,14 @@ def training_key(
     ).hex()  # fmt: skip
 
 
-def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], precision: str) -> Evaluate:
-    """Return a function that measures how often images retrieve their captions; ``watched``: n of each, by split."""
+def evaluator(judge: Judge, feed: Feed, material: Material, precision: str) -> Evaluate:
+    """Return a function that measures how often watched images retrieve their captions."""
+    watched = {}
+    for split, (items, texts) in material.watched.items():
+        captions = feed.captions(tokenize(judge.tokenizer, texts), f"{split}_captions")
+        watched[split] = (feed.images(items, split), captions, len(items))
 
-    def unit(encode: Images | Captions, n: int, what: str) -> np.ndarray:
+    def unit(encode: Features, n: int, what: str) -> np.ndarray:
         with torch.inference_mode(), autocast(precision, judge.device):
             features = [encode(np.arange(start, min(start + 100, n))) for start in range(0, n, 100)]
             vectors = F.normalize(torch.cat(features), dim=-1).float().cpu().numpy()
@@ -148,49 +149,6 @@ def evaluator(judge: Judge, watched: dict[str, tuple[Images, Captions, int]], pr
         }
 
     return evaluate
-
-
-def learn(
-    built: Built, material: Material, config: Training, seed: int, threads: int, device: torch.device,
-    work: Path, group: Group,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Train a model in place, or only evaluate it if there are no epochs; return the rows of its log.
-
-    Folder ``work`` has the checkpoint, which stays, and files that are removed at the end.
-    """
-    tokenizer = built.tokenizer()
-    judge = Judge(built.model, tokenizer, Preprocess(built.preprocess_cfg, config.crop), device, threads)
-    if config.epochs:
-        choose_trainable(judge.model, config.trainable)
-    training_mode(judge.model)
-    synchronise_norms(judge.model, group, device, GPUS_SETTING)
-    feed = Feed(judge, config, work, group)
-
-    def watch() -> Evaluate:
-        watched = {}
-        for split, (items, texts) in material.watched.items():
-            captions = feed.captions(tokenize(tokenizer, texts), f"{split}_captions")
-            watched[split] = (feed.images(items, split), captions, len(items))
-        return evaluator(judge, watched, config.precision)
-
-    def prepare() -> tuple[Examples, Evaluate]:
-        evaluate = watch()
-        captions = feed.captions(tokenize(tokenizer, material.texts), "captions")
-        n, parameters = len(material.items), list(judge.model.parameters())
-        log.info(
-            "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
-            config.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
-            sum(p.numel() for p in parameters), config.epochs, n // min(config.batch, n), device,
-        )  # fmt: skip
-        images = feed.images(material.items, "images")
-        return Examples(images, captions, material.first, material.count), evaluate
-
-    if config.epochs:
-        rows = train(judge.model, prepare, config, seed, work / "checkpoint.pt", group)
-    else:
-        rows = [{"epoch": 0, "step": 0, **watch()()}]
-    feed.clear()
-    return rows
 
 
 def describe_training(built: Built, material: Material, config: Training, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -235,5 +193,30 @@ def train_judge(
     built = build(settings, material.texts, derive_seed(seed, "train_judge"))
     for name in built.unused:
         log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
+    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, settings.crop), device, threads)
+    if settings.epochs:
+        choose_trainable(judge.model, settings.trainable)
+    training_mode(judge.model)
+    synchronise_norms(judge.model, group, device, GPUS_SETTING)
+    # The checkpoint stays there; other files are removed at the end.
     work = cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
-    return built, learn(built, material, settings, seed, threads, device, work, group)
+    feed = Feed(judge, settings, work, group)
+
+    def prepare() -> tuple[Examples, Evaluate]:
+        evaluate = evaluator(judge, feed, material, settings.precision)
+        captions = feed.captions(tokenize(judge.tokenizer, material.texts), "captions")
+        n, parameters = len(material.items), list(judge.model.parameters())
+        log.info(
+            "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
+            settings.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
+            sum(p.numel() for p in parameters), settings.epochs, n // min(settings.batch, n), device,
+        )  # fmt: skip
+        images = feed.images(material.items, "images")
+        return Examples(images, captions, material.first, material.count), evaluate
+
+    if settings.epochs:
+        rows = train(judge.model, prepare, settings, seed, work / "checkpoint.pt", group)
+    else:
+        rows = [{"epoch": 0, "step": 0, **evaluator(judge, feed, material, settings.precision)()}]
+    feed.clear()
+    return built, rows

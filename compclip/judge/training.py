@@ -20,7 +20,7 @@ from compclip.core.progress import Progress
 from compclip.core.seeds import derive_seed, rng
 from compclip.judge.checkpoint import Checkpoint
 from compclip.judge.config import Training
-from compclip.judge.feed import Captions, Images
+from compclip.judge.feed import Features
 from compclip.judge.parallel import ALONE, Group
 
 MAX_SCALE = math.log(100)
@@ -35,8 +35,8 @@ class Examples:
     The captions of image i are rows first[i] to first[i] + count[i].
     """
 
-    images: Images
-    captions: Captions
+    images: Features
+    captions: Features
     first: np.ndarray
     count: np.ndarray
 

@@ -13,7 +13,7 @@ import torch
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
-from compclip.clip.model import assemble, construct
+from compclip.clip.model import Built, assemble, construct
 from compclip.clip.pixels import PREPROCESS
 from compclip.clip.weights import NOT_WEIGHTS, read_weights
 from compclip.core.cli import Command
@@ -75,6 +75,7 @@ def check_output(folder: Path) -> None:
 def main(command: Released) -> None:
     check_output(command.output)
     cfg, state = read_released(command.checkpoint)
-    built = assemble(cfg, state, PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}, None, str(command.checkpoint))
+    model = assemble(cfg, state, str(command.checkpoint))
+    built = Built(model, cfg, PREPROCESS | {"size": cfg["vision_cfg"]["image_size"]}, None)
     name = command.checkpoint.stem
     write_judge(built, name, None, {"pretrained": name}, command.output)

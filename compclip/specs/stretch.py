@@ -5,6 +5,7 @@ Source: Zhang et al., "Long-CLIP" (ECCV 2024), section 3.2.
 
 from collections.abc import Container, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def stretch(source: Built) -> Built:
     require(len(state[name]) == context, name, fault, "use another CLIP")
     cfg["text_cfg"]["context_length"] = STRETCHED_LENGTH
     state[name] = stretch_positions(state[name])
-    return assemble(cfg, state, source.preprocess_cfg, source.vocabulary, "stretched", source.tokenizer_files)
+    return replace(source, model=assemble(cfg, state, "stretched"), model_cfg=cfg, unused=[])
 
 
 def context_length(model_cfg: Mapping[str, Any]) -> int:

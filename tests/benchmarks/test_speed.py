@@ -21,7 +21,6 @@ from tests.project import COMPOSITION, DATASET, Project
 from workflow_scripts.workflow.config import load_config
 
 
-@pytest.mark.filterwarnings("ignore:divide by zero")  # where no caption ties
 def test_both_ways_give_the_same_scores(results: Path, tmp_path: Path) -> None:
     generators = ["faithful", "memorizer"]
     plain_score.main(results / DATASET, COMPOSITION, "0", tmp_path / "plain.json", generators, candidates=10)
