@@ -22,6 +22,7 @@ from compclip.divergence.kernels import Goal, State, clear, descend, target_scor
 from compclip.divergence.measure import measure
 from compclip.divergence.samples import Samples, from_bags, read_samples
 from tests.divergence.random_samples import adjective_noun_bags, all_divisions
+from tests.divergence.test_samples import put, sample
 
 
 @pytest.fixture
@@ -30,8 +31,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(step, "MOVES", 3000)
     atoms, compounds = adjective_noun_bags(40, adjectives=4, nouns=4)
     bags = zip(map(Counter.elements, atoms), map(Counter.elements, compounds), strict=True)
-    lines = [json.dumps({"atoms": [*a], "compounds": [*c]}) for a, c in bags]
-    (tmp_path / "S.jsonl").write_text("\n".join(lines) + "\n")
+    put(tmp_path / "S.jsonl", [{"atoms": [*a], "compounds": [*c]} for a, c in bags])
 
     def with_options(**changed: Any) -> str:
         options = {
@@ -86,10 +86,9 @@ def test_what_is_written(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert str(tmp_path) not in text and run() == text
     assert json.loads(run(seed=1))["train"] != values["train"]
     # Rounding does not count.
-    lines = [json.dumps({"atoms": ["a", "b", "c"], "compounds": ["x" if i % 2 else "y"]}) for i in range(10)]
-    (tmp_path / "even.jsonl").write_text("\n".join(lines) + "\n")
+    even = put(tmp_path / "even.jsonl", [sample(["x"], "abc"), sample(["y"], "abc")] * 5)
     limits = {"compound_divergence": "max", "atom_divergence": 0}
-    assert json.loads(run(samples=tmp_path / "even.jsonl", train=5, test=5, **limits))["compound_divergence"] == 1
+    assert json.loads(run(samples=even, train=5, test=5, **limits))["compound_divergence"] == 1
     for limit, train, test in ((0.5, 20, 10), (0.0, 3, 2)):
         assert "no division within" not in caplog.text
         found = json.loads(run(compound_divergence="max", atom_divergence=limit, train=train, test=test))
@@ -111,8 +110,7 @@ def test_what_is_written(run: Any, tmp_path: Path, caplog: pytest.LogCaptureFixt
     ],
 )
 def test_refused(run: Any, tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    few = '{"atoms": ["a"], "compounds": ["x"]}\n{"atoms": ["a"], "compounds": []}\n'
-    (tmp_path / "few.jsonl").write_text(few)
+    put(tmp_path / "few.jsonl", [sample(["x"], "a"), sample([], "a")])
     if "samples" in options:
         options = options | {"samples": tmp_path / options["samples"]}
     with pytest.raises((UserError, ValidationError), match=message):

@@ -18,6 +18,7 @@ from compclip.divergence.chernoff import ATOMS_ALPHA, chernoff, divergence
 from compclip.divergence.measure import measure, random_baseline
 from compclip.divergence.samples import from_bags, read_samples
 from tests.divergence.random_samples import adjective_noun_bags
+from tests.divergence.test_samples import put, sample
 
 bags = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 5).map(float), max_size=4)
 
@@ -37,19 +38,14 @@ def test_against_dictionaries(data: st.DataObject) -> None:
     assert 0 <= atom <= 1 and 0 <= compound <= 1
 
 
-def write(path: Path, lines: list[tuple[str, list[Any]]]) -> Path:
-    path.write_text("".join(json.dumps({"atoms": list(a), "compounds": c}) + "\n" for a, c in lines), encoding="utf-8")
-    return path
-
-
 def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Any:
     step.main(parse(step.MeasureSamples, [str(argument) for argument in arguments], "measure"))
     return json.loads(capsys.readouterr().out)
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train = write(tmp_path / "a.jsonl", [("ab", ["ab"]), ("cd", ["cd"]), ("ab", ["ab"])])
-    test = write(tmp_path / "b.jsonl", [("ab", ["ab"]), ("ad", ["ad", "dé"]), ("bc", ["bc"])])
+    train = put(tmp_path / "a.jsonl", [sample([pair], pair) for pair in ("ab", "cd", "ab")])
+    test = put(tmp_path / "b.jsonl", [sample(["ab"], "ab"), sample(["ad", "dé"], "ad"), sample(["bc"], "bc")])
     two = ["--train", train, "--test", test]
     values = command(capsys, *two, "--shuffles", "7", "--seed", "3")
     assert (values["train"], values["test"], values["atoms"], values["compounds"]) == (3, 3, 4, 5)

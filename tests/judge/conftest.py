@@ -61,15 +61,17 @@ def squares_material(squares: Path, settings: Training) -> Any:
     return find_material(**read | {"splits": [read["splits"]]}, settings=settings, folder=squares)
 
 
-def assert_alike(start: Path, one: Path, several: Path) -> None:
-    """Check that several processes trained the judge of one, except for rounding; start: the untrained judge."""
-    logs = [pd.read_csv(folder / "log.csv") for folder in (one, several)]
-    np.testing.assert_allclose(logs[1]["loss"], logs[0]["loss"], rtol=1e-5)
-    untrained, *weights = (load_file(folder / "weights.safetensors") for folder in (start, one, several))
+def assert_alike(start: Path, one: Path, other: Path, *, coarse: bool = False) -> None:
+    """Check that both trained the same judge, except for rounding, ``coarse`` by half precision; start: untrained."""
+    logs = [pd.read_csv(folder / "log.csv") for folder in (one, other)]
+    np.testing.assert_allclose(logs[1]["loss"], logs[0]["loss"], rtol=2e-3 if coarse else 1e-5)
+    untrained, *weights = (load_file(folder / "weights.safetensors") for folder in (start, one, other))
     for name, tensor in weights[0].items():
-        if not name.endswith(("in_proj_bias", "k_proj.bias")):  # of keys: no gradient but rounding
-            moved = (tensor - untrained[name]).float().norm()
-            assert (tensor - weights[1][name]).float().norm() <= 2e-3 * moved, name
+        # A key's bias shifts all similarities of a query equally and so changes no attention: its gradient is
+        # rounding, which Adam scales to full steps.
+        if not name.endswith(("in_proj_bias", "k_proj.bias")):
+            moved, off = ((tensor - of[name]).float().norm() for of in (untrained, weights[1]))
+            assert off <= (0.2 if coarse else 2e-3) * moved, name
     assert any((tensor != weights[0][name]).any() for name, tensor in untrained.items())
 
 

@@ -158,27 +158,19 @@ def test_truncated_captions_are_counted(train: Train, squares: Path, tmp_path: P
     assert "112 of 224 captions are longer than the model reads; truncated before their end token" in caplog.text
 
 
-def stretched(folder: Path) -> Path:
-    built = build(ModelConfig(model=f"local-dir:{clip_folder(folder / 'short', TINY)}"), [], 0)
-    write_judge(stretch(built), "short-248", None, {}, folder / "stretched")
-    return folder / "stretched"
-
-
-def settings(folder: Path) -> dict[str, str]:
-    """Return what a user writes in the config."""
-    return {"model": str(folder / "model.json"), "pretrained": str(folder / "weights.safetensors")}
-
-
 def test_a_stretched_judge_is_used_as_it_is_or_trained_further(train: Train, tmp_path: Path) -> None:
-    source = stretched(tmp_path)
+    folder, source = clip_folder(tmp_path / "short", TINY), tmp_path / "stretched"
+    built = build(ModelConfig(model=f"local-dir:{folder}"), [], 0)
+    write_judge(stretch(built), "short-248", None, {}, source)
+    settings = {"model": str(source / "model.json"), "pretrained": str(source / "weights.safetensors")}
     assert find_model(str(source / "model.json"))[0]["text_cfg"]["context_length"] == 248
-    folder = train("judge", epochs=0, crop=None, **settings(source))
+    folder = train("judge", epochs=0, crop=None, **settings)
     for name in ("weights.safetensors", "model.json", "vocabulary.json"):
         assert (folder / name).read_bytes() == (source / name).read_bytes(), name
     manifest = read_json(folder / "manifest.json")
     assert manifest["model"] == "short-248" and manifest["truncated_captions"] == 0
-    assert JudgeConfig(**settings(source)).files() == [*settings(source).values(), str(source / "vocabulary.json")]
-    built, name, _ = read_judge(train("further", epochs=1, trainable=["text_projection"], **settings(source)))
+    assert JudgeConfig(**settings).files() == [*settings.values(), str(source / "vocabulary.json")]
+    built, name, _ = read_judge(train("further", epochs=1, trainable=["text_projection"], **settings))
     start = read_judge(source)[0].model.state_dict()
     changed = {key for key, tensor in built.model.state_dict().items() if not torch.equal(tensor, start[key])}
     assert changed == {"text_projection"} and name == "short-248"

@@ -52,11 +52,13 @@ def enumerate_top1(similarity: np.ndarray, own: int, pool: Pool, of: int, candid
     return total
 
 
-def score(similarity: np.ndarray, own: np.ndarray, classes: np.ndarray, pool: Pool, **options: object):
+def score(similarity: np.ndarray, own: np.ndarray, classes: np.ndarray, pool: Pool, chosen: object = None, **options):
+    """The results of ``chosen`` entries, by default all, of which each has a key of its own."""
     settings = {"candidates": 4, "ties": "random", "seed": 0, **options}
-    keys = [(f"image{i}", i, 0) for i in range(len(own))]
-    of = blocks(lambda rows: similarity[rows], classes)
-    return judge_entries(of, similarity.shape[1], Entries(own, classes, keys), pool, **settings)
+    numbers = np.arange(len(own)) if chosen is None else chosen
+    entries = Entries(own[numbers], classes[numbers], [(f"image{i}", i, 0) for i in numbers.tolist()])
+    of = blocks(lambda rows: similarity[numbers[rows]], entries.classes)
+    return judge_entries(of, similarity.shape[1], entries, pool, **settings)
 
 
 @settings(max_examples=60)
@@ -130,18 +132,8 @@ def test_a_hit_depends_on_its_own_key_alone() -> None:
     pool = make_pool(np.arange(n), classes, generator.integers(0, texts, n))
     similarity = generator.random((n, texts))
     own = generator.integers(0, texts, n)
-    keys = [(f"image{i}", i, 0) for i in range(n)]
-
-    def run(rows: np.ndarray):
-        entries = Entries(own[rows], classes[rows], [keys[i] for i in rows])
-        options = {"candidates": 5, "ties": "random", "seed": 1}
-        return judge_entries(
-            blocks(lambda part: similarity[rows[part]], classes[rows]), texts, entries, pool, **options
-        )
-
-    whole = run(np.arange(n))
     shuffled = generator.permutation(n)[:500]
-    part = run(shuffled)
+    whole, part = (score(similarity, own, classes, pool, of, candidates=5, seed=1) for of in (None, shuffled))
     for name in ("similarity", "beaten", "tied", "expected", "hit"):
         assert np.array_equal(getattr(part, name), getattr(whole, name)[shuffled]), name
     assert 0.05 < whole.hit.mean() < 0.95
