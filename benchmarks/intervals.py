@@ -18,9 +18,8 @@ from scipy.stats import norm
 from tqdm import tqdm
 
 from compclip.core.code import ROOT
-from compclip.stats import crossed
 from compclip.stats.composed import fraction_composed
-from compclip.stats.interval import Estimate
+from compclip.stats.estimates import ScoreDifference, ScoreEstimate, compare_scores, estimate_score
 
 DOCUMENT = ROOT / "docs" / "intervals.md"
 BEGIN = "<!-- measured by `make intervals` -->"
@@ -109,22 +108,16 @@ class World:
         of, effects = self.entries(rng), self.effects(self.score, rng)
         effects[rng.random(self.pairs) < self.failing] = -np.inf
         values, expected = self.hits(effects, of, rng), self.expected(effects)
-        if self.other is not None:
-            effects = self.effects(self.other, rng)
-            others = self.hits(effects, of, rng)
-            ends = -float(others.mean()), float(values.mean())  # all of the other is lost, or it has nothing of this
-            values, expected = values - others, expected - self.expected(effects)
         pair, cluster, _ = of
-        cells = crossed.cells(cluster, pair, values.mean(axis=1), np.ones(len(pair)))
-        judges = values.mean(axis=0) if self.judges > 1 else None
+        found: ScoreEstimate | ScoreDifference
         if self.other is None:
-            other: Estimate = crossed.estimate(cells, judges)
-            these: Estimate = crossed.estimate_within(cells)
+            found = estimate_score(values, cluster, pair)
         else:
-            difference = crossed.estimate_difference(cells.mean, [cells], judges, ends=ends)
-            other = difference or Estimate(cells.mean, None, None)
-            these = crossed.difference(cells.mean, crossed.variance_within(cells))
-        return Trial(cells.mean, (other.low, other.high), (these.low, these.high), float(expected[pair].mean()))
+            effects = self.effects(self.other, rng)
+            found = compare_scores(values, self.hits(effects, of, rng), cluster, pair)
+            expected = expected - self.expected(effects)
+        these = found.fixed_low, found.fixed_high
+        return Trial(found.value, (found.low, found.high), these, float(expected[pair].mean()))
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,15 @@ from compclip.core.errors import require
 DONE = re.compile(r"done in ([\d.]+) CPU seconds$", re.MULTILINE)  # the last line of a step's log
 
 
-def read_job(file: Path) -> pd.DataFrame:
-    """Return a job's row of a benchmark file, with its rule, end (seconds since 1970) and CPU seconds."""
-    log = file.with_name(file.name.replace(".benchmark.tsv", ".log")).read_text(encoding="utf-8")
-    about = {"rule": file.name.split(".")[0], "ended": file.stat().st_mtime, "cpu": float(DONE.findall(log)[-1])}
-    return pd.read_csv(file, sep="\t").tail(1).assign(**about)
-
-
 def read_jobs(results: Path) -> pd.DataFrame:
-    """Return the jobs of the finished run in ``results``, as ``read_job``."""
-    files = sorted(results.glob("logs/**/*.benchmark.tsv"))
-    require(files, results, "no benchmark files", "run `make run` first")
-    return pd.concat(map(read_job, files))
+    """Return a row of each job's benchmark file, with its rule, end (seconds since 1970) and CPU seconds."""
+    jobs = []
+    for file in sorted(results.glob("logs/**/*.benchmark.tsv")):
+        log = file.with_name(file.name.replace(".benchmark.tsv", ".log")).read_text(encoding="utf-8")
+        about = {"rule": file.name.split(".")[0], "ended": file.stat().st_mtime, "cpu": float(DONE.findall(log)[-1])}
+        jobs.append(pd.read_csv(file, sep="\t").tail(1).assign(**about))
+    require(jobs, results, "no benchmark files", "run `make run` first")
+    return pd.concat(jobs)
 
 
 def measure(results: Path = ROOT / "results") -> dict[str, Any]:

@@ -66,8 +66,9 @@ def largest_difference(ours: Path, plain: dict[str, Any]) -> float:
 
 def forward(config: Config, generators: Sequence[str]) -> float:
     """CPU seconds of one pass of each distinct image and caption through the judge."""
-    from compclip.clip.model import load_judge
+    from compclip.clip.model import encode_batches, load_judge
     from compclip.core.digests import sha256
+    from compclip.core.progress import Progress
     from compclip.split.judged import judged_images
 
     results, dataset = ROOT / config.results, ROOT / config.results / config.dataset.source
@@ -84,7 +85,7 @@ def forward(config: Config, generators: Sequence[str]) -> float:
     judge = load_judge(folder.parent / "judges" / config.judges[0], 1, "cpu")
     parts = [*judge.read_ahead([(path, None) for path in paths.values()], config.score.batch)]
     begun = time.process_time()
-    judge._encode(iter(parts), len(paths), config.score.batch, "images", judge._images)
+    encode_batches(iter(parts), config.score.batch, Progress(len(paths), "images"), judge._images)
     judge.encode_texts(texts, config.score.batch)
     return time.process_time() - begun
 

@@ -23,6 +23,7 @@ from benchmarks.speed.judge_cached import as_photograph
 from compclip.clip.device import is_gpu
 from compclip.clip.embed import Embedder
 from compclip.core.cache import Cache
+from compclip.core.progress import Progress
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.description import count_values, describe_scene, grow
 from compclip.dataset.sketch.world import Dice
@@ -116,7 +117,7 @@ def cosines_of(embedder: Embedder, pairs: PathsAndTexts) -> np.ndarray:
 
 def measure(images: int | None = None, batch: int | None = None, model: str = "ViT-B-32") -> dict[str, Any]:
     """Pairs a second of the two ways: cold, with cached captions, with all cached."""
-    from compclip.clip.model import load_judge, save_judge
+    from compclip.clip.model import encode_batches, load_judge, save_judge
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -140,7 +141,8 @@ def measure(images: int | None = None, batch: int | None = None, model: str = "V
             cached = float(np.median([seconds(lambda: cosines_of(embedder, pairs))[0] for _ in range(WARM_RUNS)]))
             assert (cosines_of(embedder, pairs) == cosines).all(), "the cache gives other scores"
         parts = list(judge.read_ahead([(path, None) for path in first], batch))
-        of_images = seconds(lambda: judge._encode(iter(parts), len(first), batch, "images", judge._images))[0]
+        progress = Progress(len(first), "images")
+        of_images = seconds(lambda: encode_batches(iter(parts), batch, progress, judge._images))[0]
         of_texts = seconds(lambda: judge.encode_texts(texts, batch))[0]
         after, two = seconds(lambda: plain(of_others))
         difference = check_cosines(np.concatenate([cosines, of_new]), np.concatenate([one, two]))

@@ -195,13 +195,13 @@ class Judge:
         def images(pixels: np.ndarray) -> torch.Tensor:
             return torch.cat([judge._images(pixels) for judge in (self, *others)], dim=1)
 
-        return self._encode(self.read_ahead(items, batch), len(items), batch, "images", images)
+        return encode_batches(self.read_ahead(items, batch), batch, Progress(len(items), "images"), images)
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         """Return (n, d) float32 for n captions, after cleaning them."""
         groups = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
         batches = (part.numpy() for _, ids in groups for part in ids.split(batch) if len(part))
-        vectors = self._encode(batches, len(texts), batch, "captions", self._texts)
+        vectors = encode_batches(batches, batch, Progress(len(texts), "captions"), self._texts)
         result = np.empty_like(vectors)
         result[np.concatenate([rows.numpy() for rows, _ in groups])] = vectors
         return result
@@ -211,24 +211,6 @@ class Judge:
 
     def _texts(self, ids: np.ndarray) -> torch.Tensor:
         return F.normalize(text_tower.encode(self.model, torch.from_numpy(ids).to(self.device)), dim=-1)
-
-    def _encode(
-        self,
-        batches: Iterator[np.ndarray],
-        total: int,
-        batch: int,
-        unit: str,
-        encode: Callable[[np.ndarray], torch.Tensor],
-    ) -> np.ndarray:
-        done: list[np.ndarray] = []
-        with Progress(total, unit) as progress, torch.inference_mode():
-            for items in batches:
-                n = len(items)
-                if n < batch:
-                    items = np.concatenate([items, np.zeros((batch - n, *items.shape[1:]), items.dtype)])
-                done.append(encode(items)[:n].float().cpu().numpy())
-                progress.add(n)
-        return np.concatenate(done)
 
     def read_ahead(self, items: Sequence[Item], batch: int) -> Iterator[np.ndarray]:
         """Yield batches of bytes, (n, height, width, 3); the next is read while this one is encoded."""
@@ -242,6 +224,21 @@ class Judge:
                     ahead.append([pool.submit(self.preprocess.read, shard) for shard in shards])
                 if ahead and (len(ahead) == 2 or first >= len(items)):
                     yield np.concatenate([future.result() for future in ahead.pop(0)])
+
+
+def encode_batches(
+    batches: Iterator[np.ndarray], batch: int, progress: Progress, encode: Callable[[np.ndarray], torch.Tensor]
+) -> np.ndarray:
+    """Return the rows of all batches, on the CPU; the last batch is padded with zeros to ``batch`` items."""
+    done: list[np.ndarray] = []
+    with progress, torch.inference_mode():
+        for items in batches:
+            n = len(items)
+            if n < batch:
+                items = np.concatenate([items, np.zeros((batch - n, *items.shape[1:]), items.dtype)])
+            done.append(encode(items)[:n].float().cpu().numpy())
+            progress.add(n)
+    return np.concatenate(done)
 
 
 def fold_norms(model: nn.Module) -> None:

@@ -35,11 +35,10 @@ def whole_captions(judge: Judge, ids: torch.Tensor) -> Features:
 
 
 class Feed:
-    """The inputs of a judge in training; the first process of ``group`` writes their files in ``folder``."""
+    """The inputs of a judge in training; the first process of ``group`` writes their files (.bin) in ``folder``."""
 
     def __init__(self, judge: Judge, config: Training, folder: Path, group: Group) -> None:
         self.judge, self.folder, self.group, self.precision = judge, folder, group, config.precision
-        self.files: list[Path] = []
         # Without training, each item is encoded only once.
         self.image_cut = image_cut(judge.model) if config.epochs else None
         self.text_cut = text_cut(judge.model) if config.epochs else None
@@ -66,24 +65,20 @@ class Feed:
         device = judge.device if cut else torch.device("cpu")
         batches = map(below, judge.read_ahead(items, ITEMS_AT_ONCE))
         what = f"{len(items)} images after {cut.behind}" if cut else f"pixels of {len(items)} images"
-        kept = Activations(self._file(name), (len(items), *one.shape[1:]), one.dtype, device)
+        kept = Activations(self.folder / f"{name}.bin", (len(items), *one.shape[1:]), one.dtype, device)
         kept = self._kept(kept, batches, what)
         return lambda rows: above(kept[torch.from_numpy(rows)])
 
     def captions(self, ids: torch.Tensor, name: str) -> Features:
         """Return the features of captions, ids (n, length), kept in file ``name``."""
         if self.text_cut:
-            return self._frozen_captions(self.text_cut, ids, self._file(name))
+            return self._frozen_captions(self.text_cut, ids, self.folder / f"{name}.bin")
         return whole_captions(self.judge, ids)
 
     def clear(self) -> None:
         self.group.wait()
-        for file in self.files if self.group.first else ():
-            file.unlink(missing_ok=True)
-
-    def _file(self, name: str) -> Path:
-        self.files.append(self.folder / f"{name}.bin")
-        return self.files[-1]
+        for file in self.folder.glob("*.bin") if self.group.first else ():
+            file.unlink()
 
     def _kept(self, kept: Activations, batches: Iterable[torch.Tensor], what: str) -> Activations:
         """Return the activations for reading, after the first process has written them."""

@@ -42,12 +42,6 @@ def number_names(names: ArrayLike) -> np.ndarray:
     return np.append(np.argsort(np.argsort(distinct.astype(str))), -1)[index]
 
 
-def sums_by_image(images: np.ndarray, *columns: np.ndarray) -> np.ndarray:
-    """Return (m, columns): sums of entries' columns (n,) over each image, in the order of the images' names."""
-    index = number_names(images)
-    return np.stack([np.bincount(index, weights=np.asarray(column, np.float64)) for column in columns], axis=1)
-
-
 def resampled_sums(sums: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
     """Return (resamples, columns): sums (m, columns) over m images drawn with replacement in each resample."""
     m = len(sums)
@@ -65,7 +59,8 @@ def mean(
     images: np.ndarray, values: np.ndarray, weights: np.ndarray, resamples: int, generator: np.random.Generator
 ) -> Estimate:
     """Return the weighted mean of entries' values, (n,) with n >= 1, and its interval."""
-    sums = sums_by_image(images, weights * values, weights)
+    index = number_names(images)
+    sums = np.stack([np.bincount(index, column) for column in (weights * values, weights)], axis=1)
     total, drawn = sums.sum(axis=0), resampled_sums(sums, resamples, generator)
     with np.errstate(divide="ignore", invalid="ignore"):
         value, means = float(total[0] / total[1]), drawn[:, 0] / drawn[:, 1]
