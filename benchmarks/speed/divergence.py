@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.plain_divergence import plain_greedy
 from benchmarks.speed import compared, seconds
 from compclip.core.seeds import rng
-from compclip.divergence.divide import RESTARTS, divide_samples
+from compclip.divergence.divide import divide_samples
 from compclip.divergence.greedy import Division, greedy
 from compclip.divergence.kernels import Goal
 from compclip.divergence.samples import Samples, from_bags
@@ -45,13 +45,11 @@ def check_choices(division: Division, train: list[int], test: list[int], path: l
     np.testing.assert_allclose(np.transpose([division.atom, division.compound]), path, atol=1e-9)
 
 
-def measure(
-    plain: tuple[int, ...] = PLAIN_SIZES, sizes_own: tuple[int, ...] = OWN_SIZES, restarts: int = RESTARTS
-) -> dict[str, Any]:
-    """Seconds of both sides at the last of ``plain``, and of each at all its sizes."""
+def measure() -> dict[str, Any]:
+    """Seconds of both sides at the last of PLAIN_SIZES, and of each at all its sizes."""
     own(from_bags(*adjective_noun_bags(50)))
     plain_seconds, own_seconds = {}, {}
-    for n in plain:
+    for n in PLAIN_SIZES:
         bags = adjective_noun_bags(n)
         plain_seconds[n], reference = seconds(
             partial(plain_greedy, *bags, *part_sizes(n), ATOM, COMPOUND, first_sample(n))
@@ -61,9 +59,9 @@ def measure(
         times = [seconds(partial(own, samples)) for _ in range(GREEDY_REPEATS)]
         check_choices(times[0][1], *reference)
         own_seconds[n] = float(np.median([time for time, _ in times]))
-    n, greedy_end = plain[-1], times[0][1]
-    with_restarts, split = seconds(lambda: divide_samples(samples, *part_sizes(n), ATOM, COMPOUND, SEED, restarts))
-    for larger in sizes_own:
+    greedy_end = times[0][1]
+    with_restarts, split = seconds(lambda: divide_samples(samples, *part_sizes(n), ATOM, COMPOUND, SEED))
+    for larger in OWN_SIZES:
         if larger not in own_seconds:
             made = from_bags(*adjective_noun_bags(larger))
             own_seconds[larger] = seconds(partial(own, made))[0]

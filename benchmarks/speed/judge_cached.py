@@ -79,7 +79,7 @@ def as_photograph(drawing: Path) -> str:
     return file.name
 
 
-def measure(size: Size | None = None, model: str = "RN101", trainable: list[str] = TRAINED_PARTS) -> dict[str, Any]:
+def measure() -> dict[str, Any]:
     """Images a second of the two ways to train; an image counts once for each epoch."""
     # Here, for other benchmarks' sake: loading torch's models takes seconds.
     from compclip.clip.device import find_device, is_gpu, settle
@@ -92,14 +92,15 @@ def measure(size: Size | None = None, model: str = "RN101", trainable: list[str]
 
     device = find_device("auto")
     on_gpu = is_gpu(device)
-    size = size or (ON_GPU if on_gpu else ON_CPU)
+    size = ON_GPU if on_gpu else ON_CPU
     threads = os.cpu_count() or 1
     # Beside a GPU the threads decode, each on its own.
     settle(1 if on_gpu else threads)
     config = JudgeConfig.model_validate(
         {
-            "model": model, "pretrained": None, "trainable": trainable, "epochs": size.epochs, "batch": size.batch,
-            "lr": 5e-4, "schedule": "constant", "warmup": 0, "precision": "amp_bf16" if on_gpu else "fp32",
+            "model": "RN101", "pretrained": None, "trainable": TRAINED_PARTS, "epochs": size.epochs,
+            "batch": size.batch, "lr": 5e-4, "schedule": "constant", "warmup": 0,
+            "precision": "amp_bf16" if on_gpu else "fp32",
         }
     )  # fmt: skip
     built = build(config, [], 0)

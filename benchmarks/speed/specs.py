@@ -115,7 +115,7 @@ def cosines_of(embedder: Embedder, pairs: PathsAndTexts) -> np.ndarray:
     return score_pairs(embedder, images, texts)["cosine"].to_numpy()
 
 
-def measure(images: int | None = None, batch: int | None = None, model: str = "ViT-B-32") -> dict[str, Any]:
+def measure(model: str = "ViT-B-32") -> dict[str, Any]:
     """Pairs a second of the two ways: cold, with cached captions, with all cached."""
     from compclip.clip.model import encode_batches, load_judge, save_judge
 
@@ -124,8 +124,7 @@ def measure(images: int | None = None, batch: int | None = None, model: str = "V
         built = stretched(model)
         save_judge(built, model, None, folder / "judge")
         judge = load_judge(folder / "judge", Config.model_validate({}).threads, "auto")
-        images = images or (4096 if is_gpu(judge.device) else 128)
-        batch = batch or (256 if is_gpu(judge.device) else 32)
+        images, batch = (4096, 256) if is_gpu(judge.device) else (128, 32)
         plain = plain_way(built, judge.device, batch)
         paths, captions = described_birds(2 * images, folder)
         first, texts = paths[:images], captions[:images]

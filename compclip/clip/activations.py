@@ -35,10 +35,9 @@ class Activations:
 
     def open(self) -> Self:
         """Map the file into memory, or copy it to the GPU; return the object."""
-        table = torch.from_file(str(self.file), size=math.prod(self.shape), dtype=self.dtype).view(self.shape)
+        self.table = torch.from_file(str(self.file), size=math.prod(self.shape), dtype=self.dtype).view(self.shape)
         if is_gpu(self.device) and self.size < GPU_FRACTION * torch.cuda.mem_get_info(self.device)[0]:
-            table = table.to(self.device)
-        self.table = table
+            self.table = self.table.to(self.device)
         return self
 
     def __getitem__(self, rows: torch.Tensor) -> torch.Tensor:

@@ -14,9 +14,7 @@ from compclip.core.errors import UserError
 from compclip.core.section import Seed
 from compclip.core.seeds import rng
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence, divergences
-from compclip.divergence.samples import Samples, make_samples, read_samples
-
-Rows = Sequence[int] | np.ndarray
+from compclip.divergence.samples import Rows, Samples, make_samples, read_samples
 
 
 class MeasureSamples(Command):

@@ -18,6 +18,8 @@ from compclip.divergence.chernoff import Totals
 
 KEPT_STRUCTURES = 100_000  # number of compounds with structure, the heaviest ones
 
+Rows = Sequence[int] | np.ndarray
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -31,7 +33,7 @@ class Samples:
     def __len__(self) -> int:
         return self.atoms.shape[0]
 
-    def totals(self, rows: Sequence[int] | np.ndarray) -> Totals:
+    def totals(self, rows: Rows) -> Totals:
         """Return the sums of the weights of these samples."""
         times = np.bincount(np.asarray(rows, dtype=np.int64), minlength=len(self))
         return Totals(times @ self.atoms, times @ self.compounds)
@@ -56,7 +58,7 @@ class Weighing:
     totals: Callable[[Bags], Totals]
 
 
-def collect_bags(samples: Sequence[Sequence[int] | np.ndarray]) -> Bags:
+def collect_bags(samples: Sequence[Rows]) -> Bags:
     begins = np.concatenate(([0], np.cumsum([len(sample) for sample in samples]))).astype(np.int64)
     return Bags(begins, np.concatenate([np.empty(0, np.int64), *samples]).astype(np.int64))
 
@@ -137,13 +139,9 @@ def structure_weights(samples: Sequence[Sequence[CompoundPlace]]) -> list[dict[s
 
 def read_samples(*paths: Path) -> tuple[Samples, list[np.ndarray]]:
     """Return the samples of all files (one per line), weighed together, and the rows of each file."""
-    lines: list[SampleLine] = []
-    rows = []
-    for path in paths:
-        first = len(lines)
-        lines += read_lines(path)
-        rows.append(np.arange(first, len(lines)))
-    return make_samples(lines), rows
+    of_files = [read_lines(path) for path in paths]
+    samples = make_samples([line for lines in of_files for line in lines])
+    return samples, np.split(np.arange(len(samples)), np.cumsum([len(lines) for lines in of_files[:-1]]))
 
 
 def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:

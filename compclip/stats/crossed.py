@@ -241,20 +241,20 @@ def difference(value: float, below: Variance, above: Variance | None = None) -> 
 
 
 def estimate_difference(
-    value: float, parts: Sequence[Cells], judges: np.ndarray | None = None, ends: tuple[float, float] | None = None
-) -> Difference | None:  # fmt: skip
+    value: float, parts: Sequence[Cells], judges: np.ndarray | None = None, ends: tuple[float, float] = (0.0, 1.0)
+) -> Difference | None:
     """Return a difference with its interval over images, pairs and judges; None if there are too few pairs.
 
     Args:
         parts: the cells of the differences of the same entries, or those of both sides, which are independent.
         judges: (J,) its value by each judge; None for one judge.
-        ends: the worst and the best that a pair can be in each of the parts; None: what a difference of 1 allows.
+        ends: the worst and the best that a pair can be in each of the parts.
     """
     if min(of.clusters for of in parts) < 2:
         return None
     below = above = of_judges(judges)
     for number, of in enumerate(parts):
-        sides = _sides(of, ends or ((-1.0, 1.0) if len(parts) == 1 else (0.0, 1.0)))
+        sides = _sides(of, ends)
         below, above = below + sides[number % 2], above + sides[1 - number % 2]
     return difference(value, below, above)
 

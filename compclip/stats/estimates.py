@@ -84,7 +84,7 @@ def compare_scores(
         ends = ends or (-float(of_b.mean()), float(of_a.mean()))
     else:
         cells = [_cells(of_a, images, pairs), _cells(of_b, b_images, b_pairs)]
-    both = crossed.estimate_difference(value, cells, judges, ends)
+    both = crossed.estimate_difference(value, cells, judges, ends or (0.0, 1.0))
     low, high, p = (both.low, both.high, both.p) if both else (None, None, None)
     if min(of.images for of in cells) < 2:
         return ScoreDifference(value, low, high, None, None, p)
