@@ -1,7 +1,7 @@
 """Paths of artifacts that steps read by their layout instead of one input each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from compclip.text.lexicon import SHARED
@@ -29,12 +29,9 @@ class Layout:
         """The folder of the composition's pairs."""
         return self.data if self.composition in SHARED else self.place
 
-    def of(self, composition: str) -> "Layout":
-        return replace(self, composition=composition)
-
-    def figure(self, name: str, suffix: str = "svg") -> Path:
+    def figure(self, name: str) -> Path:
         words = [self.dataset, self.composition, name]
-        return self.results / "figures" / f"{'_'.join(filter(None, words))}.{suffix}"
+        return self.results / "figures" / f"{'_'.join(filter(None, words))}.svg"
 
     def judge(self, name: str) -> Path:
         return (self.data if self.share else self.place) / "judges" / name

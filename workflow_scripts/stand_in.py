@@ -16,7 +16,6 @@ from snakemake.logging import LoggerManager, logger
 from snakemake.settings.types import (
     ConfigSettings,
     DAGSettings,
-    DeploymentSettings,
     OutputSettings,
     ResourceSettings,
     StorageSettings,
@@ -35,9 +34,6 @@ def load_workflow(config: str | Path = "config.yaml") -> Workflow:
         logger_manager=LoggerManager(logger, OutputSettings()),
         storage_settings=StorageSettings(),
         dag_settings=DAGSettings(),
-        deployment_settings=DeploymentSettings(),
-        output_settings=OutputSettings(),
-        storage_provider_settings={},
         overwrite_workdir=CHECKOUT,
     )
     workflow.include(str(CHECKOUT / "Snakefile"))

@@ -1,6 +1,4 @@
 # pairs: the lexicons and pairs of a composition.
-from pathlib import Path
-
 from compclip.text.lexicon import SHARED
 from workflow_scripts.layout import Layout
 from compclip.text.lexicon import lexicons_of

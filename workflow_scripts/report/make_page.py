@@ -4,6 +4,7 @@ A run of only captions, or without generators, has no scores and no judge: its p
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -97,7 +98,7 @@ def main(job: Job) -> None:
     scores = job.input.scores
     rows = [read_table(scores, MEASUREMENTS), pd.read_csv(job.input.comparisons)] if scores else []
     compositions = [with_scores(of, rows, params) if rows else with_splits(of, params) for of in layouts]
-    whole = layouts[0].of("")
+    whole = replace(layouts[0], composition="")
     sections = [import_module(f"workflow_scripts.{name}.section").section(whole) for name in params.sections]
     if not rows:
         log.info(ignored_line(params))

@@ -19,16 +19,7 @@ from typing import Any
 from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
-from compclip.clip.config import (
-    CLIP_WEIGHTS,
-    FOLDER,
-    HUB,
-    MODELS,
-    SETTINGS,
-    ModelConfig,
-    folder_weights,
-    model_file,
-)
+from compclip.clip.config import CLIP_WEIGHTS, FOLDER, HUB, MODELS, SETTINGS, ModelConfig, folder_weights, model_file
 from compclip.core import cli, plugins
 from compclip.core.cli import Command
 from compclip.core.code import ROOT

@@ -6,7 +6,6 @@ are refused.
 
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -18,16 +17,7 @@ from compclip.core import plugins
 from compclip.core.code import ROOT
 from compclip.core.documents import decode, nearest, no_such, parse_yaml
 from compclip.core.errors import UserError, require
-from compclip.core.section import (
-    COMPOSITION_FIELD,
-    NAME,
-    NAME_RULE,
-    CacheFolder,
-    Section,
-    Seed,
-    Threads,
-    sections_in,
-)
+from compclip.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, CacheFolder, Section, Seed, Threads, sections_in
 from compclip.dataset.config import DatasetConfig
 from compclip.dataset.source import SOURCES
 from compclip.divergence.config import DivergenceConfig
@@ -273,16 +263,6 @@ def read_values(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: not valid YAML: {error}") from error
     require(isinstance(values, dict), path, "expected keys and values", "write at least one key, such as `seed: 0`")
     return values
-
-
-def snakemake_config(values: dict[str, Any], files: Iterable[str | Path]) -> Config:
-    """Return the checked config of a run, which Snakemake has read from ``files``.
-
-    The files are read again, because Snakemake keeps the last of duplicate keys.
-    """
-    for file in files:
-        read_values(Path(file))
-    return load_config(values)
 
 
 def read_config(path: Path) -> Config:
