@@ -58,6 +58,7 @@ def _no_room(error: BaseException) -> int | None:
 
 def _beside(path: Path, kind: str) -> Path:
     """Return a hidden name beside ``path`` for this process; delete files left behind by processes that have ended."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     start = f".{path.name}.{platform.node()}-"
     for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
         number = left.name.removeprefix(start).removesuffix(f".{kind}")
@@ -85,27 +86,23 @@ def atomic(path: str | Path) -> Iterator[Path]:
     Two runs may write the same artifact at the same time, because each has its own temporary name.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path, "tmp")
     try:
         with room_for(path):
             yield temporary
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Do the same as ``atomic`` for a folder; an existing one is replaced. One process at a time writes a folder."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(path, "tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
+    temporary, replaced = _beside(path, "tmp"), _beside(path, "old")
+    for left in (temporary, replaced):
+        shutil.rmtree(left, ignore_errors=True)
     temporary.mkdir()
-    replaced = _beside(path, "old")
-    shutil.rmtree(replaced, ignore_errors=True)
     try:
         with room_for(path):
             yield temporary

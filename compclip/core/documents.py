@@ -6,6 +6,7 @@ Duplicate keys are refused, because the libraries silently keep the last one.
 import difflib
 import json
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,11 @@ def parse_json(text: str | bytes) -> Any:
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return pairs as a dict; raises ValueError if a key occurs twice."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        seen = set[str]()
-        duplicate = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"duplicate key {duplicate!r}; remove one")
+    content = dict[str, Any]()
+    for name, value in pairs:
+        if name in content:
+            raise ValueError(f"duplicate key {name!r}; remove one")
+        content[name] = value
     return content
 
 
@@ -75,7 +76,9 @@ class _Loader(yaml.SafeLoader):
             if id(of) not in sizes:
                 sizes[id(of)] = 1  # an alias that contains itself
                 children = of.value if isinstance(of, yaml.CollectionNode) else ()
-                sizes[id(of)] = 1 + sum(size(part) for child in children for part in _parts(child))
+                if isinstance(of, yaml.MappingNode):
+                    children = chain.from_iterable(children)  # keys and values
+                sizes[id(of)] = 1 + sum(map(size, children))
             return sizes[id(of)]
 
         if node is not None and size(node) > limits.YAML_VALUES:
@@ -87,18 +90,11 @@ class _Loader(yaml.SafeLoader):
         keys = [] if hasattr(node, "is_checked") else [key for key, _ in node.value]
         node.is_checked = True  # merging changes its keys
         names = set()
-        for key in keys:
-            if isinstance(key, yaml.ScalarNode):
-                if (key.tag, key.value) in names:
-                    line = key.start_mark.line + 1
-                    raise yaml.YAMLError(f"line {line}: duplicate key {key.value!r}; remove one")
-                names.add((key.tag, key.value))
+        for key in (key for key in keys if isinstance(key, yaml.ScalarNode)):
+            if (key.tag, key.value) in names:
+                raise yaml.YAMLError(f"line {key.start_mark.line + 1}: duplicate key {key.value!r}; remove one")
+            names.add((key.tag, key.value))
         super().flatten_mapping(node)
-
-
-def _parts(child: Any) -> tuple[Any, ...]:
-    """Return the node of a list item, or the two nodes of a key and its value."""
-    return child if isinstance(child, tuple) else (child,)
 
 
 def parse_yaml(text: str) -> Any:

@@ -6,7 +6,7 @@ them together. Each part is large, outlined, and never hidden by others, whateve
 
 import io
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -63,11 +63,6 @@ def draw_pose(dice: Dice) -> Pose:
     )
 
 
-def pose_columns(pose: Pose) -> dict[str, bool | int | float]:
-    """Return the pose's columns of scenes.parquet."""
-    return {f"pose_{name}": value for name, value in asdict(pose).items()}
-
-
 def arc(x: float, y: float, rx: float, ry: float, start: float = 0, stop: float = 360, n: int = 24) -> Points:
     """Return points on an ellipse; angles in degrees, clockwise from the right, because y grows downward."""
     steps = n if abs(stop - start) >= 360 else n + 1
@@ -85,7 +80,6 @@ def strip(path: Points, widths: tuple[float, ...]) -> Points:
 
 
 BODY_ELLIPSE = (42.0, 51.0, 23.0, 17.0)
-HEAD_ELLIPSE = (63.0, 30.0, 13.0, 13.0)
 HIP = (33.0, 66.0)
 STRIDE = 18.0
 
@@ -163,7 +157,7 @@ BACK = arc(*BODY_ELLIPSE)
 BREAST: Points = (*arc(*BODY_ELLIPSE, -52, 52), (54, 58), (53, 45))
 NAPE = arc(51, 37, 6, 7.5)
 THROAT = arc(68, 44, 7, 6.5)
-HEAD_POINTS = arc(*HEAD_ELLIPSE)
+HEAD = arc(63.0, 30.0, 13.0, 13.0)
 
 
 @cache
@@ -178,7 +172,7 @@ def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[st
         pieces.append(("tarsus", tuple((x + px, y + py) for px, py in limb)))
         pieces.append(("foot", tuple((x + px, y + depth + py) for px, py in FOOT[foot])))
     pieces += [
-        ("breast", BREAST), ("wing", WING[wing]), ("throat", THROAT), ("bill", BILL[bill]), ("head", HEAD_POINTS),
+        ("breast", BREAST), ("wing", WING[wing]), ("throat", THROAT), ("bill", BILL[bill]), ("head", HEAD),
         ("nape", NAPE), ("crown", CROWN[crown]), ("eye", EYE[eye][0]), ("pupil", EYE[eye][1]),
     ]  # fmt: skip
     slices, start = [], 0

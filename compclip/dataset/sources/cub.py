@@ -10,6 +10,7 @@ belongs to the photograph of its name, else to the one with the same class numbe
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -80,17 +81,15 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
 def renames(ids: Iterable[str], known: set[str]) -> dict[str, str]:
     """Map unknown ids to the known id with the same numbers, if exactly one such id is free."""
     ids = set(ids)
-    numbers: dict[tuple[str, ...], list[str]] = {}
-    for image_id in known - ids:
-        if match := _NUMBERS.fullmatch(image_id):
-            numbers.setdefault(match.groups(), []).append(image_id)
-    wanted: dict[str, list[str]] = {}
-    for image_id in ids - known:
-        match = _NUMBERS.fullmatch(image_id)
-        free = numbers.get(match.groups(), []) if match else []
-        if len(free) == 1:
-            wanted.setdefault(free[0], []).append(image_id)
-    return {old[0]: new for new, old in wanted.items() if len(old) == 1}
+    old, new = _by_numbers(ids - known), _by_numbers(known - ids)
+    return {old[numbers]: new[numbers] for numbers in old.keys() & new.keys()}
+
+
+def _by_numbers(ids: set[str]) -> dict[tuple[str, ...], str]:
+    """Return the ids whose numbers no other id has, by these numbers."""
+    numbers = {image_id: match.groups() for image_id in ids if (match := _NUMBERS.fullmatch(image_id))}
+    count = Counter(numbers.values())
+    return {of_id: image_id for image_id, of_id in numbers.items() if count[of_id] == 1}
 
 
 def read_photographs(archive: Path) -> tuple[Photographs, pd.DataFrame, set[str]]:

@@ -4,6 +4,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from compclip.core import seeds
 from compclip.core.progress import track
 from compclip.core.section import Section
 from compclip.dataset.sketch.captions import caption_scene
-from compclip.dataset.sketch.draw import draw_pose, paint_scene, png, pose_columns
+from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, SketchWorld, draw_scene, draw_wild_scene, make_world
 from compclip.dataset.source import Loaded
 
@@ -93,7 +94,8 @@ def draw_bird(
         caption = caption_scene(scene, dice)
         captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
         facts += [(image_id, caption_id, f.part, f.kind, f.value, f.start, f.end) for f in caption.facts]
-    return {"image_id": image_id, **scene, **pose_columns(pose)}, captions, facts
+    row = {"image_id": image_id, **scene} | {f"pose_{name}": value for name, value in asdict(pose).items()}
+    return row, captions, facts
 
 
 def draw_wild_bird(settings: Settings, digits: int, seed: int, folder: Path, index: int) -> list[tuple[str, str]]:
