@@ -15,6 +15,8 @@ DATA = f"{RESULTS}/{DATASET}"
 # because the linter mistakes a text at the beginning of an output's path for a part of that path.
 PLACE = {"dataset": DATASET, "results": lambda wildcards: RESULTS}
 SEEN = {"train_on": CONFIG.judge.train_on, "halves": CONFIG.seeds.halves}
+# The units of the resource `torch` that a job takes: jobs with several threads run one after another.
+TORCH_SLOTS = 1 if CONFIG.threads > 1 else 0
 # The folder of the judges, shared by all compositions or for each.
 JUDGED = DATA if CONFIG.judge.share else f"{DATA}/{{composition}}"
 GENERATORS = {generator.name: generator for generator in CONFIG.generate.generators}
@@ -86,22 +88,6 @@ def in_report(path, caption, category, subcategory=None, **labels):
     return report(path, caption=caption, category=category, subcategory=subcategory, labels=labels)
 
 
-def figure(name, caption=None):
-    """Return a figure of a composition, with the caption of its name or ``caption``."""
-    path = f"{RESULTS}/figures/{DATASET}_{{composition}}_{name}.svg"
-    return in_report(path, caption or name, "Figures", "{composition}", figure=name.replace("_", " "))
-
-
-def figures(*names):
-    """Return several figures by name."""
-    return {name: figure(name) for name in names}
-
-
-def torch_slots():
-    """Return the units of the ``torch`` resource that a job takes: jobs with several threads run one after another."""
-    return 1 if CONFIG.threads > 1 else 0
-
-
 def growing(amount):
     """Return the memory or time to request: ``amount``, and as much again for each retry."""
     return lambda wildcards, attempt: amount * attempt
@@ -110,7 +96,6 @@ def growing(amount):
 include: "common/dataset.smk"
 include: "common/pairs.smk"
 include: "common/split.smk"
-include: "common/divergence.smk"
 include: "common/judge.smk"
 include: "common/generate.smk"
 include: "common/score.smk"
@@ -118,7 +103,6 @@ include: "common/specs.smk"
 include: "common/compun.smk"
 include: "common/human.smk"
 include: "common/report.smk"
-include: "common/release.smk"
 
 
 # The inputs that inputs() returns.

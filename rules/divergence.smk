@@ -2,6 +2,9 @@
 # Needs the captions, their pairs, the splits, the swapped captions and the prompts. Gives the atom and compound
 # divergence of each split from train, beside that of random splits.
 
+# The lexicons that are used to read each composition's captions.
+READ_BY = [read_lexicons({"composition": name}) for name in CONFIG.compositions]
+
 
 rule measure_splits:
     """Measure the atom and compound divergence of each test split from train, for all compositions."""

@@ -58,7 +58,7 @@ use rule generate_images as generate_by_model with:
         "../envs/diffusers.yaml"
     threads: CONFIG.threads
     resources:
-        torch=torch_slots(),
+        torch=TORCH_SLOTS,
         mem_mb=growing(16000),
         runtime=growing(1440),
         gpu=lambda wildcards: gpu_of(getattr(kind_settings(wildcards), "device", "cpu")),

@@ -7,10 +7,10 @@ rule sample_tasks:
     """Sample tasks for people, and write them as Label Studio projects."""
     input:
         **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "swapped", "prompts"),
-        manifests=of_generators("generated/{generator}/manifest.parquet", SHOWN_GENERATORS),
-        generated=of_generators("generated/{generator}/images", SHOWN_GENERATORS),
+        manifests=of_each("generated/{generator}/manifest.parquet", generator=SHOWN_GENERATORS),
+        generated=of_each("generated/{generator}/images", generator=SHOWN_GENERATORS),
         # All judges score the same images.
-        scores=of_generators(f"scores/{CONFIG.judges[0]}/{{generator}}", SHOWN_GENERATORS),
+        scores=of_each(f"scores/{CONFIG.judges[0]}/{{generator}}", generator=SHOWN_GENERATORS),
         template=LABEL_STUDIO,
     output:
         tasks="<dataset>/{composition}/human/tasks.parquet",
@@ -37,7 +37,7 @@ rule analyze:
     input:
         tasks="<dataset>/{composition}/human/tasks.parquet",
         answers=CONFIG.human.answers,
-        scores=[of_generators(f"scores/{judge}/{{generator}}", SHOWN_GENERATORS) for judge in CONFIG.judges],
+        scores=of_each("scores/{judge}/{generator}", judge=CONFIG.judges, generator=SHOWN_GENERATORS),
     output:
         analysis=directory("<dataset>/{composition}/human/analysis"),
         summary="<dataset>/{composition}/human/analysis.json",

@@ -10,12 +10,12 @@ if GENERATORS:
         input:
             **inputs("captions", "images", "files", "pairs", "ranking", "heldout", "splits", "swapped", "prompts"),
             **inputs("variants"),
-            manifests=of_generators("generated/{generator}/manifest.parquet", GENERATORS),
-            made=of_generators("generated/{generator}/images", GENERATORS),
+            manifests=of_each("generated/{generator}/manifest.parquet", generator=GENERATORS),
+            made=of_each("generated/{generator}/images", generator=GENERATORS),
             judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
         output:
-            scores=directory(of_judges("scores/{judge}/{generator}", generator=GENERATORS)),
-            health=of_judges("health/{judge}.json"),
+            scores=directory(of_each("scores/{judge}/{generator}", judge=CONFIG.judges, generator=GENERATORS)),
+            health=of_each("health/{judge}.json", judge=CONFIG.judges),
         log:
             "<logs>/score/{composition}/score_images.log",
         benchmark:
@@ -30,9 +30,9 @@ if GENERATORS:
             **SCORING,
             **ENCODING,
             code=code("score.score_images"),
-            serves=served_splits(GENERATORS),
+            serves=SERVED_SPLITS,
             judges=CONFIG.judges,
-            as_asked=drawn_as_asked(),
+            as_asked=DRAWN_AS_ASKED,
             loss=undecisive(CONFIG.score.health),
         script:
             "../workflow_scripts/score/score_images.py"
@@ -46,10 +46,10 @@ if ORACLE_GENERATORS:
             **inputs("captions", "images", "splits", "swapped", "prompts", "variants"),
             scenes="<dataset>/scenes.parquet",
             facts="<dataset>/facts.parquet",
-            manifests=of_generators("generated/{generator}/manifest.parquet", ORACLE_GENERATORS),
-            drawn=of_generators("generated/{generator}/scenes.parquet", generators(scenes=True)),
+            manifests=of_each("generated/{generator}/manifest.parquet", generator=ORACLE_GENERATORS),
+            drawn=of_each("generated/{generator}/scenes.parquet", generator=generators(scenes=True)),
         output:
-            scores=directory(of_generators("scores/oracle/{generator}", ORACLE_GENERATORS)),
+            scores=directory(of_each("scores/oracle/{generator}", generator=ORACLE_GENERATORS)),
         log:
             "<logs>/score/{composition}/score_oracle.log",
         benchmark:
@@ -59,7 +59,7 @@ if ORACLE_GENERATORS:
         params:
             **SCORING,
             code=code("score.score_oracle"),
-            serves=served_splits(ORACLE_GENERATORS),
+            serves={name: SERVED_SPLITS[name] for name in ORACLE_GENERATORS},
         script:
             "../workflow_scripts/score/score_oracle.py"
 
@@ -86,7 +86,7 @@ rule score_fid:
     params:
         **model_params(CONFIG.judge.device),
         code=code("score.score_fid"),
-        serves=lambda wildcards: served_splits(GENERATORS)[wildcards.generator],
+        serves=lambda wildcards: SERVED_SPLITS[wildcards.generator],
         weights=(CONFIG.score.fid or Fid()).weights,
         balance=section(CONFIG.score.balance),
         seed=CONFIG.seed,

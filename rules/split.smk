@@ -55,7 +55,7 @@ rule sample_heldout:
         width=CONFIG.split.heldout.width if IS_CHOSEN else None,
         test_seen=CONFIG.split.test_seen if IS_CHOSEN else None,
         listed=lambda wildcards: CONFIG.split.heldout.listed(wildcards.composition),
-        published=published_split,
+        published=published("split"),
         contents=published_contents,
     script:
         "../workflow_scripts/split/sample_heldout.py"
@@ -83,7 +83,7 @@ rule make_splits:
         **SPLITTING,
         code=code("split.make_splits"),
         test_seen=CONFIG.split.test_seen,
-        published=published_split,
+        published=published("split"),
         contents=published_contents,
     script:
         "../workflow_scripts/split/make_splits.py"
@@ -118,7 +118,7 @@ rule swap_adjectives:
     params:
         **SPLITTING,
         code=code("split.swap_adjectives"),
-        published=published_data,
+        published=published("data"),
         contents=published_contents,
     script:
         "../workflow_scripts/split/swap_adjectives.py"

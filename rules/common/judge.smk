@@ -32,7 +32,7 @@ def training_resources(judge):
     """The resources of a training, on one host; a machine without a GPU trains too."""
     gpus = 0 if judge.device == "cpu" else judge.gpus
     resources = {"gpu": gpus, "nodes": 1} if judge.gpus > 1 else {"gpu": gpus}
-    return resources | {"mem_mb": growing(8000 * judge.gpus), "runtime": growing(720), "torch": torch_slots()}
+    return resources | {"mem_mb": growing(8000 * judge.gpus), "runtime": growing(720), "torch": TORCH_SLOTS}
 
 
 def gpu_of(device):
@@ -48,4 +48,4 @@ def model_params(device):
 def model_resources(device, memory, minutes=60):
     """The resources of a step that runs a model on this device, with ``memory`` in MB."""
     amounts = {"mem_mb": growing(memory), "runtime": growing(minutes)}
-    return amounts | {"gpu": gpu_of(device), "torch": torch_slots()}
+    return amounts | {"gpu": gpu_of(device), "torch": TORCH_SLOTS}

@@ -9,7 +9,11 @@ WHOLE_RUN = dict(PLACE, compositions=CONFIG.compositions, share=CONFIG.judge.sha
 WHOLE_RUN |= {"generators": [] if CAPTIONS_ALONE else list(GENERATORS)}
 READABLE = dict(WHOLE_RUN, judges=CONFIG.judges, fid=FID_GENERATORS, reference=CONFIG.reference)
 READABLE |= {"health": CONFIG.score.health, "anchors": CONFIG.anchors}
-SCORE_FIGURES = figures("composed", "scores", "pairs", "loss")
+FIGURES = f"{RESULTS}/figures/{DATASET}"
+SCORE_FIGURES = {
+    name: in_report(f"{FIGURES}_{{composition}}_{name}.svg", name, "Figures", "{composition}", figure=name)
+    for name in ("composed", "scores", "pairs", "loss")
+}
 # All figures of the page, except those in the sections of other stages.
 DRAWN_FIGURES = [] if CAPTIONS_ALONE else [*SCORE_FIGURES.values()]
 SHOWN_FIGURES = expand([str(path) for path in DRAWN_FIGURES], composition=CONFIG.compositions)
@@ -20,7 +24,7 @@ PAIRS_READ = list(dict.fromkeys(str(of.read / "pairs.parquet") for of in LAYOUTS
 EXAMPLES = [file for of in LAYOUTS for judge in CONFIG.judges for file in of.examples(GENERATORS, judge)]
 EXAMPLES = list(dict.fromkeys(EXAMPLES))
 PAGE_READS = ["<dataset>/dataset.json", *of_compositions("prompts.json"), *PAIRS_READ]
-PAGE_READS += [*SPLIT_SHOWN, *DIVERGENCE_SHOWN, *SPECS_SHOWN, *COMPUN_SHOWN]
+PAGE_READS += [*SPLIT_SHOWN, *of_compositions("divergence.parquet", "divergence.json"), *SPECS_SHOWN, *COMPUN_SHOWN]
 PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACLE_SCORES]
 
 # The targets of a run: the table and the page or, for captions alone, the splits and the page.

@@ -15,16 +15,11 @@ SPLIT_SHOWN = of_compositions("splits.parquet", "swapped.parquet", "prompts.parq
 SPLIT_SHOWN += ["<dataset>/captions.parquet", *of_compositions("heldout.json", "widths.json", "audit.json")]
 
 
-def published_split(wildcards):
-    """Return the published split.pkl of this composition, or None."""
-    return CONFIG.split.published and CONFIG.split.published.file("split", wildcards.composition)
-
-
-def published_data(wildcards):
-    """Return the published data.pkl of this composition, or None."""
-    return CONFIG.split.published and CONFIG.split.published.file("data", wildcards.composition)
+def published(kind):
+    """Return a param: the published split.pkl or data.pkl of a composition, or None."""
+    return lambda wildcards: CONFIG.split.published and CONFIG.split.published.file(kind, wildcards.composition)
 
 
 def published_contents(wildcards):
     """Return a fingerprint of the published files."""
-    return contents_of(published_split(wildcards), published_data(wildcards))
+    return contents_of(published("split")(wildcards), published("data")(wildcards))
