@@ -108,7 +108,7 @@ include: "common/report.smk"
 # The inputs that inputs() returns.
 INPUTS = dict(captions="<dataset>/captions.parquet", images="<dataset>/images.parquet", files="<dataset>/images")
 INPUTS |= dict(pairs=pairs_table, forms=noun_forms)
-INPUTS |= dict(adjectives=adjective_lexicons, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
+INPUTS |= dict(adjectives=ADJECTIVE_LEXICON, nouns=NOUN_LEXICON, compounds=COMPOUND_LEXICON)
 for NAME in ("ranking", "splits", "swapped", "prompts", "variants"):
     INPUTS[NAME] = f"<dataset>/{{composition}}/{NAME}.parquet"
 for NAME in ("heldout", "accepted"):

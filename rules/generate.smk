@@ -18,7 +18,7 @@ rule generate_images:
     benchmark:
         "<logs>/generate/{composition}/generate_images.{generator}.benchmark.tsv"
     wildcard_constraints:
-        generator=one_of(generators()),
+        generator=one_of([name for name in GENERATORS if name not in WITH_SCENES + WITH_MODEL]),
     group:
         "generate"
     conda:
@@ -32,7 +32,7 @@ rule generate_images:
         contents=generator_contents,
         seed=CONFIG.seed,
         # Kinds without a model do not rerun when it changes.
-        threads=lambda wildcards: CONFIG.threads if runs_model(wildcards.generator) else 2,
+        threads=lambda wildcards: CONFIG.threads if wildcards.generator in WITH_MODEL else 2,
         cache=undecisive(CONFIG.cache),
         results=PLACE["results"],
     script:
@@ -46,12 +46,12 @@ use rule generate_images as generate_scenes with:
         summary="<dataset>/{composition}/generated/{generator}/summary.json",
         scenes="<dataset>/{composition}/generated/{generator}/scenes.parquet",
     wildcard_constraints:
-        generator=one_of(generators(scenes=True)),
+        generator=one_of(WITH_SCENES),
 
 
 use rule generate_images as generate_by_model with:
     wildcard_constraints:
-        generator=one_of(generators(model=True)),
+        generator=one_of(WITH_MODEL),
     group:
         "draw"
     conda:

@@ -15,7 +15,7 @@ if not CAPTIONS_ALONE:
             images="<dataset>/images.parquet",
             files="<dataset>/images",
             artifacts=RELEASED,
-            judges=judge_folders(CONFIG.judges),
+            judges=JUDGE_FOLDERS,
             healths=HEALTHS,
             scores=SCORES,
             templates=page_templates("release"),
@@ -37,7 +37,7 @@ if not CAPTIONS_ALONE:
             code=code("release.make_release"),
             release=section(CONFIG.release),
             scoring=SCORING["scoring"],
-            controls=list(filter(is_control, GENERATORS)),
+            controls=CONTROLS,
             prompts=CONFIG.split.prompts,
             seed=CONFIG.seed,
         script:

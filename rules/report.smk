@@ -38,7 +38,7 @@ rule make_table:
         **READABLE,
         code=code("report.make_table"),
         oracle=ORACLE_GENERATORS,
-        controls=list(filter(is_control, GENERATORS)),
+        controls=CONTROLS,
         chunks=CONFIG.score.chunks,
     script:
         "../workflow_scripts/report/make_table.py"

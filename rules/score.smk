@@ -47,7 +47,7 @@ if ORACLE_GENERATORS:
             scenes="<dataset>/scenes.parquet",
             facts="<dataset>/facts.parquet",
             manifests=of_each("generated/{generator}/manifest.parquet", generator=ORACLE_GENERATORS),
-            drawn=of_each("generated/{generator}/scenes.parquet", generator=generators(scenes=True)),
+            drawn=of_each("generated/{generator}/scenes.parquet", generator=WITH_SCENES),
         output:
             scores=directory(of_each("scores/oracle/{generator}", generator=ORACLE_GENERATORS)),
         log:

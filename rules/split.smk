@@ -33,7 +33,7 @@ rule sample_heldout:
         ranking="<dataset>/{composition}/ranking.parquet",
         pairs=branch(BY_DIVERGENCE or CONFIG.split.heldout.pairs or IS_CHOSEN, then=pairs_table),
         division=branch(BY_DIVERGENCE, then="<dataset>/{composition}/division.parquet"),
-        adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=adjective_lexicons),
+        adjectives=branch(CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=ADJECTIVE_LEXICON),
         nouns=branch(CONFIG.split.published or CONFIG.split.heldout.pairs or IS_CHOSEN, then=NOUN_LEXICON),
         captions=branch(IS_CHOSEN, then="<dataset>/captions.parquet"),
         compounds=branch(IS_CHOSEN, then=COMPOUND_LEXICON),

@@ -13,24 +13,10 @@ def kind_of(generator):
     return plugins.load(GENERATOR_KINDS, GENERATORS[generator].kind)
 
 
-def is_control(generator):
-    """Whether the generator has a known skill, and so is not ranked."""
-    return GENERATORS[generator].kind not in ("folder", "diffusers")
-
-
-def gives_scenes(generator):
-    """Whether the generator records what it draws."""
-    return getattr(kind_of(generator), "SCENES", False)
-
-
-def runs_model(generator):
-    """Whether the generator runs a model by torch."""
-    return getattr(kind_of(generator), "MODEL", False)
-
-
-def generators(scenes=False, model=False):
-    """The names of the generators with or without scenes, and with or without a model."""
-    return [name for name in GENERATORS if (gives_scenes(name), runs_model(name)) == (scenes, model)]
+# Generators of a known skill, which are not ranked; those that record what they draw; those that run a model by torch.
+CONTROLS = [name for name, generator in GENERATORS.items() if generator.kind not in ("folder", "diffusers")]
+WITH_SCENES = [name for name in GENERATORS if getattr(kind_of(name), "SCENES", False)]
+WITH_MODEL = [name for name in GENERATORS if getattr(kind_of(name), "MODEL", False)]
 
 
 def generator_tables(wildcards):

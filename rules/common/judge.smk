@@ -1,25 +1,20 @@
 # judge: params and resources of steps that train or run a model.
 from compclip.judge.config import Training as JudgeTraining
 
+# The folders of all judges.
+JUDGE_FOLDERS = expand(f"{JUDGED}/judges/{{judge}}", judge=CONFIG.judges, composition=CONFIG.compositions)
+JUDGE_FOLDERS = list(dict.fromkeys(JUDGE_FOLDERS))
+
 
 def judge_of(wildcards):
     """The settings of a judge: in the path of its weights, {composition} is replaced."""
     return CONFIG.judge.of(wildcards.get("composition", ""))
 
 
-def judge_folders(judges):
-    """The folders of these judges, for all compositions."""
-    return list(dict.fromkeys(expand(f"{JUDGED}/judges/{{judge}}", judge=judges, composition=CONFIG.compositions)))
-
-
 def of_judged(*names):
     """These files of all compositions of a judge."""
-
-    def files(wildcards):
-        compositions = CONFIG.compositions if CONFIG.judge.share else [wildcards.composition]
-        return [f"{DATA}/{composition}/{name}" for composition in compositions for name in names]
-
-    return files
+    compositions = CONFIG.compositions if CONFIG.judge.share else ["{composition}"]
+    return [f"{DATA}/{composition}/{name}" for composition in compositions for name in names]
 
 
 def training_params(judge):

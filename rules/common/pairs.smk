@@ -1,17 +1,11 @@
 # pairs: the lexicons and pairs of a composition.
-from compclip.text.lexicon import SHARED
+from compclip.text.lexicon import SHARED, lexicons_of
 from workflow_scripts.layout import Layout
-from compclip.text.lexicon import lexicons_of
 
 
 # The folder of the pairs of a composition with its own lexicons; "" for those that share the data set's.
 wildcard_constraints:
     own=f"(({'|'.join(name for name in CONFIG.compositions if name not in SHARED)})/)?",
-
-
-def adjective_lexicons(wildcards):
-    """The lexicon of a composition."""
-    return f"lexicons/adjectives/{wildcards.composition}.yaml"
 
 
 def read_lexicons(wildcards):
@@ -34,6 +28,8 @@ def noun_forms(wildcards):
 
 # Params of the rules that parse.
 PARSING = {"model": CONFIG.pairs.model, "cache": undecisive(CONFIG.cache)}
+# The lexicon of a composition.
+ADJECTIVE_LEXICON = "lexicons/adjectives/{composition}.yaml"
 # The noun lexicon, or none if any noun counts; the compounds that count as one noun.
 NOUN_LEXICON = f"lexicons/nouns/{CONFIG.pairs.nouns}.yaml" if CONFIG.pairs.nouns else []
 COMPOUND_LEXICON = "lexicons/compounds/common.yaml"

@@ -15,8 +15,7 @@ SCORE_FIGURES = {
     for name in ("composed", "scores", "pairs", "loss")
 }
 # All figures of the page, except those in the sections of other stages.
-DRAWN_FIGURES = [] if CAPTIONS_ALONE else [*SCORE_FIGURES.values()]
-SHOWN_FIGURES = expand([str(path) for path in DRAWN_FIGURES], composition=CONFIG.compositions)
+SHOWN_FIGURES = [] if CAPTIONS_ALONE else expand(map(str, SCORE_FIGURES.values()), composition=CONFIG.compositions)
 
 # Inputs of pages, except tables and figures: examples, counts and the stages' sections.
 LAYOUTS = [Layout(Path("<results>"), DATASET, composition, CONFIG.judge.share) for composition in CONFIG.compositions]
@@ -30,9 +29,7 @@ PAGE_READS += [] if CAPTIONS_ALONE else [*EXAMPLES, *FIDS, *JUDGES_SHOWN, *ORACL
 # The targets of a run: the table and the page or, for captions alone, the splits and the page.
 OUTPUTS = of_compositions("splits.csv", "swapped.parquet", "prompts.jsonl", "widths.json", "audit.json", "export")
 OUTPUTS += [*of_compositions("divergence.parquet"), f"{RESULTS}/report.html", *SPECS_OUTPUTS, *COMPUN_OUTPUTS]
-if CAPTIONS_ALONE:
-    OUTPUTS += SHOWN_FIGURES
-else:
+if not CAPTIONS_ALONE:
     TABLES = ("scores.parquet", "scores.csv", "metrics.json", "comparisons.csv", "pairs.csv", "entries.html")
     OUTPUTS += [f"{RESULTS}/{name}" for name in TABLES]
     OUTPUTS += [f"{RESULTS}/table.{suffix}" for suffix in ("csv", "md", "tex")] + HEALTHS + FIDS + HUMAN_OUTPUTS

@@ -10,7 +10,7 @@ FIDS = of_compositions(*(f"fid/{name}.json" for name in FID_GENERATORS))
 # The test splits for which each generator makes images.
 SERVED_SPLITS = {name: list(serves(kind_of(name))) for name in GENERATORS}
 # Generators whose scenes are known: they record them, or show real sketches, since they read only images.
-ORACLE_GENERATORS = [name for name in GENERATORS if gives_scenes(name) or reads(kind_of(name)) == ("images",)]
+ORACLE_GENERATORS = [name for name in GENERATORS if name in WITH_SCENES or reads(kind_of(name)) == ("images",)]
 ORACLE_GENERATORS = ORACLE_GENERATORS if {"scenes", "facts"} <= set(SOURCE_TABLES) else []
 SCORES = of_compositions(*(f"scores/{judge}/{name}" for judge in CONFIG.judges for name in GENERATORS))
 ORACLE_SCORES = of_compositions(*(f"scores/oracle/{name}" for name in ORACLE_GENERATORS))
@@ -18,7 +18,7 @@ HEALTHS = of_compositions(*(f"health/{judge}.json" for judge in CONFIG.judges))
 # The first generator that draws what is asked, on which health is also measured; None if there is none.
 DRAWN_AS_ASKED = next((name for name, generator in GENERATORS.items() if generator.kind == "faithful"), None)
 # The inputs of the page's section on the judge.
-JUDGES_SHOWN = HEALTHS + judge_folders(CONFIG.judges)
+JUDGES_SHOWN = HEALTHS + JUDGE_FOLDERS
 
 
 def of_each(path, **names):
