@@ -19,7 +19,6 @@ SCHEMAS = {
     "ranking": RANKING, "splits": SPLIT, "swapped": SWAPPED, "variants": VARIANTS,
 }  # fmt: skip
 
-
 BLOCK = 100_000  # rows of a table that a step holds at once
 
 

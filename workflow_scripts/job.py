@@ -23,8 +23,6 @@ from compclip.core.errors import require
 from compclip.core.log import log
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-# Inputs of this name are made before the job and not read by it.
-UNREAD = "after"
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def run_script(main: Callable[[Job], None]) -> None:
         start_logging(log_file)
         library = Path(str(compclip.__file__)).parents[1]
         require(library == CHECKOUT, library, "not the compclip of this checkout", "uninstall it from this environment")
-        after = {str(path) for path in snakemake.input.get(UNREAD) or []}
+        after = {str(path) for path in snakemake.input.get("after") or []}  # made before the job, not read by it
         job = Job.of(snakemake)
         if first:
             run_checked(main, job, name, [path for path in snakemake.input if path not in after], snakemake.output)

@@ -2,12 +2,12 @@
 
 import importlib
 from functools import cache
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
-from compclip.core.code import module_file
 from compclip.core.documents import nearest
 from compclip.core.errors import UserError, require
 
@@ -15,9 +15,8 @@ from compclip.core.errors import UserError, require
 @cache
 def available(package: str) -> tuple[str, ...]:
     """Return the names of the modules in ``package``, sorted."""
-    folder = module_file(package)
-    assert folder is not None, package
-    return tuple(sorted(p.stem for p in folder.parent.glob("*.py") if not p.stem.startswith("_")))
+    folder = importlib.import_module(package).__path__
+    return tuple(sorted(module.name for module in iter_modules(folder) if not module.name.startswith("_")))
 
 
 def unknown(package: str, name: str) -> str:

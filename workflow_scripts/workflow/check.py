@@ -69,27 +69,10 @@ class Findings:
 
         None is a file that the config does not ask for.
         """
-        if path is None:
-            return False
-        place = Path(path)
-        try:
-            is_folder = stat.S_ISDIR(place.stat().st_mode)
-        except OSError as error:  # a name that is too long, a file in place of a folder
-            by_hand = next((folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None)
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-                self.error(key, f"{str(path)[:80]}: {error.strerror}; correct the path")
-            elif by_hand:
-                self.error(key, f"{path}: no such file; download it from {by_hand} to this path")
-            else:
-                self.error(key, no_such(path, kind))
-            return False
-        if kind in ("file", "folder") and is_folder != (kind == "folder"):
-            self.error(key, f"{path}: not a {kind}; give the path of a {kind}")
-        elif not os.access(place, os.R_OK):
-            self.error(key, f"{path}: not readable; fix its permissions")
-        else:
-            return True
-        return False
+        fault = path_fault(path, kind) if path is not None else ""
+        if fault:
+            self.error(key, fault)
+        return path is not None and not fault
 
     def has_images(self, key: str, folder: str) -> None:
         """Add an error if ``folder`` is not a folder with images."""
@@ -97,6 +80,21 @@ class Findings:
             name.lower().endswith(SUFFIXES) for _, _, names in os.walk(folder) for name in names
         ):
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
+
+
+def path_fault(path: str | Path, kind: str) -> str:
+    """Return what is wrong with the path of a file, folder, or file or folder; "" if it can be read."""
+    place = Path(path)
+    try:
+        is_folder = stat.S_ISDIR(place.stat().st_mode)
+    except OSError as error:  # a name that is too long, a file in place of a folder
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            return f"{str(path)[:80]}: {error.strerror}; correct the path"
+        by_hand = next((folder for name, folder in BY_HAND.items() if fnmatch(place.name, name)), None)
+        return f"{path}: no such file; download it from {by_hand} to this path" if by_hand else no_such(path, kind)
+    if kind in ("file", "folder") and is_folder != (kind == "folder"):
+        return f"{path}: not a {kind}; give the path of a {kind}"
+    return "" if os.access(place, os.R_OK) else f"{path}: not readable; fix its permissions"
 
 
 class Check(Command):
@@ -233,9 +231,8 @@ def _check_files(config: Config, findings: Findings) -> None:
             findings.exists("split.published.data", published.file("data", composition))
     if config.score.fid and not FilePlace(config.score.fid.weights).is_remote:
         findings.exists("score.fid.weights", config.score.fid.weights)
-    if human := config.human:
-        for path in human.answers:
-            findings.exists("human.answers", path)
+    for path in config.human.answers if config.human else ():
+        findings.exists("human.answers", path)
     if config.specs and config.specs.data:
         for name, path in config.specs.data:
             findings.exists(f"specs.data.{name}", path, "folder" if "images" in name else "file or folder")

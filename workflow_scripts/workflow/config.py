@@ -121,9 +121,16 @@ class Config(Section):
     @field_validator("results", "cache", mode="before")
     @classmethod
     def _local(cls, folder: object) -> object:
+        """Return the normalized folder; refuse one that contains the checkout, or whose name would be misread."""
         if "://" in str(folder):
             raise ValueError("expected a local folder; DVC copies results to other storage (docs/sharing.md)")
-        return _safe_folder(folder) if isinstance(folder, str) and folder else folder
+        if not isinstance(folder, str) or not folder:
+            return folder
+        if ROOT.is_relative_to(os.path.realpath(os.path.join(ROOT, folder))):
+            raise ValueError(f"contains the checkout {ROOT}; choose a folder such as results/x")
+        if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
+            raise ValueError(f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder")
+        return os.path.normpath(folder)
 
     @field_validator("compositions")
     @classmethod
@@ -182,15 +189,6 @@ class Config(Section):
             raise ValueError("human: there are no images to ask about; remove this section")
         if self.specs and self.specs.data is None and "scenes" not in tables:
             raise ValueError(f"specs.data: null describes sketches, but dataset.source is {source}; name long captions")
-
-
-def _safe_folder(folder: str) -> str:
-    """Return the normalized folder; raises ValueError if it contains the checkout, or its name would be misread."""
-    if ROOT.is_relative_to(os.path.realpath(os.path.join(ROOT, folder))):
-        raise ValueError(f"contains the checkout {ROOT}; choose a folder such as results/x")
-    if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
-        raise ValueError(f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder")
-    return os.path.normpath(folder)
 
 
 def _allowed(location: tuple[str | int, ...]) -> list[str]:
