@@ -17,8 +17,8 @@ CAPTION_KEY = ["image_id", "caption_id"]
 PROMPT_KEY = ["split", *CAPTION_KEY]
 # The judge that knows what was drawn.
 ORACLE = "oracle"
+STATUSES = ("ok", "missing", "unreadable", "skipped")  # of generated images
 SIDES = ("train", "test", "unused")
-DEFINITIONS = ("pairs", "subgraphs")
 RELATIONS = ("adjacent", "attributive", "predicative", "shared", "disputed")
 # Kinds of compounds, by the nouns that their picture shows (Kumar et al. 2024, section 6).
 NOUNS_SEEN = ("either", "both", "none")
@@ -205,7 +205,7 @@ VARIANTS = schema(
 MANIFEST = schema(
     unique=["image_id", "caption_id", "draw", "split"],
     image_id=text(), caption_id=_COUNT, split=text(isin=TESTS), draw=_COUNT,
-    path=text(nullable=True), status=text(isin=("ok", "missing", "unreadable", "skipped")),
+    path=text(nullable=True), status=text(isin=STATUSES),
 )  # fmt: skip
 
 # adjectives: number that the judge chooses from, including the prompt's own; adjective_first: the chance that the own
@@ -223,7 +223,7 @@ SCORES = schema(
 # train, test: samples; atoms, compounds: distinct ones of both sides; random: shuffled sides of the same sizes.
 DIVERGENCE = schema(
     unique=["definition", "split", "texts"],
-    definition=text(isin=DEFINITIONS), split=text(isin=TESTS), texts=text(isin=("captions", "prompts")),
+    definition=text(isin=("pairs", "subgraphs")), split=text(isin=TESTS), texts=text(isin=("captions", "prompts")),
     train=_COUNT, test=_COUNT, atoms=_COUNT, compounds=_COUNT,
     atom_divergence=_FRACTION, compound_divergence=_FRACTION,
     random_atom_mean=_FRACTION, random_atom_std=_FRACTION,

@@ -1,5 +1,6 @@
 """Run one generator over the prompts; count and name missing and unreadable images."""
 
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -8,6 +9,7 @@ from compclip.core import plugins
 from compclip.core.errors import require
 from compclip.core.fingerprint import check_unchanged
 from compclip.core.log import log
+from compclip.core.tables import STATUSES
 from compclip.generate.config import GENERATOR_KINDS, Generator
 from compclip.generate.generator import KEYS, Context, Generated, serves
 
@@ -16,12 +18,9 @@ MISSING_NAMED = 20
 
 def summarize_images(manifest: pd.DataFrame) -> dict[str, Any]:
     """Return counts of images by split and status, and the first missing or unreadable ones."""
-    result: dict[str, Any] = {"prompts": len(manifest), "splits": {}}
-    for split, rows in manifest.groupby("split", sort=False):
-        counts = rows["status"].value_counts()
-        result["splits"][split] = {
-            name: int(counts.get(name, 0)) for name in ("ok", "missing", "unreadable", "skipped")
-        }
+    counts = {split: Counter(statuses) for split, statuses in manifest.groupby("split", sort=False)["status"]}
+    splits = {split: {name: count[name] for name in STATUSES} for split, count in counts.items()}
+    result: dict[str, Any] = {"prompts": len(manifest), "splits": splits}
     for status in ("missing", "unreadable"):
         rows = manifest[manifest["status"] == status]
         names = [f"{r.split} {r.image_id} {r.caption_id} {r.draw}" for r in rows.head(MISSING_NAMED).itertuples()]

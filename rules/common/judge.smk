@@ -42,5 +42,4 @@ def model_params(device):
 
 def model_resources(device, memory, minutes=60):
     """The resources of a step that runs a model on this device, with ``memory`` in MB."""
-    amounts = {"mem_mb": growing(memory), "runtime": growing(minutes)}
-    return amounts | {"gpu": gpu_of(device), "torch": TORCH_SLOTS}
+    return {"mem_mb": growing(memory), "runtime": growing(minutes), "gpu": gpu_of(device), "torch": TORCH_SLOTS}

@@ -8,6 +8,7 @@ import io
 import math
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 
 import numpy as np
 import pandas as pd
@@ -175,11 +176,9 @@ def _stencil(shapes: tuple[str | None, ...]) -> tuple[np.ndarray, tuple[tuple[st
         ("breast", BREAST), ("wing", WING[wing]), ("throat", THROAT), ("bill", BILL[bill]), ("head", HEAD),
         ("nape", NAPE), ("crown", CROWN[crown]), ("eye", EYE[eye][0]), ("pupil", EYE[eye][1]),
     ]  # fmt: skip
-    slices, start = [], 0
-    for part, points in pieces:
-        slices.append((part, start, start + len(points)))
-        start += len(points)
-    return np.array([p for _, points in pieces for p in points], dtype=float), tuple(slices)
+    ends = accumulate(len(points) for _, points in pieces)
+    slices = tuple((part, end - len(points), end) for (part, points), end in zip(pieces, ends, strict=True))
+    return np.array([p for _, points in pieces for p in points], dtype=float), slices
 
 
 def _place(points: np.ndarray, pose: Pose, size: int) -> list[float]:
