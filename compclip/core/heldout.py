@@ -53,9 +53,8 @@ def heldout_note(heldout: Mapping[str, Any]) -> str:
     pairs = f"The {len(heldout['pairs'])} held-out pairs"
     if heldout["source"] != "drawn":
         sources = {"published": "those of a published split", "config": "listed in the config"}
-        return (
-            f"{pairs} are {sources.get(heldout['source'], 'those that the division by divergence keeps from train')}."
-        )
+        how = sources.get(heldout["source"], "those that the division by divergence keeps from train")
+        return f"{pairs} are {how}."
     low, high = heldout["window"]
     fraction = f"{heldout['fraction']:.3g} of the ranked pairs, from percentiles {low:g} to {high:g}"
     if (heldout["fraction"], low, high, heldout["prefer"]) != PAPER_RULE:

@@ -76,9 +76,8 @@ class Findings:
 
     def has_images(self, key: str, folder: str) -> None:
         """Add an error if ``folder`` is not a folder with images."""
-        if self.exists(key, folder, "folder") and not any(
-            name.lower().endswith(SUFFIXES) for _, _, names in os.walk(folder) for name in names
-        ):
+        files = (name.lower() for _, _, names in os.walk(folder) for name in names)
+        if self.exists(key, folder, "folder") and not any(name.endswith(SUFFIXES) for name in files):
             self.error(key, f"{folder}: contains no jpg, jpeg, png or webp; correct the path")
 
 

@@ -61,9 +61,7 @@ class Config(Section):
     results: str = Field("results", min_length=1, description="folder of the artifacts")
     cache: CacheFolder
     container: str | None = Field(
-        None,
-        min_length=1,
-        description="image with all environments, a file or an address, for --sdm conda apptainer",
+        None, min_length=1, description="image with all environments, a file or an address, for --sdm conda apptainer"
     )
     compositions: list[str] = Field(["color", "shape"], min_length=1, description="names in lexicons/adjectives")
     dataset: DatasetConfig = Field(default_factory=DatasetConfig)

@@ -1,5 +1,3 @@
 """Snakemake finds the screen of `make run` by the name of this package (``--logger compclip``)."""
 
-from workflow_scripts.workflow.screen import LogHandler
-
-__all__ = ["LogHandler"]
+from workflow_scripts.workflow.screen import LogHandler as LogHandler
