@@ -89,6 +89,11 @@ class Project:
     def snakemake(self, config: str, *arguments: str, cores: int = 2, check: bool = True):
         return self.call("snakemake", "--cores", str(cores), "--configfile", config, *arguments, check=check)
 
+    def make(self, config: str, *arguments: str, cores: int = 1, check: bool = True):
+        """Do what `make run` does."""
+        run = ("python", "-m", "workflow_scripts.workflow.run", "--config", config, "--cores", str(cores))
+        return self.call(*run, *arguments, check=check)
+
     def planned(self, config: str, *targets: str) -> dict[str, int]:
         """Return the number of jobs of each rule that a dry run lists."""
         printed = self.snakemake(config, "--dry-run", "--quiet", "rules", "--", *targets).stdout

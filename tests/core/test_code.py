@@ -1,6 +1,7 @@
 """A step's identity changes with the code that decides its result, and with nothing else; imports point down."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,9 +59,9 @@ def forget() -> None:
         cached.cache_clear()
 
 
-def identity(target: str = "compclip.stage.step") -> str:
+def identity(within: tuple[str, ...] = code.OURS) -> str:
     forget()
-    return code.code_hash(target)
+    return code.code_hash("compclip.stage.step", within=within)
 
 
 def edit(project: Path, name: str, old: str, new: str) -> None:
@@ -106,12 +107,10 @@ def test_an_identity_may_be_within_packages(project: Path) -> None:
     assert code.reached("compclip.stage.step") == {
         f"compclip.{name}" for name in ("io", "stage", "stage.deep", "stage.part", "stage.step")
     }
-    forget()
-    before = code.code_hash("compclip.stage.step", within=("compclip.stage",))
+    before = identity(("compclip.stage",))
     for name, old, new, counts in (("io.py", "return x", "return -x", False), ("stage/deep.py", "x + 1", "x", True)):
         edit(project, name, old, new)
-        forget()
-        assert (code.code_hash("compclip.stage.step", within=("compclip.stage",)) != before) == counts
+        assert (identity(("compclip.stage",)) != before) == counts
 
 
 # From the bottom to the top.
@@ -124,26 +123,15 @@ LEVEL = {**{name: 1 for name in SHARED}, "core": 0, "io": 0, **{name: n for n, n
 MODULES = sorted((ROOT / PACKAGE).rglob("*.py"))
 
 
-def imported_packages(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield each package of the library and of the workflow that a module imports from, with the statement."""
-    for node in ast.walk(tree):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if node.module != PACKAGE else [f"{PACKAGE}.{alias.name}" for alias in node.names]
-        for name in names:
-            if name.startswith((f"{PACKAGE}.", "workflow_scripts", "snakemake")):
-                yield name.removeprefix(f"{PACKAGE}.").split(".")[0], ast.unparse(node)
-
-
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_imports_point_down(file: Path) -> None:
     package = file.relative_to(ROOT / PACKAGE).parts[0].removesuffix(".py")
+    imported = code._imports(ast.parse(file.read_text())) - {PACKAGE}
+    assert not re.search(r"^ *(import|from) snakemake", file.read_text(), re.MULTILINE)
     assert not [
-        statement
-        for other, statement in imported_packages(ast.parse(file.read_text()))
-        if other not in LEVEL
+        name
+        for name in imported
+        if (other := name.removeprefix(f"{PACKAGE}.").split(".")[0]) not in LEVEL
         or other != package
         and LEVEL[other] >= LEVEL.get(package, len(LEVEL))
         and {other, package} - {*SHARED[1:]}

@@ -118,10 +118,7 @@ def _write_splits(path: Path) -> None:
 @pytest.mark.parametrize("write", [_write_splits, _write_checkpoint, _write_weights])
 def test_a_disk_that_fills_leaves_nothing(tmp_path: Path, write) -> None:
     path = tmp_path / "artifact"
-    with (
-        small_files_only(),
-        pytest.raises(UserError, match="artifact: not written .*free some disk space") as error,
-    ):
+    with small_files_only(), pytest.raises(UserError, match="artifact: not written .*free some disk space") as error:
         write(path)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
@@ -151,15 +148,7 @@ def test_tables_are_checked_when_written_and_when_read(tmp_path: Path) -> None:
 @given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 6))
 def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per_group: int) -> None:
     number = sum(sizes)
-    change = {
-        "noun": "bill",
-        "original_adj": "red",
-        "new_adj": "tan",
-        "start": 1,
-        "end": 2,
-        "new_start": 1,
-        "new_end": 2,
-    }
+    change = dict.fromkeys(("noun", "original_adj", "new_adj"), "red") | dict.fromkeys(("start", "end"), 1)
     table = pd.DataFrame({"image_id": [f"{row:02d}" for row in range(number)], "caption_id": 0, "pair": "tan_bill"})
     table = table.assign(text="a", swapped_text="b", changes=[[change]] * number)[list(tables.SWAPPED.columns)]
     table = table if number else io.empty_table(tables.SWAPPED)

@@ -196,8 +196,7 @@ def scenes() -> tuple[Scene, ...]:
 
 
 def write(seed: int) -> tuple[Scene, list[Sentence]]:
-    dice = Dice(seeds.rng(seed, "test"))
-    scene = draw_scene(WORLD, dice.pick(range(40)), dice)
+    scene, _, dice = bird(seed)
     return scene, describe_scene(scene, count_values(scenes()), dice)
 
 

@@ -23,10 +23,8 @@ ROWS = [
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     frame = pd.DataFrame(rows)
     match path.suffix:
-        case ".csv":
-            frame.to_csv(path, index=False)
-        case ".tsv":
-            frame.to_csv(path, index=False, sep="\t")
+        case ".csv" | ".tsv":
+            frame.to_csv(path, index=False, sep="," if path.suffix == ".csv" else "\t")
         case ".jsonl":
             path.write_text("\n".join(map(json.dumps, rows)) + "\n\n", encoding="utf-8")
         case ".parquet":

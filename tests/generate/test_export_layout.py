@@ -18,6 +18,7 @@ from compclip.generate.export_layout import SAMPLER_BATCH, export_layout, model_
 from compclip.io import read_json, read_table
 from tests.generate.conftest import Place, picture
 from tests.project import Project
+from workflow_scripts.inputs import SCHEMAS
 
 # Captions of the first image of train, which the layout could break; another image of train has no file.
 HOSTILE = ["a Yellow bird,\nwith wings", "the café bird’s belly", "red\ufffd\ufffdwing\rand feet", "!?", "é"]
@@ -29,10 +30,9 @@ class Exported:
     def __init__(self, run: Project, root: Path) -> None:
         self.results, self.place = root / "results", root / "results" / "sketch"
         shutil.copytree(run.root / "results" / "sketch" / "images", self.place / "images")
-        source, schemas = run.root / "results" / "sketch", {"captions": tables.CAPTIONS, "images": tables.IMAGES}
-        self.read = {name: read_table(source / f"{name}.parquet", schema) for name, schema in schemas.items()}
-        for name, schema in (("splits", tables.SPLIT), ("prompts", tables.PROMPTS)):
-            self.read[name] = read_table(source / "color" / f"{name}.parquet", schema)
+        files = [run.root / "results" / "sketch" / f"{name}.parquet" for name in ("captions", "images")]
+        files += [run.root / "results" / "sketch" / "color" / f"{name}.parquet" for name in ("splits", "prompts")]
+        self.read = {file.stem: read_table(file, SCHEMAS[file.stem]) for file in files}
         train = self.read["splits"].query("split == 'train'")["image_id"].tolist()
         self.first, self.without = train[:2]
         own = self.read["captions"]["image_id"] == self.first

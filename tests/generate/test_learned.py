@@ -14,10 +14,6 @@ pytest.importorskip("transformers")
 from examples.diffusion import train  # noqa: E402
 
 
-class Killed(Exception):
-    pass
-
-
 def run(monkeypatch: pytest.MonkeyPatch, root: Path, output: Path, text: str) -> bytes:
     """Train four steps; return the weights of the network."""
     arguments = ["--captions", root / "train.jsonl", "--images", root, "--output", output, "--text", text]
@@ -46,11 +42,11 @@ def test_a_resumed_training_ends_equal_and_its_pipeline_draws(
         def dies_at_the_fourth(*arguments):
             steps.append(1)
             if len(steps) == 4:
-                raise Killed
+                raise KeyboardInterrupt
             return loss_of(*arguments)
 
         patch.setattr(train, "loss_of", dies_at_the_fourth)
-        with pytest.raises(Killed):
+        with pytest.raises(KeyboardInterrupt):
             run(monkeypatch, tmp_path, tmp_path / "resumed", text)
     assert run(monkeypatch, tmp_path, tmp_path / "resumed", text) == whole
     samples = np.asarray(Image.open(tmp_path / "resumed" / "000004.png"))

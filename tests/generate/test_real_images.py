@@ -8,7 +8,7 @@ import pytest
 
 from compclip.core.errors import UserError
 from compclip.generate.generate_images import summarize_images
-from compclip.generate.generator import Context, Generated, Settings
+from compclip.generate.generator import KEYS, Context, Generated, Settings
 from compclip.generate.generators import habit, stand_ins
 from compclip.generate.generators.shuffled import partners
 from tests.generate.conftest import Place, make_prompts
@@ -17,8 +17,7 @@ from tests.generate.conftest import Place, make_prompts
 def test_photographs(place: Place) -> None:
     manifest, summary = place.generate("photographs")
     served = place.prompts[place.prompts["split"] != "test_swapped"]
-    keys = ["image_id", "caption_id", "draw", "split"]
-    pd.testing.assert_frame_equal(manifest[keys], served[keys].reset_index(drop=True))
+    pd.testing.assert_frame_equal(manifest[KEYS], served[KEYS].reset_index(drop=True))
     there = manifest[manifest["status"] == "ok"]
     assert (there["path"] == "mine/images/" + there["image_id"] + ".png").all()
     assert set(manifest["image_id"][manifest["status"] == "skipped"]) == {"s/none"}
@@ -65,7 +64,6 @@ def test_partners_depend_only_on_the_seed_and_the_split() -> None:
 
 
 NUMBER = 40
-KEYS = ["image_id", "caption_id", "draw", "split"]
 
 
 def prompts_of(split: str, pair: str | None, ids: list[str]) -> pd.DataFrame:
@@ -79,23 +77,16 @@ def tables() -> dict[str, pd.DataFrame]:
     seen, unseen = [f"s{n}" for n in range(NUMBER)], [f"u{n}" for n in range(NUMBER)]
     rows = [(image, "red" if n < 30 else "blue", "bill", "adjacent") for n, image in enumerate(seen)]
     rows += [(image, "purple", "bill", "adjacent") for image in unseen]
-    rows += [
-        ("s0", "green", "bill", "disputed"),
-        ("s1", "green", "wing", "adjacent"),
-        ("t0", "red", "bill", "adjacent"),
-    ]
-    prompts = [
-        prompts_of("test_seen", "red_bill", seen),
-        prompts_of("test_unseen", "purple_bill", unseen),
-        prompts_of("test_swapped", "purple_bill", seen),
-    ]
-    asked = pd.concat(prompts, ignore_index=True)
+    rows += [("s0", "green", "bill", "disputed"), ("s1", "green", "wing", "adjacent")]
+    rows.append(("t0", "red", "bill", "adjacent"))
+    asked = [("test_seen", "red_bill", seen), ("test_unseen", "purple_bill", unseen)]
+    asked.append(("test_swapped", "purple_bill", seen))
     variants = pd.DataFrame({"split": "test_unseen", "image_id": unseen, "caption_id": 0})
     variants = pd.concat([variants.assign(adjective=adjective) for adjective in ("blue", "green", "red")])
     images = pd.DataFrame({"image_id": [*seen, *unseen, "t0"]})
     return {
         "pairs": pd.DataFrame(rows, columns=["image_id", "adjective", "noun", "relation"]),
-        "prompts": asked,
+        "prompts": pd.concat([prompts_of(*each) for each in asked], ignore_index=True),
         "variants": variants,
         "images": images.assign(path="images/" + images["image_id"]),
     }

@@ -36,19 +36,14 @@ def test_table_has_every_score(project: Project) -> None:
     assert found == pytest.approx(expected.to_dict(), abs=0.006)
 
 
-def make(project: Project, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Do what `make run` does."""
-    return project.call("python", "-m", "workflow_scripts.workflow.run", "--cores", "1", *arguments, check=check)
-
-
 def test_nothing_to_do_and_a_bad_config_are_one_line(project: Project) -> None:
     before = project.artifacts("results")
-    done = make(project, "--config", "small.yaml")
+    done = project.make("small.yaml")
     assert done.stderr.splitlines()[-1].startswith("Nothing to be done (all requested files are present")
     assert "page:  results/report.html" in done.stdout
     assert project.artifacts("results") == before
     (project.root / "bad.yaml").write_text("judge: {epoch: 3}\n")
-    run = make(project, "--config", "bad.yaml", check=False)
+    run = project.make("bad.yaml", check=False)
     assert run.returncode == 1
     assert run.stderr.startswith("error: bad.yaml: judge.epoch: unknown key; did you mean epochs? allowed: ")
     assert len(run.stderr.strip().splitlines()) == 1
@@ -127,9 +122,9 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
             assert run.poll() is None and time.monotonic() < deadline, "the run ended before the training began"
             time.sleep(0.05)
         # While it runs, a second one is refused in one line.
-        second = make(project, "--config", config, check=False)
+        second = project.make(config, check=False)
         os.killpg(run.pid, signal.SIGKILL)
-    for refused in (second, make(project, "--config", config, check=False)):
+    for refused in (second, project.make(config, check=False)):
         assert refused.returncode == 1 and refused.stderr.count("\n") == 1
         assert "locked by another run of Snakemake; wait until it ends or, if it was killed, `make un" in refused.stderr
     project.snakemake(config, "--unlock")
@@ -137,10 +132,10 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
     artifact = project.root / "killed" / "sketch" / "color" / "splits.parquet"
     whole = artifact.read_bytes()
     artifact.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
-    refused = make(project, "--config", config, check=False)
+    refused = project.make(config, check=False)
     last = refused.stderr.splitlines()[-1]
     assert refused.returncode == 1 and last.startswith("error: ") and last.count("(log: killed/logs/") == 1
     assert "killed/sketch/color/splits.parquet: changed since split.make_splits wrote it; delete" in last
     artifact.write_bytes(whole)
-    make(project, "--config", config)
+    project.make(config)
     assert differing(project.artifacts("results"), project.artifacts("killed")) == []

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -110,9 +111,8 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], None]]:
 def test_a_disk_that_is_full_of_results(first_run: Project, tmp_path: Path, disk: Callable[[str], None]) -> None:
     project = Project(tmp_path / "project").copy()
     (project.root / "full.yaml").write_text(SMALL.format(results=tmp_path / "disk", cache=".cache"))
-    run = ["python", "-m", "workflow_scripts.workflow.run", "--config", "full.yaml", "--cores", "2", "--"]
-    run.append(f"{tmp_path}/disk/sketch/captions.parquet")
-    refused = project.call(*run, check=False)
+    run = partial(project.make, "full.yaml", "--", f"{tmp_path}/disk/sketch/captions.parquet", cores=2)
+    refused = run(check=False)
     assert refused.returncode == 1
     *lines, last = refused.stderr.splitlines()
     assert last == (
@@ -122,14 +122,14 @@ def test_a_disk_that_is_full_of_results(first_run: Project, tmp_path: Path, disk
     assert not any("no space" in line for line in lines)
     assert not any((project.root / ".snakemake" / "locks").glob("*"))
     disk("size=20m")
-    project.call(*run)
+    run()
     made, expected = tmp_path / "disk" / "sketch", first_run.root / "results" / "sketch"
     assert (made / "captions.parquet").read_bytes() == (expected / "captions.parquet").read_bytes()
     assert len(list((made / "images").iterdir())) == len(list((expected / "images").iterdir()))
 
     # Read-only, a run is refused before it begins.
     disk("ro")
-    refused = project.call(*run, check=False)
+    refused = run(check=False)
     assert refused.returncode == 1
     assert refused.stderr.splitlines()[-1] == (
         f"error: {tmp_path}/disk: not writable (read-only file system); fix its permissions or choose another folder"

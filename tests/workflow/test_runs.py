@@ -38,8 +38,7 @@ def test_scenes_of_the_oracle_and_judges_of_each_composition(tmp_path: Path) -> 
     for file in weights.values():
         file.touch()
     judge = {"model": "sketch", "pretrained": str(tmp_path / "C_CUB_{composition}.pt"), "epochs": 0, "share": False}
-    config = tmp_path / "config.yaml"
-    config.write_text(yaml.safe_dump({"results": str(tmp_path / "results"), "judge": judge}))
+    config = written({"results": str(tmp_path / "results"), "judge": judge}, tmp_path / "config.yaml")
     training = [job for job in jobs(config) if job.rule == "train_judge"]
     assert len(training) == 2
     for job in training:
@@ -109,10 +108,7 @@ def test_the_tables_of_all_runs_are_joined_and_printed(first_run: Project, tmp_p
                      "table.tex", "report.html"):  # fmt: skip
             shutil.copy(results / name, copy.root / "all" / run)
     written({"results": "all", "runs": {"one": {}, "two": {"seed": 1}}}, copy.root / "mine.yaml")
-    done = copy.call(
-        "python", "-m", "workflow_scripts.workflow.run", "--config", "mine.yaml", "--cores", "1",
-        "--", "all/table.csv", "--allowed-rules", "join_tables",
-    )  # fmt: skip
+    done = copy.make("mine.yaml", "--", "all/table.csv", "--allowed-rules", "join_tables")
     table, alone = pd.read_csv(copy.root / "all" / "table.csv"), pd.read_csv(results / "table.csv")
     assert table.groupby("run").size().to_dict() == {"one": len(alone), "two": len(alone)}
     assert table[table["run"] == "two"][[*alone]].reset_index(drop=True).equals(alone)
@@ -175,9 +171,7 @@ def test_each_seed_changes_what_it_draws_and_has_a_default(tmp_path: Path) -> No
 
     def settings(**values: Any) -> dict[str, dict[str, Any]]:
         """Return the params of each rule that Snakemake compares, for a config."""
-        config = tmp_path / "config.yaml"
-        config.write_text(yaml.safe_dump({"judge": {"seeds": [4]}} | values))
-        workflow = load_workflow(config)
+        workflow = load_workflow(written({"judge": {"seeds": [4]}} | values, tmp_path / "config.yaml"))
         return {rule: vars(stand_in(rule, workflow, **given).params) for rule, given in RULES.items()}
 
     before = settings()

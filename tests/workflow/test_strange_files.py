@@ -40,10 +40,6 @@ ARRAYS = [
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
-def answers(path: Path) -> Any:
-    return collect([path], {"t": "match"})
-
-
 # Good rows and entries.
 ANSWER = {"task_id": "t", "annotator": "w", "choice": "yes", "lead_time": 3}
 SAMPLE = {"id": 1, "atoms": ["a"], "compounds": [{"name": "b", "atoms": [0], "edges": []}]}
@@ -57,7 +53,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]
     "captions": (TABLES, lambda p: check_captions(caption_rows(p)[0], "x"), {"image_id": "a", "caption": "red"}),
     "numbered captions": (TABLES, caption_rows, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
-    "answers": ((".csv",), answers, ANSWER),
+    "answers": ((".csv",), lambda p: collect([p], {"t": "match"}), ANSWER),
     "compounds": (TABLES, read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),
     "texts": ((".csv",), read_texts, {"compound": "a b", "text": "c"}),
     "texts of compounds": ((".json",), read_texts, {"a b": ["c"]}),
