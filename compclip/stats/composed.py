@@ -157,7 +157,7 @@ def shared_level(errors: Sequence[np.ndarray], level: float = LEVEL) -> float:
     Args:
         errors: for each interval, (c,) contributions of the same clusters, or pairs, to its error.
     """
-    from scipy import stats  # slow to import
+    from scipy import special  # slow to import
 
     table = np.stack(list(errors))
     table = table[(table**2).sum(axis=1) > 0]
@@ -167,7 +167,7 @@ def shared_level(errors: Sequence[np.ndarray], level: float = LEVEL) -> float:
     values, vectors = np.linalg.eigh(table @ table.T)
     normal = np.random.default_rng(0).standard_normal((NORMAL_DRAWS, len(table)))
     greatest = np.abs(normal @ (vectors * np.sqrt(np.maximum(values, 0))).T).max(axis=1)
-    return max(level, float(2 * stats.norm.cdf(np.quantile(greatest, level)) - 1))
+    return max(level, float(2 * special.ndtr(np.quantile(greatest, level)) - 1))
 
 
 def fractions_composed(

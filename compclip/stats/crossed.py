@@ -75,9 +75,9 @@ class Components:
 
 def student(degrees: float, level: float) -> float:
     """Return the quantile of Student's t that an interval of this level takes."""
-    from scipy import stats  # slow to import
+    from scipy import special  # slow to import
 
-    return float(stats.t.ppf((1 + level) / 2, degrees))
+    return float(special.stdtrit(degrees, (1 + level) / 2))
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def over_pairs(
         ends: the ratio of the worst and of the best pair that can be.
         certain: sums over entries without a pair, which are not resampled.
     """
-    from scipy import stats  # slow to import
+    from scipy import special  # slow to import
 
     tail, counts = (1 - level) / 2, _counts(len(size))
     values, sizes = counts[:, :-1] @ value + certain[0], counts[:, :-1] @ size + certain[1]
@@ -197,7 +197,7 @@ def over_pairs(
     sizes = np.maximum(sizes, 1e-9 * size.sum())
     ratio = (value.sum() + certain[0]) / (size.sum() + certain[1])
     effective = max(3.0, float(np.abs(size).sum() ** 2 / (size**2).sum()))
-    wider = (effective / (effective - 1)) ** 0.5 * student(effective - 1, level) / stats.norm.ppf(1 - tail)
+    wider = (effective / (effective - 1)) ** 0.5 * student(effective - 1, level) / special.ndtri(1 - tail)
     low, high = ratio + wider * (np.quantile(values / sizes, [tail, 1 - tail]) - ratio)
     more = counts[:, -1] * size.mean()
     worst, best = ((values + end * more) / (sizes + more) for end in ends)
@@ -229,14 +229,14 @@ def difference(value: float, below: Variance, above: Variance | None = None) -> 
     Args:
         below, above: its variance below and above; one for both if ``above`` is None.
     """
-    from scipy import stats  # slow to import
+    from scipy import special  # slow to import
 
     above = above or below
     toward_0 = below if value > 0 else above
     if toward_0.value == 0:
         p = float(value == 0)
     else:
-        p = float(2 * stats.t.sf(abs(value) / toward_0.value**0.5, toward_0.degrees))
+        p = float(2 * special.stdtr(toward_0.degrees, -abs(value) / toward_0.value**0.5))
     return Difference(value, max(-1.0, value - below.half_width()), min(1.0, value + above.half_width()), p)
 
 
@@ -292,11 +292,11 @@ def fraction(value: float, variance: Variance, images: int) -> Estimate:
     """Return a fraction with its interval; of 0 or 1 that of Clopper and Pearson, with as many trials as images."""
     if variance.value == 0 or value in (0, 1):
         return exact(value, images)
-    from scipy import stats  # slow to import
+    from scipy import special  # slow to import
 
     trials = (
-        value * (1 - value) / variance.value * (stats.norm.ppf((1 + LEVEL) / 2) / student(variance.degrees, LEVEL)) ** 2
+        value * (1 - value) / variance.value * (special.ndtri((1 + LEVEL) / 2) / student(variance.degrees, LEVEL)) ** 2
     )
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    low, high = map(float, stats.beta.ppf(tails, value * trials + 0.5, (1 - value) * trials + 0.5))
+    low, high = map(float, special.betaincinv(value * trials + 0.5, (1 - value) * trials + 0.5, tails))
     return Estimate(value, min(value, low), max(value, high))
