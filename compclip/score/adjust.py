@@ -13,7 +13,7 @@ import pandas as pd
 from compclip.core.heldout import split_pair
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.score.choices import Adjustment, Embed, similarities_of
+from compclip.score.choices import Adjustment, Embed, compare_texts
 from compclip.score.entries import real_entries
 
 MULTIPLES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -57,8 +57,8 @@ def choose_adjustment(
         return None
     mean = pictures(reference_images(prompts, images, seed)).mean(axis=0, dtype=np.float64).astype(np.float32)
     shown = pictures(seen["path"].tolist())
-    own, of_texts = similarities_of(seen, "test_seen", variants, texts, shown, mean)
-    first = {multiple: own.minus(of_texts, np.full(len(seen), multiple)).choices().first for multiple in MULTIPLES}
+    choices_for = compare_texts(seen, "test_seen", variants, texts, shown, mean)
+    first = {multiple: choices_for(np.full(len(seen), multiple)).first for multiple in MULTIPLES}
     by_pair = pd.DataFrame(first).assign(n=1).groupby(seen["pair"]).sum()
     adjectives = np.array([split_pair(str(pair))[0] for pair in by_pair.index])
     others = {str(pair): by_pair.index != pair for pair in by_pair.index}

@@ -40,23 +40,6 @@ class Adjustment:
         return pairs.map(self.of_seen).fillna(self.multiple).to_numpy(float)
 
 
-@dataclass(frozen=True)
-class Similarities:
-    """Similarities of images with their prompts (n,) and with the prompts' variants (m,); entry: the image of each."""
-
-    own: np.ndarray
-    of_variants: np.ndarray
-    entry: np.ndarray
-
-    def minus(self, other: "Similarities", multiples: np.ndarray) -> "Similarities":
-        """Return these similarities minus ``multiples`` (n,) of ``other``, which has the same prompts and variants."""
-        of_variants = self.of_variants - multiples[self.entry] * other.of_variants
-        return Similarities(self.own - multiples * other.own, of_variants, self.entry)
-
-    def choices(self) -> Choices:
-        return adjective_accuracy(self.own, self.of_variants, self.entry)
-
-
 def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return two arrays (m,), in the order of entries: the entry's row, and the row of a variant of its prompt."""
     of_split = variants.assign(variant=range(len(variants))).loc[variants["split"] == split, [*CAPTION_KEY, "variant"]]
@@ -111,19 +94,27 @@ def gathered(images: np.ndarray, texts: np.ndarray) -> Callable[[np.ndarray, np.
     return cosines
 
 
-def similarities_of(
+def compare_texts(
     entries: pd.DataFrame, split: str, variants: pd.DataFrame, embed: Embed, images: np.ndarray, mean: np.ndarray
-) -> tuple[Similarities, Similarities]:
-    """Return the similarities of the entries' images (n, d) and of ``mean`` (d,) with the same texts."""
+) -> Callable[[np.ndarray], Choices]:
+    """Return a function from multiples (n,) to the choices of adjectives for the entries, by adjusted similarities.
+
+    These are the similarities of the entries' images (n, d) with their prompts and variants, minus the entry's multiple
+    of the similarity of ``mean`` (d,) with the same text.
+    """
     entry, variant = variants_of_entries(entries, split, variants)
     # Draws share prompts and variants, so each distinct text has one row.
     place, texts = pd.factorize(pd.concat([entries["text"], variants["text"].iloc[variant]]))
     n, vectors = len(entries), embed(texts.tolist())
-    cosines = gathered(images, vectors)
-    own = Similarities(cosines(np.arange(n), place[:n]), cosines(entry, place[n:]), entry)
-    rows = np.arange(len(texts))
-    with_mean = gathered(mean[None], vectors)(np.zeros_like(rows), rows)
-    return own, Similarities(with_mean[place[:n]], with_mean[place[n:]], entry)
+    cosines, rows = gathered(images, vectors), np.arange(len(texts))
+    own, of_variants = cosines(np.arange(n), place[:n]), cosines(entry, place[n:])
+    with_mean = gathered(mean[None], vectors)(np.zeros_like(rows), rows)[place]
+
+    def choices(multiples: np.ndarray) -> Choices:
+        adjusted = own - multiples * with_mean[:n], of_variants - multiples[entry] * with_mean[n:]
+        return adjective_accuracy(*adjusted, entry)
+
+    return choices
 
 
 def adjective_choices(
@@ -132,8 +123,8 @@ def adjective_choices(
 ) -> Choices:  # fmt: skip
     """Return the judge's choice of adjective for each entry, from the embeddings (n, d) of the images."""
     mean = np.zeros(images.shape[1], np.float32) if adjustment is None else adjustment.mean
-    own, of_texts = similarities_of(entries, split, variants, embed, images, mean)
+    choices_for = compare_texts(entries, split, variants, embed, images, mean)
+    choices = choices_for(np.zeros(len(entries)))
     if adjustment is None:
-        return own.choices()
-    adjusted = own.minus(of_texts, adjustment.multiples(entries["pair"]))
-    return replace(own.choices(), adjusted=adjusted.choices().first)
+        return choices
+    return replace(choices, adjusted=choices_for(adjustment.multiples(entries["pair"])).first)

@@ -7,7 +7,6 @@ better than rare ones, and held-out pairs are less frequent than most seen ones:
 the same frequency.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,16 +33,14 @@ Synonyms = dict[tuple[str, str], str]
 def synonyms(captions: pd.DataFrame, pairs: pd.DataFrame) -> Synonyms:
     """Return, for an adjective (canonical) and a form of it, its most frequent other form in these captions."""
     rows = pairs.drop_duplicates([*CAPTION_KEY, "adjective_start"]).merge(captions, on=CAPTION_KEY)
-    columns = (rows[name].tolist() for name in ("adjective", "text", "adjective_start", "adjective_end"))
-    counts = Counter((adjective, text[start:end].lower()) for adjective, text, start, end in zip(*columns, strict=True))
-    of_word = Counter(adjective for adjective, _ in counts.elements())
-    ordered = sorted(counts, key=lambda form: (-counts[form], form))
-    common = [form for form in ordered if counts[form] >= COMMON * of_word[form[0]]]
-    others = {
-        (adjective, form): next((word for canonical, word in common if canonical == adjective and word != form), "")
-        for adjective, form in counts
-    }
-    return {form: other for form, other in others.items() if other}
+    spans = zip(rows["text"], rows["adjective_start"], rows["adjective_end"], strict=True)
+    rows = rows.assign(form=[text[start:end].lower() for text, start, end in spans])
+    counts = rows.groupby(["adjective", "form"])["form"].size().sort_values(ascending=False, kind="stable")
+    counts = counts.rename("count").reset_index()
+    common = counts[counts["count"] >= COMMON * counts.groupby("adjective")["count"].transform("sum")]
+    others = counts.merge(common, on="adjective", suffixes=("", "_other"))
+    others = others[others["form"] != others["form_other"]].drop_duplicates(["adjective", "form"])
+    return others.set_index(["adjective", "form"])["form_other"].to_dict()
 
 
 def with_synonyms(entries: pd.DataFrame, pairs: pd.DataFrame, others: Synonyms) -> pd.DataFrame:
@@ -87,21 +84,13 @@ def accuracy_difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any] | No
 
 @dataclass(frozen=True)
 class HealthEntries:
-    """The entries that the health of every judge of a composition is measured on.
+    """The entries that the health of every judge of a composition is measured on."""
 
-    Attributes:
-        parts: the entries of seen and of held-out pairs, by split, by kind of images.
-        replaced: the real ones whose adjective has a synonym, with it in their text, by split.
-        classes: the class of each image.
-        matched: the seen pairs that are as frequent as held-out ones.
-        heldout: the held-out pairs, sorted.
-    """
-
-    parts: dict[str, dict[str, pd.DataFrame]]
-    replaced: dict[str, pd.DataFrame]
-    classes: pd.Series
-    matched: set[str]
-    heldout: list[str]
+    parts: dict[str, dict[str, pd.DataFrame]]  # of seen and of held-out pairs, by split, by kind of images
+    replaced: dict[str, pd.DataFrame]  # the real ones whose adjective has a synonym, with it in their text, by split
+    classes: pd.Series  # the class of each image
+    matched: set[str]  # the seen pairs that are as frequent as held-out ones
+    heldout: list[str]  # sorted
 
 
 def health_entries(

@@ -35,11 +35,6 @@ class Rules:
         assert self.scoring.candidates is not None, "the pool decides it"
         return self.scoring.candidates
 
-    @property
-    def ranking(self) -> dict[str, Any]:
-        """The settings of ``judge_entries``."""
-        return {"candidates": self.candidates, "ties": self.scoring.ties, "seed": self.seed}
-
 
 @dataclass(frozen=True)
 class SetScores:
@@ -64,9 +59,8 @@ def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices
     table["hit"] = np.append(judged.hit, np.zeros(len(entry_set.failed), bool))
     table["weight"] = np.round(weight, DECIMALS)
     table["adjectives"] = choices.adjectives
-    adjusted = np.full(len(table), np.nan) if choices.adjusted is None else choices.adjusted
-    for name, first in (("adjective_first", choices.first), ("adjusted_first", adjusted)):
-        table[name] = np.round(first, DECIMALS)
+    table["adjective_first"] = np.round(choices.first, DECIMALS)
+    table["adjusted_first"] = np.nan if choices.adjusted is None else np.round(choices.adjusted, DECIMALS)
     return table
 
 
@@ -80,7 +74,8 @@ def score_set(
     ``blocks``. ``texts`` is the number of distinct captions; ``choices`` include entries without an image.
     """
     scoring = rules.scoring
-    judged = judge_entries(blocks, texts, numbered.entries, numbered.pool, **rules.ranking)
+    settings: dict[str, Any] = {"candidates": rules.candidates, "ties": scoring.ties, "seed": rules.seed}
+    judged = judge_entries(blocks, texts, numbered.entries, numbered.pool, **settings)
     made, pairs = len(entry_set.entries), [*entry_set.entries["pair"], *entry_set.failed["pair"]]
     cut, weight, prompts = None, np.ones(len(pairs)), rules.prompts
     if entry_set.split == "test_swapped":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compclip.core.errors import UserError
+from compclip.core.errors import require
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import derive_seed
@@ -24,11 +24,9 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
     """Return the numbers of images in train and in test for two fractions of ``images``; half rounds up."""
     n_train = int(train * images + 0.5)
     n_test = min(int(test * images + 0.5), images - n_train)
-    if min(n_train, n_test) < 1:
-        raise UserError(
-            f"split.divergence: {images} images are too few for the fractions {train:g} and {test:g}; add captions or"
-            " raise split.divergence.train and split.divergence.test"
-        )
+    fault = f"{images} images are too few for the fractions {train:g} and {test:g}"
+    remedy = "add captions or raise split.divergence.train and split.divergence.test"
+    require(min(n_train, n_test) >= 1, "split.divergence", fault, remedy)
     return n_train, n_test
 
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from compclip.core.errors import UserError
+from compclip.core.errors import require
 from compclip.core.tables import CAPTION_KEY, TESTS
 
 CANDIDATES = 100  # as published
@@ -61,13 +61,12 @@ def bounded(candidates: int | None, least: dict[str, int], where: str) -> int:
     Raises:
         UserError: a split of ``least_distractors`` has too few distractors. If it has none, scoring names the reason.
     """
-    few = {split: number for split, number in least.items() if 0 < number < (candidates or CANDIDATES) - 1}
+    wanted = candidates or CANDIDATES
+    few = {split: number for split, number in least.items() if 0 < number < wanted - 1}
     if not few:
-        return candidates or CANDIDATES
+        return wanted
     split = min(few, key=lambda name: few[name])
-    if candidates is not None:
-        raise UserError(
-            f"score.candidates: {candidates} candidates need {candidates - 1} captions of other classes as distractors,"
-            f" but {split} of {where} has only {few[split]}; set it to at most {few[split] + 1}, or add images"
-        )
+    need = f"{wanted} candidates need {wanted - 1} captions of other classes as distractors"
+    fault = f"{need}, but {split} of {where} has only {few[split]}"
+    require(candidates is None, "score.candidates", fault, f"set it to at most {few[split] + 1}, or add images")
     return few[split] + 1
