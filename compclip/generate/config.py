@@ -22,15 +22,14 @@ class Generator(Section):
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {"name": value, "kind": value}
-        if isinstance(value, dict):
-            own = {key: value[key] for key in ("name", "kind", "options") if key in value}
-            own = {"kind": own.get("name"), "options": {}, **own}
-            if isinstance(own["options"], dict):
-                own["options"] = own["options"] | {key: value[key] for key in value if key not in own}
-            return own
-        return value
+        value = {"name": value} if isinstance(value, str) else value
+        if not isinstance(value, dict):
+            return value
+        own = {"kind": value.get("name"), "options": {}}
+        own |= {key: value[key] for key in cls.model_fields if key in value}
+        if isinstance(own["options"], dict):
+            own["options"] = own["options"] | {key: value[key] for key in value if key not in cls.model_fields}
+        return own
 
     @model_validator(mode="after")
     def _checked(self) -> Self:

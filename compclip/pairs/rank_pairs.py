@@ -47,15 +47,14 @@ def rank_pairs(
     adjectives, selection = find_lexicon(adjectives, "adjectives"), selection or Selection()
     nouns = find_lexicon(nouns, "nouns") if nouns else None
     counts = pd.concat(count_pairs(block) for (block,) in in_blocks(pairs))
-    pairs = counts.groupby(NAMED)[["count", "images"]].sum().reset_index()
-    frequent = _ranked(pairs, ["adjective"])["adjective"].head(selection.adjectives)
+    ranking = _ranked(counts, NAMED)
+    frequent = _ranked(counts, ["adjective"])["adjective"].head(selection.adjectives)
     chosen = sorted(set(frequent) & set(adjectives.words))
     fault = f"none of the {len(frequent)} most frequent adjectives is in lexicon {adjectives.name}"
     require(chosen, "pairs", fault, "raise pairs.selection.adjectives or choose another composition")
-    pairs = pairs[pairs["adjective"].isin(chosen)]
+    ranking = ranking[ranking["adjective"].isin(chosen)]
     if nouns is not None:
-        pairs = pairs[pairs["noun"].isin(nouns.words)]
-    ranking = _ranked(pairs, NAMED)
+        ranking = ranking[ranking["noun"].isin(nouns.words)]
     ranking = ranking[ranking["noun"].isin(ranking["noun"].head(selection.pairs))]
     ranking = ranking[ranking["count"] >= selection.min_count].reset_index(drop=True)
     where = f" with a noun of lexicon {nouns.name}" if nouns else ""

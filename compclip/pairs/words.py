@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compclip.text.grammar import WORDS
 from compclip.text.language import ON_REQUEST
-from compclip.text.lexicon import Lexicon, merge, surface_forms
+from compclip.text.lexicon import Lexicon, require_distinct, surface_forms
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -92,8 +92,7 @@ class Vocabulary:
     """
 
     def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon) -> None:
-        # A word in two lexicons is a user's error.
-        merge([*adjectives, nouns] if nouns else adjectives)
+        require_distinct([*adjectives, nouns] if nouns else adjectives)
         self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
         self.lemmas: dict[str, str] = {}
         # Words are lemmatized only by a rule-based lemmatizer: a neural one needs the whole sentence.

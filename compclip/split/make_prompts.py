@@ -49,21 +49,18 @@ def sample_per_image(
     """
     if most is None:
         return prompts
-    samples = []
-    swapped = pd.MultiIndex.from_arrays([[], []], names=CAPTION_KEY)
+    samples: dict[str, pd.DataFrame] = {}
     for split in ("test_swapped", "test_seen", "test_unseen"):
         rows = prompts[prompts["split"] == split].sort_values(CAPTION_KEY)
         order = rng(seed, "make_prompts", dataset, composition, split).permutation(len(rows))
-        unpaired = ~pd.MultiIndex.from_frame(rows[CAPTION_KEY]).isin(swapped) if split == "test_seen" else False
-        beside = rows["pair"].isin(list(matched)) & unpaired
-        rows = rows.assign(order=order, unpaired=unpaired, beside=beside)
-        rows = (
-            rows.sort_values(["image_id", "unpaired", "order"]).groupby(["image_id", "beside"], sort=False).head(most)
-        )
-        if split == "test_swapped":
-            swapped = pd.MultiIndex.from_frame(rows[CAPTION_KEY])
-        samples.append(rows[prompts.columns])
-    return pd.concat(samples)
+        unpaired = np.zeros(len(rows), bool)
+        if split == "test_seen":
+            captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION_KEY]) for of in (rows, samples["test_swapped"]))
+            unpaired = ~captions.isin(swapped)
+        rows = rows.assign(order=order, unpaired=unpaired, beside=rows["pair"].isin(list(matched)) & unpaired)
+        rows = rows.sort_values(["image_id", "unpaired", "order"])
+        samples[split] = rows.groupby(["image_id", "beside"], sort=False).head(most)[prompts.columns]
+    return pd.concat(samples.values())
 
 
 def choose_pairs(
@@ -170,10 +167,9 @@ def make_prompts(
         captions, as_captions(pairs), ranking, heldout, judged, swapped, every_caption=every_caption, draws=draws,
         per_image=per_image, seed=seed, dataset=dataset, composition=composition,
     )  # fmt: skip
-    parts = []
-    for split in TESTS:
-        texts = texts_of(split, captions, swapped)
-        parts.append(prompt_table(chosen[chosen["split"] == split], texts, dataset, composition))
+    texts = {split: texts_of(split, captions, swapped) for split in TESTS}
+    of_splits = chosen.groupby("split", sort=False)
+    parts = [prompt_table(rows, texts[str(split)], dataset, composition) for split, rows in of_splits]
     return pd.concat(parts, ignore_index=True)
 
 

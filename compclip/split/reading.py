@@ -124,18 +124,15 @@ def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | 
 
 def _is_predicate(items: list[TextItem], adjective: int) -> bool:
     """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no red wings."""
-    i = adjective - 1
     stops = WORDS.function_words - WORDS.joins
-    while i >= 0 and items[i].kind != "noun" and items[i].word not in stops:
-        i -= 1
-    return i >= 0 and items[i].word in WORDS.verbs
+    before = (item.word for item in reversed(items[:adjective]) if item.kind == "noun" or item.word in stops)
+    return next(before, "") in WORDS.verbs
 
 
 def _opens_clause(items: list[TextItem], noun: int) -> bool:
     """Return whether a verb follows the nouns from ``noun`` on: `the crown is red throat and belly are blue`."""
-    while noun < len(items) and (items[noun].kind == "noun" or items[noun].word in WORDS.joins):
-        noun += 1
-    return noun < len(items) and items[noun].word in WORDS.verbs
+    after = (item.word for item in items[noun:] if item.kind != "noun" and item.word not in WORDS.joins)
+    return next(after, "") in WORDS.verbs
 
 
 def _adjectives_before(text: str, items: list[TextItem], noun: int) -> list[TextItem]:

@@ -56,10 +56,8 @@ def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
 
 def of_one_noun(mentions: Sequence[Mention]) -> set[Mention]:
     """Return the mentions whose adjective certainly modifies only their noun."""
-    bearers: dict[int, set[int]] = defaultdict(set)
-    for mention in mentions:
-        bearers[mention.start].add(mention.noun_start)
-    return {m for m in mentions if m.relation not in ("shared", "disputed") and len(bearers[m.start]) == 1}
+    nouns = Counter(start for start, _ in {(m.start, m.noun_start) for m in mentions})
+    return {m for m in mentions if m.relation not in ("shared", "disputed") and nouns[m.start] == 1}
 
 
 def candidates_of(
@@ -172,13 +170,9 @@ def _offered(
 ) -> list[Candidate]:
     """Return the candidates without faults by word order (``swap_faults``)."""
     read = reader.pairs(text)
-    offered = []
-    for candidate in candidates:
-        swapped_text, changes = apply(text, [candidate])
-        if swap_faults(read, reader.pairs(swapped_text), changes, held):
-            reasons["order of words disagrees"] += 1
-        else:
-            offered.append(candidate)
+    swaps = [(candidate, *apply(text, [candidate])) for candidate in candidates]
+    offered = [of for of, swapped, changes in swaps if not swap_faults(read, reader.pairs(swapped), changes, held)]
+    reasons["order of words disagrees"] += len(candidates) - len(offered)
     return offered
 
 

@@ -121,16 +121,14 @@ def surface_forms(nouns: Mapping[str, str], compounds: Lexicon) -> dict[str, str
     return {**heads, **nouns}
 
 
-def merge(lexicons: Iterable[Lexicon]) -> Lexicon:
-    """Return one lexicon for several; raises UserError if two of them list the same form."""
-    forms, owner = dict[str, str](), dict[str, str]()
-    lexicons = list(lexicons)
+def require_distinct(lexicons: Iterable[Lexicon]) -> None:
+    """Raise UserError if two lexicons list the same form."""
+    owner: dict[str, str] = {}
     for lexicon in lexicons:
-        for form, word in lexicon.forms.items():
+        for form in lexicon.forms:
             where = f"lexicons {owner.get(form)} and {lexicon.name}"
-            require(form not in forms, where, f"duplicate entry {form!r}", "remove one")
-            forms[form], owner[form] = word, lexicon.name
-    return Lexicon("+".join(lexicon.name for lexicon in lexicons), forms)
+            require(form not in owner, where, f"duplicate entry {form!r}", "remove one")
+            owner[form] = lexicon.name
 
 
 def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mapping[str, str] | None) -> str | None:

@@ -9,7 +9,7 @@ from compclip.core import code
 from compclip.core.errors import UserError
 from compclip.text import LEXICONS
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import lexicons_of, load_lexicon, merge
+from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
 from tests.conftest import ROOT
 
 # Appendix 1.4, figure 11, and the nouns whose adjectives are swapped in figures 4 and 5.
@@ -69,8 +69,8 @@ def test_own_shared_and_unknown_lexicons(tmp_path: Path) -> None:
     color = load_lexicon(write(tmp_path / "color.yaml", "light: []\n"))
     shape = load_lexicon(write(tmp_path / "shape.yaml", "thin: [light]\n"))
     with pytest.raises(UserError, match="lexicons color and shape: duplicate entry 'light'"):
-        merge([color, shape])
-    assert merge([color]).words == ("light",)
+        require_distinct([color, shape])
+    require_distinct([color])
     (tmp_path / "shape.yaml").unlink()
     with pytest.raises(UserError, match="no such lexicon; choose one of: color"):
         load_lexicon(tmp_path / "colour.yaml")
@@ -86,7 +86,7 @@ def test_lexicons_of_the_project() -> None:
     color, shape = (load_lexicon(LEXICONS / "adjectives" / f"{name}.yaml") for name in ("color", "shape"))
     for nouns, words in (("birds", BIRDS), ("flowers", FLOWERS)):
         parts = load_lexicon(LEXICONS / "nouns" / f"{nouns}.yaml")
-        assert len(merge([color, shape, parts]).forms) == sum(len(lexicon.forms) for lexicon in (color, shape, parts))
+        require_distinct([color, shape, parts])
         assert set(COLORS) <= set(color.words) and set(words) <= set(parts.words)
     synonyms = ["pointed sharp", "large fat", "round oval", "short small", "long large", "thick wide", "curved wavy"]
     for a, b in map(str.split, synonyms):

@@ -33,7 +33,7 @@ from compclip.dataset.download import FilePlace
 from compclip.generate.config import GENERATOR_KINDS
 from compclip.io import read_table
 from compclip.text.language import installed_name
-from compclip.text.lexicon import lexicons_of, load_lexicon, merge
+from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
 
 # Files that their authors publish in folders from which only a browser downloads, by pattern of their names.
@@ -192,7 +192,7 @@ def _check_language(config: Config, findings: Findings) -> None:
     with findings.errors_of("compositions"):
         for composition in config.compositions:
             names = lexicons_of(composition, folder / "adjectives")
-            merge([load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names])
+            require_distinct([load_lexicon(folder / "adjectives" / f"{name}.yaml") for name in names])
     with findings.errors_of("pairs.nouns"):
         if config.pairs.nouns:
             load_lexicon(folder / "nouns" / f"{config.pairs.nouns}.yaml")
