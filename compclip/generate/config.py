@@ -25,7 +25,7 @@ class Generator(Section):
         value = {"name": value} if isinstance(value, str) else value
         if not isinstance(value, dict):
             return value
-        own = {"kind": value.get("name"), "options": {}}
+        own: dict[str, Any] = {"kind": value.get("name"), "options": {}}
         own |= {key: value[key] for key in cls.model_fields if key in value}
         if isinstance(own["options"], dict):
             own["options"] = own["options"] | {key: value[key] for key in value if key not in cls.model_fields}

@@ -43,11 +43,7 @@ class ScoreFiles(Command):
 
 
 def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFrame:
-    """Return the rows of a table, with caption_id and draw as integers.
-
-    Raises:
-        UserError: a row cannot be read, or there are no rows.
-    """
+    """Return the rows of a table, caption_id and draw as integers; UserError if there are none or one is faulty."""
     rows, bad = read_records(file, required, optional)
     for name in [name for name in NUMBERS if name in rows]:
         bad += list(rows["where"][~is_count(rows[name])] + f": {name} is not a whole number")

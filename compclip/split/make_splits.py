@@ -111,9 +111,6 @@ def drawn_splits(
 
     Every pair of ranked words in test_seen is also in train: an image that is the only one with a pair stays in train,
     and the next image of the seeded order replaces it. ``pairs``: as ``pairs_of_images`` returns them.
-
-    Raises:
-        UserError: train keeps less than a fifth of the images, or a test split would be empty.
     """
     where = f"{dataset}/{composition}"
     images = sorted(set(image_ids))
@@ -206,7 +203,7 @@ def make_splits(
         image_id and split, sorted, and the content of splits.json.
 
     Raises:
-        UserError: train would keep less than 20 % of the images, or test_seen would be empty.
+        UserError: train would keep less than 20 % of the images, or a test split would be empty.
     """
     where, images, of_images = f"{dataset}/{composition}", list[str](), list[pd.DataFrame]()
     reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)

@@ -142,8 +142,7 @@ def apply(text: str, changes: Sequence[Candidate]) -> tuple[str, list[dict[str, 
     result, copied = "", 0
     records: list[dict[str, Any]] = []
     for start, end, noun, old, new in places:
-        before = [w for w in caption.words if w.end <= start][-1:]
-        for word in before:
+        for word in caption.words:
             if word.text in WORDS.indefinite_articles and text[word.end : start].isspace() and word.start >= copied:
                 result += text[copied : word.start] + cased(article(new), text[word.start : word.start + 1])
                 copied = word.end

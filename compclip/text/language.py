@@ -46,18 +46,15 @@ def load_language(name: str, setting: str = SETTING) -> Language:
         if hides_torch:
             del sys.modules["torch"]
     try:
-        nlp = spacy.load(installed)
+        nlp = spacy.load(installed, disable=ON_REQUEST)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{setting}: {installed}: could not be loaded ({reason}); install it again") from error
     missing = {"tagger", "parser"} - set(nlp.pipe_names)
     if missing:
         raise UserError(f"{setting}: {installed} has no {' or '.join(sorted(missing))}; choose a model that parses")
-    for component in nlp.pipe_names:
-        if component in ON_REQUEST:
-            nlp.disable_pipe(component)
-        elif component not in RUNNING:
-            nlp.remove_pipe(component)
+    for component in set(nlp.pipe_names).difference(RUNNING):
+        nlp.remove_pipe(component)
     share_windows(nlp)
     return nlp
 
