@@ -258,9 +258,8 @@ def _shared_with_next(place: _Place) -> bool:
     joined = place.caption.coordinated(place.noun_last, place.noun_last, steps=(1,))
     if joined and joined[0] in WORDS.sides:  # `white throat and upper breast`
         return True
-    has_predicate = (WORDS.simple_copulas | WORDS.relatives).intersection(
-        place.words[place.noun_last + 2 : place.noun_last + 4]
-    )
+    after = place.words[place.noun_last + 2 : place.noun_last + 4]
+    has_predicate = not (WORDS.simple_copulas | WORDS.relatives).isdisjoint(after)
     return not has_predicate and any(word in place.nouns for word in joined)
 
 

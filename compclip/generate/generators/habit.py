@@ -20,11 +20,9 @@ TABLES = ("images", "pairs", "prompts", "variants")
 
 def stating_images(context: Context, split: str) -> dict[tuple[str, str], list[str]]:
     """Return the judged images of a split whose captions state each pair (adjective, noun)."""
-    images, prompts = context.tables["images"], context.tables["prompts"]
-    judged = {*prompts.loc[prompts["split"] == split, "image_id"]}.intersection(
-        images.dropna(subset="path")["image_id"]
-    )
-    pairs = context.tables["pairs"]
+    images, pairs, prompts = (context.tables[name] for name in ("images", "pairs", "prompts"))
+    with_file, prompted = images.dropna(subset="path"), prompts[prompts["split"] == split]
+    judged = set(with_file["image_id"]) & set(prompted["image_id"])
     pairs = pairs[(pairs["relation"] != "disputed") & pairs["image_id"].isin(judged)]
     pairs = pairs[["adjective", "noun", "image_id"]].drop_duplicates().sort_values("image_id")
     return pairs.groupby(["adjective", "noun"])["image_id"].agg(list).to_dict()
