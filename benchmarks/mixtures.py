@@ -30,7 +30,7 @@ from compclip.core.seeds import rng
 from compclip.core.tables import CAPTIONS, DIVERGENCE, MEASUREMENTS, TESTS
 from compclip.io import empty_table, read_table, write_text
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.composed import Anchors, all_fractions
+from compclip.report.composed import all_fractions
 from compclip.report.make_table import measurements
 from compclip.report.rows import of_measure
 from compclip.report.table import Scored
@@ -118,9 +118,9 @@ def table_lines(layout: Layout, config: Config, draws: int) -> Iterator[str]:
     health = read_health(layout, config.judges, config.score.health)
     of_run = SimpleNamespace(generators=[REFERENCE, HABIT, BLIND, UNBOUND], judges=config.judges, oracle=[])
     scores = {(of.generator, of.split): of for of in read_all_scores(layout, of_run, classes) if of.main}
-    anchors = Anchors(config.anchors, of_run.generators)
+    anchors = config.anchors, of_run.generators
     known = {
-        split: of.by_measure["fraction_composed"] for split, of in all_fractions([*scores.values()], anchors).items()
+        split: of.by_measure["fraction_composed"] for split, of in all_fractions([*scores.values()], *anchors).items()
     }
     estimates = {split: {name: of.value for name, of in by_name.items()} for split, by_name in known.items()}
     composes = {split: {**of, PERFECT: 1.0} for split, of in estimates.items()}
@@ -133,7 +133,7 @@ def table_lines(layout: Layout, config: Config, draws: int) -> Iterator[str]:
             drawn_by = {split: choice(scores[REFERENCE, split].entries, split) for split in TESTS}
             judged = [mixed(scores, split, drawn_by[split], "mixture") for split in TESTS]
             judged += [scores[part, split] for part in (REFERENCE, HABIT) for split in TESTS]
-            rows = measurements(judged, empty_table(DIVERGENCE), {}, {}, REFERENCE, all_fractions(judged, anchors), 2)
+            rows = measurements(judged, empty_table(DIVERGENCE), {}, {}, REFERENCE, all_fractions(judged, *anchors), 2)
             table = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns])
             given = next(of.word for of in verdicts(table, config.anchors, True) if of.generator == "mixture")
             values = of_measure(table[table["generator"] == "mixture"], "fraction_composed").set_index("split")["value"]

@@ -21,7 +21,6 @@ from compclip.core.tables import SCORES, TESTS
 from compclip.divergence.results import read_divergences
 from compclip.io import read_json
 from compclip.release.released import Release, ReleasePart, package_version, read_described
-from compclip.report.composed import Anchors
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
@@ -218,9 +217,9 @@ def compare_submissions(
     scores = [score for score in part.controls if controls is None or score.generator in controls]
     scores += [score for name, judges in submissions for score in scored_of(part, name, judges)]
     variants = read_json(part.folder / "variants.json")["splits"]
-    contents, anchors = part.release.contents, Anchors(part.about.anchors, part.about.generators)
+    contents, about = part.release.contents, part.about
     composition = scores, read_divergences(part.folder), dict[str, Any](), variants
-    return make_table([composition], contents.reference, anchors, chunks=contents.scoring.chunks)
+    return make_table([composition], contents.reference, about.anchors, about.generators, contents.scoring.chunks)
 
 
 def figures_of(

@@ -17,21 +17,8 @@ from compclip.report.values import Values, values_of
 from compclip.stats.composed import Composed, fraction_composed, fractions_composed
 
 MEASURE = "adjective_accuracy"
-# Reference and habit of each held-out split; None if not configured.
-AnchorsBySplit = Mapping[str, tuple[str | None, str | None]]
-
-
-@dataclass(frozen=True)
-class Anchors:
-    """The generators of known skill that are the ends of the scale.
-
-    Args:
-        by_split: reference and habit of each held-out split.
-        controls: generators that are not ranked: simultaneous intervals are over all others.
-    """
-
-    by_split: AnchorsBySplit
-    controls: Sequence[str]
+# Reference and habit of each held-out split, which are the ends of the scale; None if not configured.
+Anchors = Mapping[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True)
@@ -54,10 +41,10 @@ def _filled(values: Values, entries: pd.DataFrame) -> np.ndarray:
     return filled.T
 
 
-def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Fractions | None:
+def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors, controls: Sequence[str]) -> Fractions | None:
     """Return the fractions composed of a split in one composition; None without the split's anchors."""
     main = {score.generator: values_of(score, MEASURE) for score in scores if score.main and score.split == split}
-    reference, habit = (main.get(name or "") for name in anchors.by_split[split])
+    reference, habit = (main.get(name or "") for name in anchors[split])
     if reference is None or habit is None or not len(both := reference - habit):
         return None
     entries = both.entries
@@ -71,7 +58,7 @@ def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors) -> Frac
         }
         for measure, equal in (("fraction_composed", False), ("fraction_composed_equal", True))
     }
-    ranked = {name: of for name, of in by_generator.items() if name not in anchors.controls}
+    ranked = {name: of for name, of in by_generator.items() if name not in controls}
     if len(ranked) > 1:
         together = fractions_composed([*ranked.values()], *known, pairs, clusters=clusters)
         by_measure["fraction_composed_together"] = dict(zip(ranked, together, strict=True))
@@ -104,6 +91,9 @@ def evidence_of(fractions: Mapping[str, Fractions]) -> dict[tuple[str, str], flo
     return evidence
 
 
-def all_fractions(scores: Sequence[Scored], anchors: Anchors) -> dict[str, Fractions]:
-    """Return the fractions of each held-out split that has its anchors."""
-    return {split: of for split in HELDOUT_SPLITS if (of := fractions_of(scores, split, anchors))}
+def all_fractions(scores: Sequence[Scored], anchors: Anchors, controls: Sequence[str]) -> dict[str, Fractions]:
+    """Return the fractions of each held-out split that has its anchors.
+
+    ``controls`` are not ranked: simultaneous intervals are over all other generators.
+    """
+    return {split: of for split in HELDOUT_SPLITS if (of := fractions_of(scores, split, anchors, controls))}

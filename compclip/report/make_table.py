@@ -24,23 +24,19 @@ Composition = tuple[Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, An
 
 
 def make_table(
-    compositions: Iterable[Composition],
-    reference: str | None = None,
-    anchors: Anchors | None = None,
-    *,
-    chunks: int = 10,
+    compositions: Iterable[Composition], reference: str | None, anchors: Anchors, controls: Sequence[str], chunks: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with six decimals.
 
     Args:
         compositions: the measurements of each.
         reference: the generator that normalizes R-precision.
-        anchors: the ends of the scale of the fraction composed.
+        anchors, controls: as of ``all_fractions``.
         chunks: number of parts over which sampled R-precision is averaged.
     """
     rows, differences, pairs = list[Row](), list[Row](), list[Row]()
     for of in compositions:
-        fractions = all_fractions(of[0], anchors) if anchors else {}
+        fractions = all_fractions(of[0], anchors, controls)
         rows += measurements(*of, reference, fractions, chunks)
         differences += comparisons.comparisons(of[0])
         pairs += by_pair.pair_rows(of[0], evidence_of(fractions))

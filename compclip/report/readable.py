@@ -16,7 +16,7 @@ from compclip.plot.page import render
 from compclip.plot.table_view import NONE, Line, TableCell, View
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.composed import AnchorsBySplit
+from compclip.report.composed import Anchors
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Place, Row, main_rows, matched_rows, of_kind, of_measure, pivot
 from compclip.report.values import ERROR_SOURCES
@@ -281,7 +281,7 @@ class Readable:
 
 
 def to_read(
-    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, anchors: AnchorsBySplit, *, fids: Mapping[str, Any],
+    title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, anchors: Anchors, *, fids: Mapping[str, Any],
     summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
     unchecked: Sequence[str] = (),
 ) -> Readable:  # fmt: skip

@@ -12,7 +12,7 @@ import pandas as pd
 from compclip.core.heldout import FEW_PAIRS
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.composed import AnchorsBySplit
+from compclip.report.composed import Anchors
 from compclip.report.rows import Place, Row, main_rows, of_measure, pivot
 from compclip.stats.composed import word
 
@@ -87,7 +87,7 @@ def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, un
     return Verdict(generator, given, "; ".join(filter(None, texts)))
 
 
-def verdicts(scores: pd.DataFrame, anchors: AnchorsBySplit, healthy: bool | None, unreadable: int = 0) -> list[Verdict]:
+def verdicts(scores: pd.DataFrame, anchors: Anchors, healthy: bool | None, unreadable: int = 0) -> list[Verdict]:
     """Return a verdict for each generator of one composition with an estimate.
 
     Args:
@@ -105,7 +105,7 @@ def verdicts(scores: pd.DataFrame, anchors: AnchorsBySplit, healthy: bool | None
     ]
 
 
-def none_line(anchors: AnchorsBySplit) -> str:
+def none_line(anchors: Anchors) -> str:
     """Return why there are no estimates."""
     lacking = [part for part, of in zip(ANCHOR_NAMES, zip(*anchors.values(), strict=True), strict=True) if None in of]
     what = " and ".join(lacking) or "reference and habit"

@@ -84,9 +84,6 @@ def mixed(found: list[Scored], name: str, fraction: float, seed: int = 0, whole_
     return result
 
 
-def tables_of(
-    found: list[Scored], reference: str | None = "faithful", anchors: Anchors | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def tables_of(found: list[Scored], anchors: Anchors = ANCHORS) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of scores.parquet, comparisons.csv and pairs.csv."""
-    anchors = anchors or Anchors(ANCHORS, list(SKILLS))
-    return make_table([(found, empty_table(DIVERGENCE), {}, {})], reference, anchors, chunks=2)
+    return make_table([(found, empty_table(DIVERGENCE), {}, {})], "faithful", anchors, list(SKILLS), 2)

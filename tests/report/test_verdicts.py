@@ -6,7 +6,6 @@ import pytest
 
 from compclip.report import by_pair, comparisons
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.composed import Anchors
 from compclip.report.readable import missing_lines
 from compclip.report.table import Scored
 from compclip.report.verdicts import FEW_PAIRS, LEAST_FOLLOWED, Verdict, few_pairs, none_line, verdicts
@@ -156,7 +155,7 @@ def test_no_word_by_an_unfit_judge_and_the_primary_comparisons(made: tuple[pd.Da
 def test_without_different_anchors_there_is_no_fraction() -> None:
     for reference in (None, "unknown"):
         anchors = dict.fromkeys(HELDOUT_SPLITS, (reference, "memorizer"))
-        table = tables_of(scores(images=20), "faithful", Anchors(anchors, list(SKILLS)))[0]
+        table = tables_of(scores(images=20), anchors)[0]
         assert not verdicts(table, anchors, None) and "fraction_composed" not in set(table["measure"])
         assert none_line(anchors).startswith("no fraction composed: no generator is reference")
     alike = {**SKILLS, "memorizer": SKILLS["faithful"]}

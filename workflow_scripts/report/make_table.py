@@ -10,7 +10,6 @@ from compclip.core.heldout import matched_pairs, read_heldout
 from compclip.core.tables import CAPTIONS, MEASUREMENTS, ORACLE, RANKING
 from compclip.divergence.results import read_divergences
 from compclip.io import read_frame, read_json, read_table, write_json, write_table, write_text
-from compclip.report.composed import Anchors
 from compclip.report.make_table import as_csv, make_table, metrics, paper_table
 from compclip.report.readable import latex, table_markdown
 from compclip.report.rows import of_composition
@@ -46,8 +45,8 @@ def main(job: Job) -> None:
         )
         for place in places
     )
-    anchors = Anchors(params.anchors, params.controls)
-    scores, differences, pairs = make_table(compositions, params.reference, anchors, chunks=params.chunks)
+    settings = params.reference, params.anchors, params.controls, params.chunks
+    scores, differences, pairs = make_table(compositions, *settings)
     write_table(scores, output.scores, MEASUREMENTS)
     write_text(as_csv(scores.assign(schema_version=MEASUREMENTS.version)), output.csv)
     for path, table in ((output.comparisons, differences), (output.pairs, pairs), (output.table, paper_table(scores))):
