@@ -123,16 +123,13 @@ def unequal_values(
         same: whether processor and packages are the same, so that values must be equal.
     """
     a, b = (pd.DataFrame(values).astype(dict.fromkeys(MEASURED, float)) for values in (given, computed))
-    far = ~np.isclose(a, b, rtol=0, atol=0 if same else SIX_DECIMALS, equal_nan=True)
-    ties = np.zeros(len(names), bool)
-    if not same:
-        near = np.isclose(a["similarity"], b["similarity"], rtol=0, atol=SIMILARITY, equal_nan=True)
-        far[:, MEASURED.index("similarity")] = ~near
-        ties = far.any(axis=1) & near
-        if ties.sum() <= max(1, NEAR_TIES * len(names)):
-            far[ties] = False
-        else:
-            ties[:] = False
+    is_similarity = np.array(MEASURED) == "similarity"
+    tolerances = np.where(is_similarity, SIMILARITY, SIX_DECIMALS) * (not same)
+    far = ~np.isclose(a, b, rtol=0, atol=tolerances, equal_nan=True)
+    ties = far.any(axis=1) & ~far[:, is_similarity].any(axis=1) & (not same)
+    if ties.sum() > max(1, NEAR_TIES * len(names)):
+        ties[:] = False
+    far[ties] = False
     lines = []
     for column, name in enumerate(MEASURED):
         if (rows := far[:, column]).any():
