@@ -10,33 +10,28 @@ from compclip.release.released import Release, ReleasePart
 from compclip.release.submission import Submission, compare_submissions
 from compclip.report import verdicts
 from compclip.report.draw_scores import draw_composed, draw_pairs
-from compclip.report.readable import composed_view, score_views
-from compclip.report.rows import main_rows
-
-
-def figure_uri(figure: Any, title: str, folder: Path) -> str:
-    """Return a figure as a data URI."""
-    file = folder / "figure.svg"
-    save(figure, file, title)
-    return data_uri(file.read_bytes())
+from compclip.report.readable import score_views
 
 
 def part_context(part: ReleasePart, submission: Submission, folder: Path) -> dict[str, Any]:
-    """Return the variables of a page for a composition; figures are drawn in a temporary ``folder``."""
+    """Return the variables of a page for a composition; figures are written to a temporary ``folder``."""
     of, health, seed = submission.compositions[part.name], part.health, part.release.contents.seed
     scores, comparisons, pairs = compare_submissions(part, [(submission.name, of.judges)])
-    figures = {
-        "What is composed of held-out pairs": draw_composed(scores, seed),
-        "Adjective accuracy by held-out pair": draw_pairs(pairs[pairs["generator"] == submission.name], seed),
-    }
+    figures, file = [], folder / "figure.svg"
+    for title, figure in (
+        ("What is composed of held-out pairs", draw_composed(scores, seed)),
+        ("Adjective accuracy by held-out pair", draw_pairs(pairs[pairs["generator"] == submission.name], seed)),
+    ):
+        save(figure, file, title)
+        figures.append((title, data_uri(file.read_bytes())))
     return {
         "name": part.name,
         "verdicts": verdicts.verdicts(scores, part.about.anchors, health.healthy, len(health.unreadable)),
-        "views": {"composed": [composed_view(main_rows(scores))]} | score_views(scores, comparisons, {}),
+        "views": score_views(scores, comparisons, {}),
         "notes": [health.line, *filter(None, [health.unreadable_line])],
         "lacking": sum(digest in ("missing", "unreadable") for digest in of.images.values()),
         "prompts": len(of.images),
-        "figures": [(title, figure_uri(figure, title, folder)) for title, figure in figures.items()],
+        "figures": figures,
     }
 
 

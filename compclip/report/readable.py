@@ -87,7 +87,7 @@ def score_views(scores: pd.DataFrame, comparisons: pd.DataFrame, fids: Mapping[s
     """Return the views of one composition by kind. ``scores``, ``comparisons``: rows of these files."""
     trained, oracle, matched = main_rows(scores), main_rows(scores, oracle=True), matched_rows(scores)
     comparisons = comparisons.assign(value=comparisons["difference"])
-    views: dict[str, list[View]] = {}
+    views = {"composed": [composed_view(trained)]}
     for name, measure in COMPARED.items():
         title, heads = measure.title, {SPLIT_NAMES[split]: split for split in TESTS}
         chance, blind = (span(of_measure(trained, of)["value"], percent) for of in (f"{name}_chance", measure.blind))
@@ -312,9 +312,7 @@ def to_read(
         scope=health.scope(len(heldout["pairs"])),
         cautions=cautions,
         few_pairs=list(verdicts.few_pairs(scores)),
-        views={"composed": [composed_view(trained)]}
-        | score_views(scores, comparisons, fids)
-        | {"divergence": [view] if divergences else []},
+        views=score_views(scores, comparisons, fids) | {"divergence": [view] if divergences else []},
         notes=[*notes(trained, summaries), health.line, *filter(None, [health.unreadable_line, heldout_note(heldout)])],
         error_note=error_note(trained),
     )
@@ -329,12 +327,11 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
         lines += map(bullet, of.cautions)
         if view.lines:
             shown = view.lines[:MOST_GENERATORS]
-            cells = {"generator": [short(line.name) for line in shown]}
-            cells["follows"] = [line.cells[0].value if line.cells[0] else NONE for line in shown]
-            for column in range(1, len(view.columns), 2):
-                both = [[str(cell) for cell in line.cells[column : column + 2] if cell] for line in shown]
-                cells[view.columns[column]] = [" ".join(texts) or NONE for texts in both]
-            table = pd.DataFrame(cells)
+            rows = [[short(line.name), line.cells[0].value if line.cells[0] else NONE] for line in shown]
+            for row, line in zip(rows, shown, strict=True):
+                both = zip(line.cells[1::2], line.cells[2::2], strict=True)
+                row += [" ".join(str(cell) for cell in cells if cell) or NONE for cells in both]
+            table = pd.DataFrame(rows, columns=["generator", "follows", *view.columns[1::2]])
             lines += ["", table.to_markdown(index=False, tablefmt="simple", disable_numparse=True), ""]
             if more := view.lines[MOST_GENERATORS:]:
                 lines.append(f"{len(more)} more generators are in table.md.")
