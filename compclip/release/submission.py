@@ -77,20 +77,12 @@ class Submission(Section):
 
 
 def environment() -> dict[str, str]:
-    """Return the processor and the versions of packages, which affect the rounding of embeddings."""
-    return {
-        "machine": platform.machine(),
-        "processor": processor(),
-        **{name: package_version(name) for name in DECIDING_PACKAGES},
-    }
-
-
-def processor() -> str:
-    """Return the model of the processor, as reported by Linux."""
+    """Return the processor, as reported by Linux, and the versions of packages: both affect embeddings' rounding."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor())
+    about = {"machine": platform.machine(), "processor": next(models, platform.processor())}
+    return about | {name: package_version(name) for name in DECIDING_PACKAGES}
 
 
 def read_submission(file: Path, release: Release) -> Submission:
@@ -174,8 +166,7 @@ def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.Dat
     entry, _ = variants_of_entries(prompts, split, part.tables["variants"])
     table["weight"] = np.round(weights, 6)
     table["adjectives"] = np.bincount(entry, minlength=len(prompts)) + 1
-    floats = [name for name in MEASURED if name != "hit"]
-    return table[[*SCORES.columns]].astype({**dict.fromkeys(floats, "float64"), "hit": bool, "adjectives": "int64"})
+    return table[[*SCORES.columns]].astype({name: column.dtype for name, column in SCORES.columns.items()})
 
 
 def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:

@@ -76,19 +76,17 @@ class Pictures:
 def find_pictures(folder: Path, prompts: pd.DataFrame) -> Pictures:
     """Find and check the image of each prompt."""
     chosen, _ = find_images(folder, prompts)
-    status, digests, sizes = dict[str, str](), dict[str, str](), Counter[tuple[int, int]]()
-    for name in track(prompts["file_name"], len(prompts), "images checked"):
-        file = chosen.get(name)
-        try:
-            if file is not None:
-                sizes[image_size(file)] += 1
-            status[name] = "ok" if file else "missing"
-        except BrokenImage:
-            status[name] = "unreadable"
-        digests[name] = sha256(file) if file and status[name] == "ok" else status[name]
-    paths = {name: str(file) for name, file in chosen.items() if status[name] == "ok"}
-    about = {"path": prompts["file_name"].map(paths), "status": prompts["file_name"].map(status)}
-    return Pictures(prompts[KEYS].assign(**about), digests, sizes)
+    names, paths = prompts["file_name"], dict[str, str]()
+    digests, sizes = dict.fromkeys(names, "missing"), Counter[tuple[int, int]]()
+    for name in track(names, len(names), "images checked"):
+        if name in chosen:
+            try:
+                sizes[image_size(chosen[name])] += 1
+                digests[name], paths[name] = sha256(chosen[name]), str(chosen[name])
+            except BrokenImage:
+                digests[name] = "unreadable"
+    status = names.map(digests).where(~names.isin(paths), "ok")
+    return Pictures(prompts[KEYS].assign(path=names.map(paths), status=status), digests, sizes)
 
 
 def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
@@ -151,11 +149,9 @@ def score_parts(
     return scores
 
 
-def submit(
-    release: Release, pictures: Mapping[str, Pictures], name: str, judge_weights: JudgeWeights, device: str, cache: Path
-) -> Submission:
+def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) -> Submission:
     """Return the submission of a model's images."""
-    scores = score_parts(release, pictures, device, cache)
+    scores = score_parts(release, pictures, command.device, command.cache)
     compositions = {
         composition: SubmittedComposition(
             prompts=part.prompts_digest, images=pictures[composition].digests, judges=scores[composition]
@@ -164,8 +160,8 @@ def submit(
     }
     about = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
     return Submission(
-        name=name, judge_weights=judge_weights, release=about, environment=environment(), compositions=compositions,
-        scores=figures_of(release, name, scores),
+        name=command.name, judge_weights=command.judge_weights, release=about, environment=environment(),
+        compositions=compositions, scores=figures_of(release, command.name, scores),
     )  # fmt: skip
 
 
@@ -178,7 +174,7 @@ def main(command: Submit) -> None:
     pictures = all_pictures(release, command.images)
     for name, of in pictures.items():
         check_pictures(command.images, name, of, command.missing, command.sizes)
-    submission = submit(release, pictures, command.name, command.judge_weights, command.device, command.cache)
+    submission = submit(release, pictures, command)
     write_text(submission.model_dump_json() + "\n", command.output)
     page = command.output.with_suffix(".html")
     lines = write_submission_page(release, submission, page)
