@@ -30,13 +30,12 @@ def _columns(of: Values, measure: str) -> dict[str, Row]:
 
 def pair_rows(scores: Sequence[Scored], evidence: Mapping[Name, float]) -> Iterator[Row]:
     """Yield the rows of one composition: by generator, by split, by pair; evidence: by split and pair."""
-    main: dict[Name, Scored] = {(score.generator, score.split): score for score in scores if score.main}
-    for name, score in main.items():
-        about = {key: score.summary[key] for key in ("dataset", "composition", "generator")}
+    for score in (score for score in scores if score.main):
+        about = {key: score.summary[key] for key in ("dataset", "composition", "generator")} | {"split": score.split}
         columns = [_columns(values_of(score, measure), measure) for measure in COMPARED]
         for pair, entries in score.entries.groupby("pair"):
-            row: Row = {**dict.fromkeys(PAIR_COLUMNS), **about, "split": name[1], "pair": pair, "n": len(entries)}
-            row |= {"images": entries["image_id"].nunique(), "evidence": evidence.get((name[1], str(pair)))}
+            row: Row = {**dict.fromkeys(PAIR_COLUMNS), **about, "pair": pair, "n": len(entries)}
+            row |= {"images": entries["image_id"].nunique(), "evidence": evidence.get((score.split, str(pair)))}
             for of_measure in columns:
                 row |= of_measure.get(pair, {})
             yield row

@@ -40,10 +40,8 @@ def compare_values(a: Values) -> Row:
     if not len(a):
         return {"n": 0}
     of = compare_scores(a.by_judge, np.zeros_like(a.by_judge), a.images, a.pairs, ends=(-1.0, 1.0))
-    return {
-        "difference": of.value, "low": of.low, "high": of.high, "fixed_low": of.fixed_low,
-        "fixed_high": of.fixed_high, "p": of.p, "n": len(a),
-    }  # fmt: skip
+    ends = {name: getattr(of, name) for name in ("low", "high", "fixed_low", "fixed_high", "p")}
+    return {"difference": of.value, **ends, "n": len(a)}
 
 
 def _of_measure(values: Mapping[Name, Values], made: Mapping[Name, Values]) -> Iterator[Row]:

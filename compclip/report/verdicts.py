@@ -74,7 +74,6 @@ def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, un
     texts = [*(_estimate(row, unreadable) for row in estimates), followed]
     if doubt == NOT_FOLLOWING:
         return Verdict(generator, doubt, followed)
-    ends = [(row["fixed_low"], row["fixed_high"]) for row in measured]
     given = "no word"
     if healthy is False:
         texts.insert(0, "the judge does not read held-out pairs")
@@ -82,8 +81,8 @@ def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, un
         texts.insert(0, doubt)
     elif measured and measured[0]["judges"] < 2:
         texts.insert(0, "one judge")
-    elif ends:
-        given = word(min(low for low, _ in ends), max(high for _, high in ends))
+    elif measured:
+        given = word(min(row["fixed_low"] for row in measured), max(row["fixed_high"] for row in measured))
     return Verdict(generator, given, "; ".join(filter(None, texts)))
 
 
@@ -97,11 +96,10 @@ def verdicts(scores: pd.DataFrame, anchors: Anchors, healthy: bool | None, unrea
         unreadable: number of held-out pairs that the judges do not read on other images; the words exclude these.
     """
     anchors_by_name = {str(both[place]): given for both in anchors.values() for place, given in enumerate(ANCHOR_NAMES)}
-    table = pivot(main_rows(scores)).items()
-    known = [(name, rows) for name, rows in table if any(composed_of(rows, split) for split in HELDOUT_SPLITS)]
     return [
         Verdict(name, given, "") if (given := anchors_by_name.get(name)) else _verdict(name, rows, healthy, unreadable)
-        for name, rows in known
+        for name, rows in pivot(main_rows(scores)).items()
+        if any(composed_of(rows, split) for split in HELDOUT_SPLITS)
     ]
 
 
