@@ -58,11 +58,11 @@ def ask_model(
         own = columns.loc[list(of)].to_numpy()
         three = np.take_along_axis(similarities, own, axis=1)
         answer, right = choose_compound(three)
-        values = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
-        head = {"compound": list(of), "model": model, "prompt": prompt}
-        tables.append(pd.DataFrame(head | values | {"answer": answer, "right": right}))
         # Among all images; images that tie precede the compound's own.
-        tables[-1]["rank"] = (similarities >= three[:, :1]).sum(axis=1)
+        rank = (similarities >= three[:, :1]).sum(axis=1)
+        columns_of = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
+        columns_of |= {"answer": answer, "right": right, "rank": rank}
+        tables.append(pd.DataFrame({"compound": list(of), "model": model, "prompt": prompt} | columns_of))
     return pd.concat(tables)
 
 

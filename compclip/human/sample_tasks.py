@@ -102,17 +102,17 @@ def gold_task(kind: str, real: Mapping[str, str], generator: np.random.Generator
     """
     like = page[int(generator.integers(len(page)))]
     first = bool(generator.integers(2))
-    right = "1" if first else "2"
     if kind == "perceptual":
         source = real.get(like.prompt["image_id"], like.pictures[0].path)
-        whole, mixed = Picture(source), Picture(source, broken_by=f"{kind} {stream}")
-        return Task(kind, (whole, mixed) if first else (mixed, whole), check="gold", right=right)
+        task = Task(kind, (Picture(source), Picture(source, broken_by=f"{kind} {stream}")), check="gold", right="1")
+        return task if first else task.reversed()
     drawings = random_drawings(generator)
     true, false = (drawn_text(*drawing) for drawing in drawings[:2])
     picture = (Picture(drawing=drawings[0]),)
     if kind == "match":
         return Task(kind, picture, (true if first else false,), check="gold", right="yes" if first else "no")
-    return Task(kind, picture, (true, false) if first else (false, true), check="gold", right=right)
+    task = Task(kind, picture, (true, false), check="gold", right="1")
+    return task if first else task.reversed()
 
 
 def sample_tasks(

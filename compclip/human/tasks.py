@@ -52,8 +52,6 @@ TASKS = schema(
 )  # fmt: skip
 PROMPT_COLUMNS = ["split", "image_id", "caption_id", "draw"]
 prompt_key = itemgetter(*PROMPT_COLUMNS)  # the prompt of a task or of a score as one key
-SHOWN_PICTURES = ["picture_1", "picture_2", "picture_3"]
-SHOWN_TEXTS = ["text_1", "text_2"]
 
 
 def read_tasks(path: Path) -> pd.DataFrame:
@@ -64,4 +62,5 @@ def read_tasks(path: Path) -> pd.DataFrame:
 
 def shown_columns(kind: str) -> list[str]:
     """Return the columns of ``TASKS`` that a task of this kind shows."""
-    return SHOWN_PICTURES[: ALL_KINDS[kind].pictures] + SHOWN_TEXTS[: ALL_KINDS[kind].texts]
+    numbers = {"picture": ALL_KINDS[kind].pictures, "text": ALL_KINDS[kind].texts}
+    return [f"{name}_{n}" for name, number in numbers.items() for n in range(1, number + 1)]

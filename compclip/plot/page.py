@@ -27,7 +27,6 @@ from compclip.io import write_text
 from compclip.plot.labels import interval, percent
 
 PIXELS_IN_POINT = 4 / 3
-SVG_SIZE = re.compile(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 # The elements of an SVG in which ``drawing.save`` writes title and description.
 NAMING_ELEMENTS = (".//{http://www.w3.org/2000/svg}title", ".//{http://purl.org/dc/elements/1.1/}description")
 
@@ -83,8 +82,8 @@ def show_figures(files: Iterable[Path], *, embed: bool = False) -> list[dict[str
     for file in files:
         raw = file.read_bytes()
         title, description = title_and_description(raw)
-        size = SVG_SIZE.search(raw)
-        width, height = (round(PIXELS_IN_POINT * float(side)) for side in (size.groups() if size else (1, 1)))
+        sides = ElementTree.fromstring(raw).get("viewBox", "0 0 1 1").split()[2:]
+        width, height = (round(PIXELS_IN_POINT * float(side)) for side in sides)
         link = f"figures/{quote(file.name)}"
         shown.append({
             "name": file.stem, "alternative": f"{title}: {description}" if description else title, "file": link,
