@@ -12,13 +12,13 @@ import pandas as pd
 
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.human.opinions import screen, worker_counts
+from compclip.human.opinions import RESAMPLES, screen, worker_counts
 from compclip.stats import interval
 from compclip.stats.agreement import agreement
 
 
 def analyze_people(
-    tasks: pd.DataFrame, answers: Sequence[Path], *, keep: float = 0.75, resamples: int = 2000, seed: int = 0
+    tasks: pd.DataFrame, answers: Sequence[Path], keep: float, seed: int
 ) -> tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]:
     """Summarize people's answers to tasks about compounds; the arguments are those of ``human.analyze``.
 
@@ -35,12 +35,12 @@ def analyze_people(
     # so that all workers count equally
     weights = 1 / study.groupby("worker")["worker"].transform("size").to_numpy(float)
     compounds, right = study["image_id"].to_numpy(str), study["value"].to_numpy()
-    accuracy = interval.share(compounds, right, weights, resamples, rng(seed, "analyze_people"))
+    accuracy = interval.share(compounds, right, weights, RESAMPLES, rng(seed, "analyze_people"))
     log.info("people are right in %.1f %%, mean of %d workers", 100 * accuracy.value, people["kept"].sum())
     summary = {
         "seed": seed, "records": records, "workers": worker_counts(people), "keep": keep,
         "accuracy": {**asdict(accuracy), "n": len(by_compound)},
         "tasks": int((tasks["check"] == "none").sum()), "answers": len(study),
-        "agreement": agreement(votes.to_numpy(), votes.index.to_numpy(), resamples, drawn),
+        "agreement": agreement(votes.to_numpy(), votes.index.to_numpy(), RESAMPLES, drawn),
     }  # fmt: skip
     return summary, by_compound.rename_axis("compound").reset_index(), people

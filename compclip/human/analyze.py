@@ -13,12 +13,12 @@ import pandas as pd
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.human.correlation import Scores, answer_correlations
-from compclip.human.opinions import TIE, majorities, preferences, screen, worker_counts
+from compclip.human.opinions import RESAMPLES, TIE, majorities, preferences, screen, worker_counts
 from compclip.human.tasks import KINDS, PROMPT_COLUMNS
 from compclip.stats.agreement import agreement
 
 
-def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
+def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, seed: int) -> dict[str, Any]:
     """Return counts, majorities, agreement and times of one kind of tasks.
 
     ``rows`` are as ``majorities`` returns them; ``opinions`` are those of kept workers, including checks.
@@ -32,20 +32,14 @@ def kind_summary(kind: str, rows: pd.DataFrame, opinions: pd.DataFrame, resample
         "answers": int(rows["answers"].sum()),
         "majorities": {str(name): int(n) for name, n in sorted(majority_counts.items()) if name != TIE},
         "ties": int(majority_counts.get(TIE, 0)),
-        "agreement": agreement(answers, rows["image_id"].to_numpy(), resamples, rng(seed, "agreement", kind)),
+        "agreement": agreement(answers, rows["image_id"].to_numpy(), RESAMPLES, rng(seed, "agreement", kind)),
         "seconds_mean": opinions["seconds"].mean(),
         "seconds_median": opinions["seconds"].median(),
     }
 
 
 def analyze(
-    tasks: pd.DataFrame,
-    answers: Sequence[Path],
-    scores: Mapping[str, Scores],
-    *,
-    keep: float = 0.75,
-    resamples: int = 2000,
-    seed: int = 0,
+    tasks: pd.DataFrame, answers: Sequence[Path], scores: Mapping[str, Scores], keep: float, seed: int
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Summarize the answers to a study.
 
@@ -54,7 +48,6 @@ def analyze(
         answers: CSV files, as in ``answers``.
         scores: scores of the images by name, as ``run_scores`` returns them.
         keep: fraction of a worker's gold tasks that must be right for the answers to count.
-        resamples: resamples of the 95 % intervals, over images.
         seed: seed of every random choice.
 
     Returns:
@@ -64,7 +57,7 @@ def analyze(
     given = int(workers["answers"].sum())
     counted = majorities(kept, tasks)
     kinds = {
-        kind: kind_summary(kind, counted[counted["kind"] == kind], kept[kept["kind"] == kind], resamples, seed)
+        kind: kind_summary(kind, counted[counted["kind"] == kind], kept[kept["kind"] == kind], seed)
         for kind in KINDS
         if (counted["kind"] == kind).any()
     }
@@ -80,6 +73,6 @@ def analyze(
     return summary, {
         "tasks": counted[["task_id", "kind", *PROMPT_COLUMNS, "a", "b", "answers", "share", "majority"]],
         "workers": workers,
-        "preferences": preferences(kept, resamples, seed),
-        "correlations": answer_correlations(counted, scores, resamples, seed),
+        "preferences": preferences(kept, RESAMPLES, seed),
+        "correlations": answer_correlations(counted, scores, RESAMPLES, seed),
     }

@@ -18,6 +18,7 @@ from compclip.human.answers import collect
 from compclip.stats import interval
 
 TIE, ALL = "tie", "all"
+RESAMPLES = 2000  # of the intervals of a study, over images or compounds
 MAX_WARNINGS = 5  # number of faulty records on the screen; the log has all
 
 
@@ -117,8 +118,7 @@ def preferences(opinions: pd.DataFrame, resamples: int, seed: int) -> pd.DataFra
     """Return the fraction of answers for each generator, by kind and split, with an interval over images.
 
     A perceptual answer counts for the generator whose image was preferred, against each other generator and against
-    all; a match answer counts if it is yes, a caption answer if it is the prompt's own caption. Split ALL has all
-    splits. ``opinions`` are those of kept workers.
+    all; others count by their value. Split ALL has all splits. ``opinions`` are those of kept workers.
     """
     study = opinions[opinions["check"] == "none"]
     sides = study.assign(generator=study["a"], against=study["b"].fillna(""))
