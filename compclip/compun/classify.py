@@ -43,13 +43,14 @@ def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ask_model(
-    embedder: Embedder, model: str, prompts: Prompts, images: np.ndarray, columns: pd.DataFrame
+    embedder: Embedder, model: str, prompts: Prompts, texts: Sequence[str], images: np.ndarray, columns: pd.DataFrame
 ) -> pd.DataFrame:
     """Return the rows of CHOICES for one model.
 
-    ``images`` are (m, d), distinct; ``columns`` has their rows of a compound's three images, in the order of ROLES.
+    ``texts`` are the distinct texts of all prompts. ``images`` are (m, d), distinct; ``columns`` has their rows of a
+    compound's three images, in the order of ROLES.
     """
-    texts, tables = distinct_texts(prompts), []
+    tables = []
     vector_of = dict(zip(texts, embedder.texts(texts).astype(float), strict=True))
     for prompt, of in prompts.items():
         # The mean similarity of several texts is the similarity of their mean vector.
@@ -66,10 +67,6 @@ def ask_model(
     return pd.concat(tables)
 
 
-def distinct_texts(prompts: Prompts) -> list[str]:
-    return list(dict.fromkeys(text for of in prompts.values() for texts in of.values() for text in texts))
-
-
 def summarize_prompts(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
     """Return an example of each prompt and the compounds that lack texts for it, and warn about those."""
     summary = {}
@@ -82,17 +79,10 @@ def summarize_prompts(names: Sequence[str], prompts: Prompts) -> dict[str, Any]:
 
 
 def classify(
-    compounds: pd.DataFrame,
-    images: pd.DataFrame,
-    folder: Path,
-    models: Sequence[NamedModel],
-    *,
-    captions: Mapping[str, Sequence[str]] | None = None,
-    descriptions: Mapping[str, Sequence[str]] | None = None,
-    device: str = "auto",
-    threads: int = 2,
-    cache: Path = Path(".cache"),
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+    compounds: pd.DataFrame, images: pd.DataFrame, folder: Path, models: Sequence[NamedModel], *,
+    captions: Mapping[str, Sequence[str]], descriptions: Mapping[str, Sequence[str]], device: str, threads: int,
+    cache: Path,
+) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Ask each model, by each prompt, which of three images shows a compound.
 
     The prompts are the template, its nouns reversed, 1 to 7 example captions, and descriptions. Each distinct image and
@@ -111,9 +101,9 @@ def classify(
     find_device(device, "compun.device")
     whole = compounds[compounds["complete"]]
     require(len(whole), "compounds", f"none of {len(compounds)} compounds is complete", "add their images")
-    prompts = compound_prompts(whole, captions or {}, descriptions or {})
+    prompts = compound_prompts(whole, captions, descriptions)
     images = images.dropna(subset="path")
-    texts = distinct_texts(prompts)
+    texts = list(dict.fromkeys(text for of in prompts.values() for lines in of.values() for text in lines))
     log.info("%d models encode %d images and %d texts each", len(models), len(images), len(texts))
     tables, asked = [], []
     for model in models:
@@ -124,7 +114,7 @@ def classify(
             vectors, places = np.unique(vectors, axis=0, return_inverse=True)
             columns = images.assign(place=places.reshape(-1)).pivot(index="compound", columns="role", values="place")
             columns = columns.loc[whole["compound"], list(ROLES)].astype(int)
-            tables.append(ask_model(embedder, model.title, prompts, vectors.astype(float), columns))
+            tables.append(ask_model(embedder, model.title, prompts, texts, vectors.astype(float), columns))
             truncated = len(cut_texts(embedder.judge.tokenizer, texts))
             about = {"judge": embedder.judge.name, "judge_hash": embedder.judge.hash, "texts_truncated": truncated}
         say_cut(truncated, len(texts), "texts")

@@ -255,13 +255,13 @@ def notes(trained: pd.DataFrame, summaries: Sequence[Mapping[str, Any]]) -> list
         lines.append(f"{without:,} judged images have no class: each is its own, and distractors may be true of it.")
     if truncated := about.get("truncated_captions"):
         lines.append(f"{truncated:,} captions are longer than the judge reads, and truncated.")
-    generators: dict[str, list[str]] = {}
+    generators: dict[str, dict[str, None]] = {}
     for summary in summaries:
         for score in summary["scores"]:
             other = f", {score['distractors']} distractors" if score["distractors"] != "original" else ""
             for remark in _remarks(score, summary["candidates"]):
-                concerned = generators.setdefault(f"{SPLIT_NAMES[score['split']]}{other}: {remark}", [])
-                concerned += [summary["generator"]] * (summary["generator"] not in concerned)
+                text = f"{SPLIT_NAMES[score['split']]}{other}: {remark}"
+                generators.setdefault(text, {})[summary["generator"]] = None
     return [*lines, *(f"{', '.join(names)}; {text}" for text, names in generators.items())]
 
 

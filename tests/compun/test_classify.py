@@ -146,7 +146,7 @@ def test_choose_and_rank_ties() -> None:
     assert right.tolist() == [True, *[False] * 6]
     embedder = SimpleNamespace(texts=lambda texts: np.ones((len(texts), 3)))
     columns = pd.DataFrame(dict.fromkeys(ROLES, [0]), index=["c"])
-    assert ask_model(embedder, "m", {"plain": {"c": ["c"]}}, np.eye(3), columns)["rank"].tolist() == [3]
+    assert ask_model(embedder, "m", {"plain": {"c": ["c"]}}, ["c"], np.eye(3), columns)["rank"].tolist() == [3]
 
 
 def painted(path: Path, text: str) -> None:
