@@ -68,11 +68,7 @@ class Encoder(Protocol):
 
 
 class Embedder:
-    """A judge's embeddings of images and captions, checked and cached.
-
-    Args:
-        made: what else determines their bytes.
-    """
+    """A judge's embeddings of images and captions, checked and cached; ``made``: what else determines their bytes."""
 
     def __init__(self, judge: Encoder, cache: Cache, batch: int, made: str) -> None:
         self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
@@ -165,10 +161,8 @@ def open_embedders(folders: Sequence[Path], *settings: Any) -> Iterator[list[Emb
 def items_of(paths: Sequence[str], images: pd.DataFrame, results: Path) -> list[BoxedFile]:
     """Return files and boxes of manifest paths; only real images, those with a path in ``images``, have boxes."""
     boxed = images[images["path"].notna() & images["bbox_x"].notna()]
-    boxes = {
-        path: (float(x), float(y), float(w), float(h))
-        for path, x, y, w, h in boxed[["path", "bbox_x", "bbox_y", "bbox_w", "bbox_h"]].itertuples(index=False)
-    }
+    corners = boxed[["bbox_x", "bbox_y", "bbox_w", "bbox_h"]].itertuples(index=False, name=None)
+    boxes = dict(zip(boxed["path"], corners, strict=True))
     return [(results / path, boxes.get(path)) for path in paths]
 
 

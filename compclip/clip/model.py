@@ -34,7 +34,7 @@ from compclip.clip.sources import find_source
 from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, tokenize
 from compclip.clip.vision import open_clip
 from compclip.clip.weights import load_pretrained, load_tensors, read_weights, start_tower
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
 from compclip.core.hub import hub, hub_folder
 from compclip.core.progress import Progress
 from compclip.io import atomic, atomic_folder, read_json, write_json
@@ -96,8 +96,7 @@ def construct(model_cfg: dict[str, Any]) -> Any:
         except (OSError, UserError):
             raise
         except Exception as error:  # an invalid config can raise almost any exception
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            raise UserError(f"judge.model: cannot build a model from its config: {reason}") from error
+            raise UserError(f"judge.model: cannot build a model from its config: {one_line(error)[:300]}") from error
 
 
 @dataclass

@@ -9,6 +9,7 @@ import pandas as pd
 from compclip.core.tables import DIVERGENCE, TESTS
 from compclip.io import read_table
 from compclip.plot.labels import PART_NAMES
+from compclip.plot.table_view import Line, TableCell
 
 # Measures of scores.parquet: the definition and the column of divergence.parquet.
 COLUMNS = {name: ("pairs", name) for name in ("atom_divergence", "compound_divergence")}
@@ -37,15 +38,15 @@ def random_share(row: Mapping[str, Any], kind: str) -> str:
     return three_decimals(mean) + (f" ± {deviation:.3f}" if deviation >= 0.0005 else "")
 
 
-def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[tuple[str, list[tuple[str, str] | None]]]:
-    """Return a line for each kind of part: its name and, by test split, its divergence and the random one, or None."""
+def divergence_lines(divergences: pd.DataFrame, texts: str) -> list[Line]:
+    """Return a line for each kind of part: by test split, its divergence with the random one, None if not measured."""
     lines = []
     for (definition, kind), name in PART_NAMES.items():
-        column = kind.removesuffix("s")
+        unit = kind.removesuffix("s")
         rows = [measured(divergences, definition, split, texts) for split in TESTS]
-        cells = [(three_decimals(r[f"{column}_divergence"]), random_share(r, column)) if r else None for r in rows]
+        cells = [TableCell(three_decimals(r[f"{unit}_divergence"]), random_share(r, unit)) if r else None for r in rows]
         if any(cells):
-            lines.append((f"{kind}: {name}", cells))
+            lines.append(Line(f"{kind}: {name}", cells))
     return lines
 
 

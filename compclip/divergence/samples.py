@@ -155,9 +155,7 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
         UserError: a compound is a name in one sample and has structure in another.
         ValidationError: a sample has other fields.
     """
-    checked = [
-        line if isinstance(line, SampleLine) else SampleLine.model_validate(line, strict=False) for line in lines
-    ]
+    checked = [SampleLine.model_validate(line, strict=False) for line in lines]
     strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
     structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
     structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]

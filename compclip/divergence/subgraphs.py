@@ -87,11 +87,9 @@ class Forest:
 
 def _encode(words: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return the distinct words, sorted; the position of each word among them; and the words' 64-bit hashes."""
-    names = sorted({word for of_text in words for word in of_text})
-    position = {name: k for k, name in enumerate(names)}
+    codes, names = pd.factorize(np.array([word for of_text in words for word in of_text], object), sort=True)
     hashes = [int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") for name in names]
-    codes = np.array([position[word] for of_text in words for word in of_text], np.int32)
-    return names, codes, np.array(hashes, np.uint64)
+    return names.tolist(), codes.astype(np.int32), np.array(hashes, np.uint64)
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ def to_read(
     """
     trained = main_rows(scores)
     divergences = [
-        Line(name, [TableCell(f"{cell[0]} (random {cell[1]})") if cell else None for cell in cells])
+        Line(name, [TableCell(f"{cell.value} (random {cell.interval})") if cell else None for cell in cells])
         for name, cells in divergence_lines(divergence, "prompts")
     ]
     heads = [SPLIT_NAMES[split] for split in TESTS]

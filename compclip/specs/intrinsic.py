@@ -74,25 +74,23 @@ def read_steps(path: Path, images: Path) -> tuple[pd.DataFrame, SkippedNames]:
     table, bad = read_records(path, ["image", "caption_id", "step", "text"], ["negative"])
     table["negative"] = table.get("negative")
     table["step"] = pd.to_numeric(table["step"], errors="coerce")
+    texts = table[["image", "caption_id", "text", "negative"]].fillna("")
+    absent = texts.map(str.strip) == ""
     faults = {
-        "no image": is_absent(table["image"]),
-        "no caption_id": is_absent(table["caption_id"]),
+        "no image": absent["image"],
+        "no caption_id": absent["caption_id"],
         "step: expected a number": table["step"].isna(),
         "duplicate step of its caption": table.duplicated(["image", "caption_id", "step"]),
     }
     bad += [f"{where}: {fault}" for fault, rows in faults.items() for where in table["where"][rows]]
     require(not bad, path, bad[0] if bad else "", f"correct this row ({len(bad)} rows are wrong)")
     for column in ("text", "negative"):
-        table[column] = table[column].mask(is_absent(table[column]), None)
+        table[column] = table[column].mask(absent[column], None)
     caption = table["image"] + " " + table["caption_id"]
     empty = caption.isin(caption[table["text"].isna()])
     table["path"] = [images / name for name in table["image"]]
     steps = table.loc[~empty, STEP_COLUMNS].sort_values(["image", "caption_id", "step"], ignore_index=True)
     return steps, {"captions empty": sorted(set(caption[empty]))}
-
-
-def is_absent(cells: pd.Series) -> pd.Series:
-    return ~cells.fillna("").str.strip().astype(bool)
 
 
 def step_similarities(steps: pd.DataFrame, embedder: Embedder) -> tuple[pd.DataFrame, SkippedNames]:
