@@ -36,7 +36,7 @@ class Column:
     nullable: bool = False
     isin: tuple[str, ...] | None = None
     low: float | None = None
-    high: float | None = None
+    high: float = math.inf
     unique: bool = False
 
     def fault(self, values: pd.Series) -> str | None:
@@ -52,9 +52,8 @@ class Column:
             is_bad = ~is_bad & ~values.isin(self.isin)
             expected = f"one of {', '.join(self.isin)}"
         elif self.low is not None:
-            high = math.inf if self.high is None else self.high
-            is_bad = (values < self.low) | (values > high)
-            expected = f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
+            is_bad = (values < self.low) | (values > self.high)
+            expected = f"at least {self.low}" if self.high == math.inf else f"{self.low} to {self.high}"
         elif self.unique:
             is_bad = values.duplicated()
             expected = "each value once"

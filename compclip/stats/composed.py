@@ -30,30 +30,20 @@ NORMAL_DRAWS = 100_000
 
 @dataclass(frozen=True)
 class Composed:
-    """A fraction composed; unknown values are None.
+    """A fraction composed; unknown values are None."""
 
-    Args:
-        value: None if it is not measurable.
-        low, high: the interval for these pairs and judges.
-        other_low, other_high: the interval for other pairs and judges; None for one judge or one pair.
-        why: why the value, or the interval for other pairs and judges, is None.
-        pairs: (K,) names, sorted.
-        evidence: (K,) the fraction of Σ w (R - H) that each pair has; below 0 if H is better than R.
-        decides: a pair that decides alone.
-        judges: number of judges.
-        of_clusters, of_pairs: (c,), (K,) the contribution of each cluster and pair to the error, for ``shared_level``.
-    """
-
-    value: float | None
-    low: float | None = None
+    value: float | None  # None if it is not measurable
+    low: float | None = None  # the interval for these pairs and judges
     high: float | None = None
-    other_low: float | None = None
+    other_low: float | None = None  # the interval for other pairs and judges; None for one judge or one pair
     other_high: float | None = None
-    why: str | None = None
-    pairs: Sequence[str] = ()
+    why: str | None = None  # why the value, or the interval for other pairs and judges, is None
+    pairs: Sequence[str] = ()  # (K,) names, sorted
+    # (K,) the fraction of Σ w (R - H) that each pair has; below 0 if H is better than R
     evidence: np.ndarray = field(default_factory=lambda: np.empty(0))
-    decides: str | None = None
-    judges: int = 0
+    decides: str | None = None  # a pair that decides alone
+    judges: int = 0  # number of judges
+    # (c,), (K,) the contribution of each cluster and pair to the error, for ``shared_level``
     of_clusters: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
     of_pairs: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
 

@@ -26,19 +26,12 @@ RESAMPLES, CELLS = 10_000, 10_000_000  # of the bootstrap over pairs; at most so
 
 @dataclass(frozen=True)
 class Cells:
-    """Sums of entries over each combination of an image and a pair that occurs.
+    """Sums of entries over each combination of an image and a pair that occurs."""
 
-    Args:
-        image: (c,) numbers of images, from 0.
-        pair: (c,) numbers of pairs, from 0; -1 for entries without a pair, whose images alone are resampled.
-        weight: (c,) sums of weights.
-        value: (c,) sums of weighted values.
-    """
-
-    image: np.ndarray
-    pair: np.ndarray
-    weight: np.ndarray
-    value: np.ndarray
+    image: np.ndarray  # (c,) numbers of images, from 0
+    pair: np.ndarray  # (c,) numbers of pairs, from 0; -1 for entries without a pair, whose images alone are resampled
+    weight: np.ndarray  # (c,) sums of weights
+    value: np.ndarray  # (c,) sums of weighted values
 
     @property
     def images(self) -> int:
@@ -98,9 +91,9 @@ class Variance:
 
 @dataclass(frozen=True)
 class Difference(Estimate):
-    """A difference with its p-value against 0."""
+    """A difference with its p-value against 0; None without an interval."""
 
-    p: float
+    p: float | None
 
 
 def cells(images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.ndarray) -> Cells:
@@ -109,8 +102,7 @@ def cells(images: ArrayLike, pairs: ArrayLike, values: np.ndarray, weights: np.n
     Args:
         images: (n,) the image of each entry; entries of weight 0 are skipped.
         pairs: (n,) the pair of each entry, or None.
-        values: (n,).
-        weights: (n,).
+        values, weights: (n,).
     """
     kept = weights > 0
     image, pair = (number_names(np.asarray(names, dtype=object)[kept]) for names in (images, pairs))
@@ -224,11 +216,7 @@ def _sides(of: Cells, ends: tuple[float, float]) -> tuple[Variance, Variance]:
 
 
 def difference(value: float, below: Variance, above: Variance | None = None) -> Difference:
-    """Return a difference of fractions with its interval.
-
-    Args:
-        below, above: its variance below and above; one for both if ``above`` is None.
-    """
+    """Return a difference of fractions with its interval, by its variance below and above; None: that below."""
     from scipy import special  # slow to import
 
     above = above or below
@@ -242,8 +230,8 @@ def difference(value: float, below: Variance, above: Variance | None = None) -> 
 
 def estimate_difference(
     value: float, parts: Sequence[Cells], judges: np.ndarray | None = None, ends: tuple[float, float] = (0.0, 1.0)
-) -> Difference | None:
-    """Return a difference with its interval over images, pairs and judges; None if there are too few pairs.
+) -> Difference:
+    """Return a difference with its interval over images, pairs and judges; without it, if there are too few pairs.
 
     Args:
         parts: the cells of the differences of the same entries, or those of both sides, which are independent.
@@ -251,7 +239,7 @@ def estimate_difference(
         ends: the worst and the best that a pair can be in each of the parts.
     """
     if min(of.clusters for of in parts) < 2:
-        return None
+        return Difference(value, None, None, None)
     below = above = of_judges(judges)
     for number, of in enumerate(parts):
         sides = _sides(of, ends)

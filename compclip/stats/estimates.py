@@ -85,8 +85,7 @@ def compare_scores(
     else:
         cells = [_cells(of_a, images, pairs), _cells(of_b, b_images, b_pairs)]
     both = crossed.estimate_difference(value, cells, judges, ends or (0.0, 1.0))
-    low, high, p = (both.low, both.high, both.p) if both else (None, None, None)
     if min(of.images for of in cells) < 2:
-        return ScoreDifference(value, low, high, None, None, p)
+        return ScoreDifference(value, both.low, both.high, None, None, both.p)
     fixed = crossed.difference(value, sum((crossed.variance_within(of) for of in cells), crossed.of_judges(None)))
-    return ScoreDifference(value, low, high, fixed.low, fixed.high, p)
+    return ScoreDifference(value, both.low, both.high, fixed.low, fixed.high, both.p)
