@@ -101,6 +101,19 @@ def make_optimizer(model: nn.Module, lr: float, weight_decay: float) -> torch.op
     return torch.optim.AdamW(parameters, lr=lr, betas=(0.9, 0.98), eps=1e-6, fused=True)
 
 
+def take_step(
+    model: Any, optimizer: torch.optim.Optimizer, scale: torch.amp.GradScaler, lr: float, group: Group
+) -> None:
+    """Make a step with learning rate ``lr`` by the mean gradients of all processes, and limit the logit scale."""
+    for options in optimizer.param_groups:
+        options["lr"] = lr
+    group.average(p for p in model.parameters() if p.requires_grad)
+    scale.step(optimizer)
+    scale.update()
+    with torch.no_grad():
+        model.logit_scale.clamp_(0, MAX_SCALE)
+
+
 def train(
     model: Any, prepare: Callable[[], tuple[Examples, Evaluate]], config: Training, seed: int, checkpoint: Path,
     group: Group = ALONE,
@@ -138,8 +151,6 @@ def train(
             captions = _draw_captions(draw, examples, config.captions)
             losses = []
             for step in range(epoch * per_epoch, (epoch + 1) * per_epoch):
-                for options in optimizer.param_groups:
-                    options["lr"] = rate(step, steps, config.lr, config.warmup, config.schedule)
                 first = step % per_epoch * batch
                 chosen = np.sort(order[first : first + batch])[own]
                 with autocast(config.precision, device):
@@ -148,17 +159,14 @@ def train(
                 loss = _loss(group, images, texts, model.logit_scale)
                 optimizer.zero_grad()
                 scale.scale(loss).backward()
-                group.average(p for p in model.parameters() if p.requires_grad)
-                scale.step(optimizer)
-                scale.update()
-                with torch.no_grad():
-                    model.logit_scale.clamp_(0, MAX_SCALE)
+                lr = rate(step, steps, config.lr, config.warmup, config.schedule)
+                take_step(model, optimizer, scale, lr, group)
                 losses.append(loss.item())
                 progress.add(1, f"loss {losses[-1]:.3f}")
             if not np.isfinite(losses).all():
                 raise UserError(f"judge.lr: the loss is NaN or infinite in epoch {epoch + 1}; lower it ({config.lr})")
-            row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses))}
-            rows.append({**row, "lr": optimizer.param_groups[0]["lr"], **(evaluate() if group.first else {})})
+            row = {"epoch": epoch + 1, "step": step + 1, "loss": float(np.mean(losses)), "lr": lr}
+            rows.append({**row, **(evaluate() if group.first else {})})
             shown = (f"{key} {value:.3g}" for key, value in rows[-1].items() if key not in ("epoch", "step"))
             log.info("epoch %d of %d: %s", epoch + 1, config.epochs, ", ".join(shown))
             if group.first:
@@ -182,6 +190,16 @@ def _draw_captions(draw: np.random.Generator, examples: Examples, k: int) -> np.
     return examples.first + np.take_along_axis(order, rounds.T, 1).T
 
 
+def chance_among_first(similarities: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
+    """Return each image's chance (n,) that its own column is among its first ``k``, with ties in random order.
+
+    ``similarities`` has a row for each image and a column for each text or class; ``own`` (n,) is the image's column.
+    """
+    of_own = np.take_along_axis(similarities, own[:, None], axis=1)
+    above, tied = (similarities > of_own).sum(axis=1), (similarities == of_own).sum(axis=1)
+    return np.clip((k - above) / tied, 0, 1)
+
+
 def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -> float:
     """Return how often an image's caption is the most similar one among those of its group of ``group`` images.
 
@@ -194,8 +212,6 @@ def in_batch_accuracy(images: np.ndarray, texts: np.ndarray, group: int = 100) -
         return math.nan
     hits = []
     for start in range(0, n - size + 1, size):
-        similarity = images[start : start + size] @ texts[start : start + size].T
-        own = np.diag(similarity)[:, None]
-        best = ~(similarity > own).any(axis=1)
-        hits.append(best / (similarity == own).sum(axis=1))
+        similarities = images[start : start + size] @ texts[start : start + size].T
+        hits.append(chance_among_first(similarities, np.arange(size), 1))
     return float(np.concatenate(hits).mean())

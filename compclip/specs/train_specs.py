@@ -23,7 +23,7 @@ from compclip.core.progress import Progress
 from compclip.core.seeds import derive_seed, rng
 from compclip.judge.checkpoint import Checkpoint
 from compclip.judge.parallel import ALONE, Group, synchronise_norms
-from compclip.judge.training import MAX_SCALE, make_optimizer, rate, training_mode
+from compclip.judge.training import make_optimizer, rate, take_step, training_mode
 from compclip.specs.config import KEPT_POSITIONS, SpecsTraining
 from compclip.specs.data import LongExample, LongExamples
 from compclip.specs.loss import LOSS_WEIGHTS, Losses, Margin, specs_loss
@@ -182,8 +182,6 @@ class Trainer:
 
     def step(self, batches: Iterator[Batch], lr: float) -> dict[str, Any]:
         """Make one step, and return its row of the log."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
         self.optimizer.zero_grad()
         values, counts = [], np.zeros((1, 2), np.int64)
         for _ in range(self.settings.accumulation):
@@ -192,13 +190,9 @@ class Trainer:
             self.scaler.scale(losses.total / self.settings.accumulation).backward()
             values.append(torch.stack(losses).detach())
             counts += [batch.truncated, batch.without_negative]
-        self.group.average(p for p in self.model.parameters() if p.requires_grad)
         held = self.positions.clone()
-        self.scaler.step(self.optimizer)
+        take_step(self.model, self.optimizer, self.scaler, lr, self.group)
         self.positions.copy_(held)  # Frozen, because weight decay would change them even without a gradient.
-        self.scaler.update()
-        with torch.no_grad():
-            self.model.logit_scale.clamp_(0, MAX_SCALE)
         truncated, without = self.group.gather(torch.from_numpy(counts).to(self.judge.device)).sum(0).tolist()
         return {
             **dict(zip(LOSSES, torch.stack(values).mean(0).tolist(), strict=True)),
@@ -219,7 +213,6 @@ def train_specs(
     Args:
         judge: the stretched CLIP.
         examples: the examples of each epoch, whose order is random; an incomplete last step is skipped.
-        checkpoint: file from which a killed training resumes.
         loss: a key of LOSS_WEIGHTS; contrastive omits the hinges, on the same images, captions and steps.
     """
     size = settings.batch * group.count * settings.accumulation

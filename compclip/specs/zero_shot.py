@@ -16,6 +16,7 @@ from compclip.core.log import log
 from compclip.core.section import Seed, Threads
 from compclip.core.seeds import rng
 from compclip.io import write_json
+from compclip.judge.training import chance_among_first
 from compclip.specs.evaluation import Device, mean_over_images, result_head, show_estimate
 
 ZERO_SHOT_DEFINITION = """The share of images whose class is among the k of greatest similarity; a class is the mean of
@@ -56,16 +57,6 @@ def read_classified(data: Path) -> tuple[list[str], np.ndarray, list[Any]]:
 def _png(pixels: np.ndarray) -> io.BytesIO:
     Image.fromarray(pixels).save(stream := io.BytesIO(), "PNG")
     return stream
-
-
-def chance_among_first(similarities: np.ndarray, own: np.ndarray, k: int) -> np.ndarray:
-    """Return each image's chance (n,) that its class is among the first ``k``, with ties in random order.
-
-    ``similarities`` has a row for each image and a column for each class; ``own`` (n,) is the image's class.
-    """
-    of_own = np.take_along_axis(similarities, own[:, None], axis=1)
-    above, tied = (similarities > of_own).sum(axis=1), (similarities == of_own).sum(axis=1)
-    return np.clip((k - above) / tied, 0, 1)
 
 
 def main(command: ZeroShot) -> None:
