@@ -30,10 +30,8 @@ READERS = 8  # files read at once, since files on network file systems take long
 def fingerprint(*places: str | Path | None, cache: Path | None = None) -> str:
     """Return 16 hex digits of the content of files, and of the names and content of files in folders; follows links.
 
-    A path that does not exist counts as absent; None is ignored.
-
-    Args:
-        cache: folder of the index; None: read every file.
+    A path that does not exist counts as absent; None is ignored. Without the folder ``cache`` of the index, every file
+    is read.
     """
     total = seal()
     for place in (Path(p) for p in places if p is not None):

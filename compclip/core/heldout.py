@@ -27,12 +27,9 @@ def split_pair(pair: str) -> tuple[str, str]:
 
 
 def matched_pairs(ranking: pd.DataFrame, heldout: Collection[str]) -> set[str]:
-    """Return the seen pairs whose percentiles lie between the lowest and the highest of the held-out pairs.
+    """Return the seen pairs of a ``tables.RANKING`` with percentiles from the lowest to the highest of held-out pairs.
 
     A judge reads frequent pairs better, so seen pairs are compared with held-out ones of the same frequency.
-
-    Args:
-        ranking: columns of ``tables.RANKING``.
     """
     names, percentiles = pair_names(ranking), ranking["percentile"]
     held_out = names.isin(list(heldout))

@@ -88,12 +88,6 @@ def _mix(x):
 
 
 @njit(cache=True)
-def _edge(relation, code):
-    """Return a child's term in its head's code, which is a sum, so that the order of children does not matter."""
-    return _mix(code ^ relation)
-
-
-@njit(cache=True)
 def _encode_set(members, parents, labels, relations, position, above, children, sums):
     """Return the code of a set, its size, and bit i for each member without which the rest is connected.
 
@@ -110,7 +104,8 @@ def _encode_set(members, parents, labels, relations, position, above, children, 
     removable = int(children[0] == 1)
     for i in range(k - 1, 0, -1):
         removable |= int(children[i] == 0) << i
-        sums[above[i]] += _edge(relations[members[i]], _mix(sums[i]))
+        # A head's code has a sum over its children, so that their order does not matter.
+        sums[above[i]] += _mix(_mix(sums[i]) ^ relations[members[i]])
     return _mix(sums[0]), k, removable
 
 
@@ -120,8 +115,7 @@ def list_parts(heads, labels, relations, branching, room):
 
     Args:
         heads: (n,) number of each node's head; -1 for roots.
-        labels: (n,) 64-bit hashes.
-        relations: likewise.
+        labels, relations: (n,) 64-bit hashes.
     """
     order, parents, sizes, depths = _preorder(heads)
     n, nodes = len(order), room.shape[1]
@@ -150,7 +144,7 @@ def list_parts(heads, labels, relations, branching, room):
     for v in range(n):
         code, key, top = _mix(labels[v]), key_of[v], v
         for size in range(2, depths[v] + 1):
-            code = _mix(labels[parents[top]] + _edge(relations[top], code))
+            code = _mix(labels[parents[top]] + _mix(code ^ relations[top]))
             top = parents[top]
             key ^= key_of[top]
             if size > nodes:
