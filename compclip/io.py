@@ -3,12 +3,13 @@
 import errno
 import glob
 import json
+import math
 import os
 import platform
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,20 +99,26 @@ def atomic(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Do the same as ``atomic`` for a folder; an existing one is replaced. One process at a time writes a folder."""
-    path = Path(path)
-    temporary, replaced = _beside(path, "tmp"), _beside(path, "old")
-    for left in (temporary, replaced):
-        shutil.rmtree(left, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        with room_for(path):
+    with scratch_folder(path) as temporary, scratch_folder(path, "old") as replaced:
+        with room_for(Path(path)):
             yield temporary
         with suppress(FileNotFoundError):
             os.rename(path, replaced)
         os.rename(temporary, path)
+
+
+@contextmanager
+def scratch_folder(path: str | Path, kind: str = "tmp") -> Iterator[Path]:
+    """Yield an empty folder with a hidden name beside ``path``; remove it when the block ends or fails."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path, kind)
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(replaced, ignore_errors=True)
 
 
 def write_text(text: str | Iterable[str], path: str | Path) -> None:
@@ -146,20 +153,23 @@ def check_table(table: pd.DataFrame, schema: Schema, where: str | Path) -> pd.Da
     return table[list(schema.columns)]
 
 
-def write_table(table: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path, schema: Schema) -> None:
+def write_table(
+    table: pd.DataFrame | Iterable[pd.DataFrame], path: str | Path, schema: Schema, rows_per_group: int | None = None
+) -> None:
     """Check a table against ``schema`` and write it as Parquet, rows in the given order.
 
     A table larger than memory comes in consecutive parts, each made when it is written; the bytes are the same.
     """
     if not isinstance(table, pd.DataFrame):
-        return _write_parts((check_table(part, schema, path) for part in chain([empty_table(schema)], table)), path)
+        parts = (check_table(part, schema, path) for part in chain([empty_table(schema)], table))
+        return _write_parts(parts, path, rows_per_group or ROWS_PER_GROUP)
     checked = check_table(table, schema, path)
     if schema.version is not None:
         checked.attrs["schema_version"] = schema.version
     write_frame(checked, path)
 
 
-def _row_groups(parts: Iterable[pd.DataFrame]) -> Iterator[pa.Table]:
+def _row_groups(parts: Iterable[pd.DataFrame], size: int) -> Iterator[pa.Table]:
     """Yield the rows of all parts in whole row groups, then those left; the first part gives columns without rows."""
     rows: Any = None
     is_typed = False
@@ -169,20 +179,20 @@ def _row_groups(parts: Iterable[pd.DataFrame]) -> Iterator[pa.Table]:
             rows, is_typed = new, len(new) > 0
         elif len(new):
             rows = pa.concat_tables([rows, new])
-        if full := len(rows) // ROWS_PER_GROUP * ROWS_PER_GROUP:
+        if full := len(rows) // size * size:
             yield rows.slice(0, full).combine_chunks()
             rows = rows.slice(full)
     if len(rows) or not is_typed:
         yield rows.combine_chunks()
 
 
-def _write_parts(parts: Iterable[pd.DataFrame], path: str | Path) -> None:
+def _write_parts(parts: Iterable[pd.DataFrame], path: str | Path, rows_per_group: int) -> None:
     with atomic(path) as temporary:
-        groups = _row_groups(parts)
+        groups = _row_groups(parts, rows_per_group)
         first = next(groups)
         with pq.ParquetWriter(temporary, first.schema, **PARQUET) as writer:
             for group in chain([first], groups):
-                writer.write_table(group, ROWS_PER_GROUP)
+                writer.write_table(group, rows_per_group)
 
 
 def write_frame(table: pd.DataFrame, path: str | Path) -> None:
@@ -218,6 +228,20 @@ def image_ids(path: str | Path) -> tuple[pa.Array, int]:
         batches = file.iter_batches(columns=["image_id"], use_threads=False)
         ids = pa.chunked_array([batch.column(0).unique() for batch in batches], pa.large_string()).unique()
         return ids.take(compute.sort_indices(ids)), file.metadata.num_rows
+
+
+def blocks_of(table: Path, size: int, shard: int = 1, shards: int = 1) -> list[Images | None]:
+    """Return the blocks of the images of a shard, of about ``size`` rows each; None is a block of all.
+
+    Tables with captions are sorted by image, so that a block is quick to find.
+    """
+    ids, rows = image_ids(table)
+    begin, end = (len(ids) * number // shards for number in (shard - 1, shard))
+    number = max(1, math.ceil(rows * (end - begin) / max(len(ids), 1) / size))
+    if shards == number == 1:
+        return [None]
+    bounds = [begin + (end - begin) * place // number for place in range(number + 1)]
+    return [(ids[first].as_py(), ids[after - 1].as_py()) for first, after in pairwise(bounds) if first < after]
 
 
 def empty_table(schema: Schema) -> pd.DataFrame:

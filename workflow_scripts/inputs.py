@@ -1,8 +1,6 @@
 """Read a job's tables, whole or in blocks of images, and its lexicons."""
 
-import math
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.tables import CAPTIONS, IMAGES, MANIFEST, PAIRS, PROMPTS, RANKING, SPLIT, SWAPPED, VARIANTS
-from compclip.io import Images, image_ids, read_table
+from compclip.io import Images, blocks_of, image_ids, read_table
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.job import Job
 
@@ -25,21 +23,7 @@ BLOCK = 100_000  # rows of a table that a step holds at once
 def image_blocks(job: Job, table: str = "captions") -> list[Images | None]:
     """Return the blocks of the job's images, or of those of its shard, by the rows of a table."""
     shard, shards = (int(getattr(job.wildcards, name, 1)) for name in ("shard", "shards"))
-    return blocks_of(getattr(job.input, table), shard, shards)
-
-
-def blocks_of(table: Path, shard: int = 1, shards: int = 1) -> list[Images | None]:
-    """Return the blocks of the images of a shard, of about ``BLOCK`` rows each; None is a block of all.
-
-    Tables with captions are sorted by image, so that a block is quick to find.
-    """
-    ids, rows = image_ids(table)
-    begin, end = (len(ids) * number // shards for number in (shard - 1, shard))
-    number = max(1, math.ceil(rows * (end - begin) / max(len(ids), 1) / BLOCK))
-    if shards == number == 1:
-        return [None]
-    bounds = [begin + (end - begin) * place // number for place in range(number + 1)]
-    return [(ids[first].as_py(), ids[after - 1].as_py()) for first, after in pairwise(bounds) if first < after]
+    return blocks_of(getattr(job.input, table), BLOCK, shard, shards)
 
 
 def sample_images(captions: Path, most: int, generator: np.random.Generator) -> list[str] | None:

@@ -7,7 +7,6 @@ that look the same are equal. Rows that cannot be read are named, with the reaso
 
 import csv
 import errno
-import io
 import logging
 import math
 import os
@@ -36,23 +35,30 @@ PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_thre
 DATASETS_FILES = ("data-*.arrow", "*.parquet")
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
+Records = tuple[pd.DataFrame, list[str]]  # rows, and the bad rows
 # Control characters except white space: mostly damage, or quotes of Windows-1252 read as Latin-1.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or a lone surrogate
 
 
-def read_records(
+def read_records(path: str | Path, required: Sequence[str], optional: Sequence[str] = ()) -> Records:
+    """Return all rows, and all bad rows, as ``record_blocks`` yields them."""
+    return next(record_blocks(path, required, optional))
+
+
+def record_blocks(
     path: str | Path, required: Sequence[str], optional: Sequence[str] = (),
-    known_as: Mapping[str, Sequence[str]] | None = None, several: str = "",
-) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
-    """Return the rows of the columns ``required`` and of existing ``optional`` ones, and the bad rows.
+    known_as: Mapping[str, Sequence[str]] | None = None, several: str = "", size: float = math.inf,
+) -> Iterator[Records]:  # fmt: skip
+    """Yield the rows of the columns ``required`` and of existing ``optional`` ones, and the bad rows, in blocks.
 
     Args:
         path: a file, or a folder of the files that Hugging Face ``datasets`` writes (Arrow or Parquet).
         known_as: the names that a column may have in the file; the first that it has is read.
         several: a column in which a list has a value for each of several rows.
+        size: rows of a block, about.
 
-    Returns:
+    Yields:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
         the header as line 1; ``record 3`` if the file has no lines); and the bad rows (``line 3: what is wrong``).
 
@@ -91,7 +97,10 @@ def read_records(
                 cells.append([place, *(_as_text(name, value) for name, value in each.items())])
         except ValueError as error:
             bad.append(f"{place}: {error}")
-    return pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
+        if len(cells) + len(bad) >= size:
+            yield pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
+            cells, bad = [], []
+    yield pd.DataFrame(cells, columns=["where", *source_of], dtype=object), bad
 
 
 def _spread(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -100,10 +109,21 @@ def _spread(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [row | {name: value} for value in listed or [None]] if isinstance(listed, list) else [row]
 
 
+def _lines(path: Path, newline: str) -> Iterator[str]:
+    """Yield the lines of a text file with their ends, which are not translated; the end is any if ``newline`` is ""."""
+    try:
+        with path.open(encoding="utf-8-sig", newline=newline) as file:
+            yield from file
+    except UnicodeDecodeError:
+        decode(path)  # names the line
+        raise
+
+
 def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     """Read lines ``image.jpg#0<TAB>caption``."""
     names = ["image_id", "caption_id", "caption"]
-    lines = ((number, TOKEN_LINE.fullmatch(line)) for number, line in enumerate(decode(path).splitlines(), 1) if line)
+    texts = (text for line in _lines(path, "\n") for text in line.splitlines())
+    lines = ((number, TOKEN_LINE.fullmatch(text)) for number, text in enumerate(texts, 1) if text)
     return names, (
         (f"line {number}", dict(zip(names, match.groups(), strict=True)) if match else "not id#number<TAB>caption")
         for number, match in lines
@@ -143,21 +163,27 @@ def _as_text(name: str, value: Any) -> str | None:
 
 def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     """Read CSV with the standard library: pandas reads a row with too few cells as one with empty cells."""
-    csv.field_size_limit(limits.CELL)
-    reader = csv.reader(io.StringIO(decode(path), newline=""), delimiter=CELL_SEPARATORS[suffix], strict=True)
-    rows, line = list[tuple[int, list[str]]](), 1
-    try:
-        for row in reader:
-            rows += [(line, row)] if row else []
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise UserError(f"{path}: from line {line}: {error}; correct the quotes there") from error
-    header = [name.strip() for name in rows.pop(0)[1]] if rows else []
+    rows = _csv_rows(path, CELL_SEPARATORS[suffix])
+    header = [name.strip() for name in next(rows, (1, list[str]()))[1]]
     fault = f"values, the header has {len(header)} columns"
     return header, (
         (f"line {line}", dict(zip(header, row, strict=True)) if len(row) == len(header) else f"{len(row)} {fault}")
         for line, row in rows
     )
+
+
+def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty, each with its first line."""
+    csv.field_size_limit(limits.CELL)
+    reader, line = csv.reader(_lines(path, ""), delimiter=separator, strict=True), 1
+    try:
+        for row in reader:
+            if row:
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        decode(path)  # if the file is not UTF-8, that is the error
+        raise UserError(f"{path}: from line {line}: {error}; correct the quotes there") from error
 
 
 @contextmanager
@@ -178,42 +204,51 @@ def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     files = [path] if path.is_file() else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
     fault = f"a folder without {' and '.join(DATASETS_FILES)}"
     require(files, path, fault, "give a file, or a folder that Hugging Face datasets has written")
-    tables = {file.relative_to(path if path.is_dir() else path.parent).with_suffix(""): file for file in files}
-    read = {name.as_posix(): _arrow_table(file, name.as_posix()) for name, file in tables.items()}
-    columns = dict.fromkeys(column for table in read.values() for column in table.column_names)
+    top = path if path.is_dir() else path.parent
+    named = {file.relative_to(top).with_suffix("").as_posix(): file for file in files}
+    columns = dict.fromkeys(name for each in named.items() for name in next(_arrow_batches(*each)).schema.names)
     return [*columns], (
         (f"{name}: record {number}" if path.is_dir() else f"record {number}", row)
-        for name, table in read.items()
-        for number, row in enumerate(table.to_pylist(), 1)
+        for name, file in named.items()
+        for number, row in enumerate((row for batch in _arrow_batches(name, file) for row in batch.to_pylist()), 1)
     )
 
 
-def _arrow_table(path: Path, name: str) -> arrow.Table:
-    """Read a Parquet file or an Arrow stream, without columns of bytes.
+def _arrow_batches(name: str, path: Path) -> Iterator[arrow.RecordBatch]:
+    """Yield no rows, then some rows of a Parquet file or an Arrow stream at a time, without columns of bytes.
 
     Images, as ``datasets`` writes them, become their paths, or ``name`` and the row of those without a path.
     """
-    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+    begin = 0
     with parquet_faults(path, "write it again", path.suffix[1:].capitalize()):
-        if path.suffix.lower() == ".parquet":
-            with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
-                columns = [f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow]
-                batches, size, fault = list[Any](), 0, f"unpacks to over {limits.ARCHIVE_RATIO} times its size"
-                for batch in file.iter_batches(1000, columns=columns, use_threads=False):
-                    require((size := size + batch.nbytes) <= most, path, fault, "do not trust it")
-                    batches.append(batch)
-                table = arrow.Table.from_batches(batches) if batches else file.read(columns, use_threads=False)
-        else:
-            with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:  # images stay on disk
-                table = arrow.Table.from_batches(list(stream), stream.schema)
-        for place, column in enumerate(table.schema):
-            if _is_image(column):
-                paths = compute.struct_field(table[place], "path").cast(arrow.string())
-                rows = arrow.array([f"{name}_{number:06d}" for number in range(table.num_rows)])
-                table = table.set_column(place, column.name, compute.coalesce(paths, rows))
-        table = table.select([column.name for column in table.schema if not arrow.types.is_binary(column.type)])
-        table.validate(full=True)
-    return table
+        for batch in _all_columns(path):
+            for place, column in enumerate(batch.schema):
+                if _is_image(column):
+                    paths = compute.struct_field(batch[place], "path").cast(arrow.string())
+                    rows = [f"{name}_{number:06d}" for number in range(begin, begin + len(batch))]
+                    paths = compute.coalesce(paths, arrow.array(rows, arrow.string()))
+                    batch = batch.set_column(place, column.name, paths)
+            begin += len(batch)
+            batch = batch.select([column.name for column in batch.schema if not arrow.types.is_binary(column.type)])
+            batch.validate(full=True)
+            yield batch
+
+
+def _all_columns(path: Path) -> Iterator[arrow.RecordBatch]:
+    if path.suffix.lower() == ".parquet":
+        most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+        with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
+            yield arrow.RecordBatch.from_pylist([], file.schema_arrow)
+            columns = [f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow]
+            size, fault = 0, f"unpacks to over {limits.ARCHIVE_RATIO} times its size"
+            for batch in file.iter_batches(1000, columns=columns, use_threads=False):
+                require((size := size + batch.nbytes) <= most, path, fault, "do not trust it")
+                yield batch
+    else:
+        with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:  # images stay on disk
+            yield arrow.RecordBatch.from_pylist([], stream.schema)
+            for batch in stream:
+                yield from (batch.slice(begin, 1000) for begin in range(0, len(batch), 1000))
 
 
 def _is_image(column: arrow.Field) -> bool:
@@ -223,12 +258,15 @@ def _is_image(column: arrow.Field) -> bool:
 
 def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     """Read one object per line; pandas would keep the last of duplicate keys and lose digits of large numbers."""
-    rows = list[PlacedRow]()
-    for number, line in enumerate(decode(path).split("\n"), 1):
+    keys = dict.fromkeys(key for _, row in _json_rows(path) if isinstance(row, dict) for key in row)
+    return [*keys], _json_rows(path)
+
+
+def _json_rows(path: Path) -> Iterator[PlacedRow]:
+    for number, line in enumerate(_lines(path, "\n"), 1):
         if line.strip():
             try:
-                row = parse_json(line)
-                rows.append((f"line {number}", row if isinstance(row, dict) else "not an object"))
+                row = parse_json(line.removesuffix("\n"))
+                yield f"line {number}", row if isinstance(row, dict) else "not an object"
             except ValueError as error:
-                rows.append((f"line {number}", f"not JSON ({error})"))
-    return list(dict.fromkeys(key for _, row in rows if isinstance(row, dict) for key in row)), rows
+                yield f"line {number}", f"not JSON ({error})"

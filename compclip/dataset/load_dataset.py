@@ -1,9 +1,13 @@
 """Read or draw the images and captions of one source."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
+from pandas.util import hash_array
 
 from compclip.core import plugins
 from compclip.core.errors import UserError, require
@@ -11,30 +15,49 @@ from compclip.core.log import log
 from compclip.core.pictures import BrokenImage, image_size
 from compclip.core.progress import track
 from compclip.core.records import CONTROL
-from compclip.dataset.source import BOX, SOURCES, Loaded, named, unbroken
-from compclip.io import safe_id
+from compclip.core.tables import CAPTIONS, Blocks, in_blocks
+from compclip.dataset.source import BOX, SOURCES, named, unbroken
+from compclip.io import image_ids, safe_id, write_table
+
+HASH_KEYS = ("compclip.dataset", "dataset.compclip")
 
 
-def check_captions(captions: pd.DataFrame, source: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return checked, sorted captions, each on one line, and ``image_id caption_id`` of each empty one."""
-    for image_id in captions["image_id"].unique():
-        safe_id(image_id)
-    classes = captions.groupby("image_id")["class_id"].transform("nunique", dropna=False)
-    for is_bad, fault, remedy in (
-        (captions["text"].str.contains(CONTROL), "contains a control character", "remove it"),
-        (captions.duplicated(["image_id", "caption_id"]), "duplicate caption_id", "number them differently"),
-        (classes > 1, "the image has captions of two classes", "keep one class"),
-    ):
-        for row in captions[is_bad].head(1).itertuples():
+def check_captions(captions: Blocks, source: str, empty: list[str]) -> Iterator[pd.DataFrame]:
+    """Yield checked, sorted captions, each on one line; add ``image_id caption_id`` of each empty one to ``empty``."""
+    faults, kept = dict[tuple[str, str], tuple[int, list[Any]]](), 0
+    for (block,) in in_blocks(captions):
+        for image_id in block["image_id"].unique():
+            safe_id(image_id)
+        classes = block.groupby("image_id")["class_id"].transform("nunique", dropna=False)
+        for is_bad, fault, remedy in (
+            (block["text"].str.contains(CONTROL), "contains a control character", "remove it"),
+            (block.duplicated(["image_id", "caption_id"]), "duplicate caption_id", "number them differently"),
+            (classes > 1, "the image has captions of two classes", "keep one class"),
+        ):
+            total, first = faults.get((fault, remedy), (0, []))
+            faults[fault, remedy] = total + is_bad.sum(), first or [*block[is_bad].head(1).itertuples()]
+        if not any(total for total, _ in faults.values()):
+            block = block.sort_values(["image_id", "caption_id"], ignore_index=True)
+            block["text"] = unbroken(block["text"])
+            is_empty = block["text"] == ""
+            empty += list(block["image_id"][is_empty] + " " + block["caption_id"][is_empty].astype(str))
+            kept += len(block) - is_empty.sum()
+            yield block[~is_empty]
+    for (fault, remedy), (total, first) in faults.items():
+        for row in first:
             where = f"{source}: image {row.image_id!r}: caption {row.caption_id}"
-            raise UserError(f"{where}: {fault} ({is_bad.sum()} in total); {remedy}: {row.text[:80]!r}")
-    captions = captions.sort_values(["image_id", "caption_id"], ignore_index=True)
-    captions["text"] = unbroken(captions["text"])
-    is_empty = captions["text"] == ""
-    empty = list(captions["image_id"][is_empty] + " " + captions["caption_id"][is_empty].astype(str))
-    captions = captions[~is_empty].reset_index(drop=True)
-    require(len(captions), source, f"no captions ({len(empty)} are empty)", "check the source's files")
-    return captions, empty
+            raise UserError(f"{where}: {fault} ({total} in total); {remedy}: {row.text[:80]!r}")
+    require(kept, source, f"no captions ({len(empty)} are empty)", "check the source's files")
+
+
+def count_distinct(table: Path, column: str) -> int:
+    """Return the number of distinct texts of a column, null excepted, by two hashes of 64 bits in place of each."""
+    with pq.ParquetFile(table) as file:
+        parts = (batch[0].unique().drop_null() for batch in file.iter_batches(columns=[column]))
+        texts = (part.to_numpy(zero_copy_only=False) for part in parts)
+        hashes = np.hstack([[hash_array(part, hash_key=key, categorize=False) for key in HASH_KEYS] for part in texts])
+    hashes = hashes[:, hashes[0].argsort()]
+    return bool(hashes.size) + int((hashes[:, 1:] != hashes[:, :-1]).any(axis=0).sum())
 
 
 def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
@@ -57,19 +80,18 @@ def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, li
 
 
 def check_image_files(
-    captions: pd.DataFrame, images: pd.DataFrame, folder: Path, source: str
+    ids: list[str], images: pd.DataFrame, folder: Path, source: str
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Check the image files, and delete broken ones and those without captions.
+    """Check the image files, and delete broken ones and those of images that are not among ``ids``.
 
     Returns:
-        A row for each image with captions, sorted by image_id, with sizes in pixels, path null without a readable file;
-        and the names of missing and broken files, of images without captions and of boxes outside their image.
+        A row for each image of ``ids``, with sizes in pixels, path null without a readable file; and the names of
+        missing and broken files, of images without captions and of boxes outside their image.
     """
     for image_id in images["image_id"]:
         safe_id(image_id)
     duplicates = list(images["image_id"][images["image_id"].duplicated()])
     require(not duplicates, source, f"{len(duplicates)} duplicate images: {duplicates[:3]}", "keep one of each")
-    ids = sorted(captions["image_id"].unique())
     silent = images[~images["image_id"].isin(ids)]
     for path in silent["path"].dropna():
         (folder / path).unlink(missing_ok=True)
@@ -114,9 +136,9 @@ def warn(summary: dict[str, Any]) -> None:
 
 
 def load_dataset(
-    source: str, settings: dict[str, Any], folder: Path, *, seed: int = 0, limit: int | None = None,
+    source: str, settings: dict[str, Any], folder: Path, scratch: Path, *, seed: int = 0, limit: int | None = None,
     cache: Path = Path(".cache"), processes: int = 1,
-) -> Loaded:  # fmt: skip
+) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], dict[str, Any]]:  # fmt: skip
     """Read or draw the images and captions of one source.
 
     The summary counts and names skipped entries: empty captions (the others keep their caption_id), images without
@@ -126,19 +148,23 @@ def load_dataset(
         source: a module in ``compclip/dataset/sources``.
         settings: fields of its ``Settings``.
         folder: existing folder for the image files, to which paths are relative.
+        scratch: existing folder for temporary files, in which ``captions.parquet`` is written.
         limit: number of images to take; None: all.
         cache: folder that keeps downloads.
         processes: processes that draw images; the result is the same.
 
     Returns:
-        Checked captions (``tables.CAPTIONS``) and images (``tables.IMAGES``), the source's further tables, a summary.
+        Checked images (``tables.IMAGES``), the source's further tables, a summary.
     """
     module, where = plugins.load(SOURCES, source), f"dataset source {source}"
-    parallel = {"processes": processes} if getattr(module, "PARALLEL", False) else {}
+    further: dict[str, Any] = {"processes": processes} if getattr(module, "PARALLEL", False) else {}
+    further |= {"scratch": scratch} if getattr(module, "SCRATCH", False) else {}
     parsed = plugins.settings(module, settings)
-    loaded = module.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **parallel)
-    captions, empty = check_captions(loaded.captions, where)
-    images, report = check_image_files(captions, loaded.images, folder, where)
+    loaded = module.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
+    captions, empty = scratch / "captions.parquet", list[str]()
+    write_table(check_captions(loaded.captions, where, empty), captions, CAPTIONS)
+    ids, number = image_ids(captions)
+    images, report = check_image_files(ids.to_pylist(), loaded.images, folder, where)
     skipped = {"captions_empty": named(empty), **report}
     warn({**loaded.summary, **skipped})
     summary = {
@@ -148,11 +174,11 @@ def load_dataset(
         "images": len(images),
         "images_with_file": int(images["path"].notna().sum()),
         "images_with_box": int(images["bbox_w"].notna().sum()),
-        "captions": len(captions),
-        "captions_distinct": int(captions["text"].nunique()),
-        "classes": int(captions["class_id"].nunique()),
+        "captions": number,
+        "captions_distinct": count_distinct(captions, "text"),
+        "classes": count_distinct(captions, "class_id"),
         **skipped,
     }
     counts = "%(captions)d captions of %(images)d images, %(images_with_file)d with a file, %(classes)d classes"
     log.info(counts, summary)
-    return Loaded(captions, images, loaded.tables, summary)
+    return images, loaded.tables, summary

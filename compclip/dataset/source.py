@@ -2,9 +2,10 @@
 
 ``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
 (None: all); ``cache`` keeps downloads between runs. A source lists its further tables in ``TABLES``; if it sets
-``PARALLEL``, it also takes ``processes``. With ``ONE_VALUE``, a noun has at most one color and one shape, so all
-adjectives of a composition exclude each other, whatever groups its lexicon has. ``Settings.reads()`` returns the user's
-files, whose changes rerun the data set; ``Settings.places()`` files that can be downloaded before a run.
+``PARALLEL``, it also takes ``processes``; if ``SCRATCH``, a folder ``scratch`` for temporary files. With ``ONE_VALUE``,
+a noun has at most one color and one shape, so all adjectives of a composition exclude each other, whatever groups its
+lexicon has. ``Settings.reads()`` returns the user's files, whose changes rerun the data set; ``Settings.places()``
+files that can be downloaded before a run.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from compclip.core import seeds
+from compclip.core.tables import Blocks
 
 SOURCES = "compclip.dataset.sources"
 NAMES_LISTED = 100
@@ -22,13 +24,13 @@ BOX = ["bbox_x", "bbox_y", "bbox_w", "bbox_h"]  # in pixels
 
 @dataclass(frozen=True)
 class Loaded:
-    """The result of a source's ``load``.
+    """The result of a source's ``load``; captions that are not in memory come in blocks of whole images, ascending.
 
     ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w
     and bbox_h in pixels.
     """
 
-    captions: pd.DataFrame
+    captions: Blocks
     images: pd.DataFrame
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # further ones by name (scenes, facts)
     summary: dict[str, Any] = field(default_factory=dict)  # counts and names of what was skipped, for dataset.json

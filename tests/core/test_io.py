@@ -169,7 +169,7 @@ def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per
 # Each reads a file whose content takes more than the bytes that remain.
 READERS = {
     "table.parquet": "from compclip.io import read_frame as read; import pyarrow.parquet",
-    "own.parquet": "from compclip.core.records import read_records as r; read = lambda file: r(file, ['text'])",
+    "own.parquet": "from compclip.core.records import read_records as r; read = lambda f: r(f, ['image_id', 'text'])",
     "image.png": "from compclip.core.pictures import read_rgb as read",
     "other.png": "from compclip.core.pictures import image_size as read",
     "weights.safetensors": "from compclip.clip.weights import read_weights as read",

@@ -4,16 +4,19 @@ import io
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from scipy.io import savemat
 
 from compclip.core.fingerprint import fingerprint
+from compclip.dataset.source import Loaded
+from compclip.dataset.sources import table
 from tests.loopback import Handler, serving
 from tests.scripts import job
 from workflow_scripts.job import Job
@@ -51,6 +54,14 @@ def load_job(root: Path, source: str, limit: int | None = None, /, **settings: A
         {}, {name: place / file for name, file in files.items()} | {"tables": []}, source=source, settings=settings,
         limit=limit, seed=0, files=[], contents=fingerprint(), cache=root / "cache", results=f"{root}/results",
     )  # fmt: skip
+
+
+def load_table(file: Path, folder: Path, limit: int | None = None, **settings: Any) -> Loaded:
+    """What source ``table`` loads, with all captions in one table."""
+    folder.mkdir(exist_ok=True)
+    given = table.Settings(file=str(file), **settings)
+    loaded = table.load(given, seed=0, limit=limit, folder=folder, cache=folder, scratch=folder)
+    return replace(loaded, captions=pd.concat(loaded.captions, ignore_index=True))
 
 
 BIRDS = [

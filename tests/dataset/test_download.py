@@ -14,7 +14,7 @@ import pytest
 from compclip.core import limits
 from compclip.core.disk import check_space, size_text
 from compclip.core.errors import UserError
-from compclip.core.records import _arrow_table
+from compclip.core.records import _arrow_batches
 from compclip.dataset.archive import contents, unpack
 from compclip.dataset.download import RETRIES, FilePlace, fetch, google_drive, place_of
 from compclip.dataset.sources.cub import Settings
@@ -184,4 +184,4 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
             contents(archive)
     pd.DataFrame({"caption": ["a red bird " * 999] * 200}).to_parquet(tmp_path / "x.parquet", store_schema=False)
     with pytest.raises(UserError, match="x.parquet: unpacks to over 0 times its size"):
-        _arrow_table(tmp_path / "x.parquet", "x")
+        [*_arrow_batches("x", tmp_path / "x.parquet")]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import example, given
@@ -11,8 +12,10 @@ from compclip.core import tables
 from compclip.core.errors import UserError
 from compclip.dataset.load_dataset import check_boxes, check_captions, check_image_files
 from compclip.dataset.source import BOX, spread_over_classes
+from compclip.dataset.sources import table
 from compclip.io import read_json, read_table
 from tests.dataset.conftest import jpeg, load_job
+from tests.dataset.test_table import write
 from tests.specs.evaluated import refused
 from workflow_scripts.dataset.load_dataset import main
 
@@ -48,11 +51,12 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
 )
 def test_refused_captions(rows: list[tuple], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        check_captions(captions(*rows), "x")
+        [*check_captions(captions(*rows), "x", [])]
 
 
 def test_empty_captions_and_boxes_outside_their_image() -> None:
-    found, empty = check_captions(captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, "")), "x")
+    rows = captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, ""))
+    (found,) = check_captions(rows, "x", empty := [])
     assert found[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "zero"], ["a", 2, "two"]]
     assert empty == ["a 1", "b 0"]
     # Some boxes overlap the image; others only touch it, have no area or lack a number.
@@ -66,7 +70,7 @@ def test_empty_captions_and_boxes_outside_their_image() -> None:
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\t\n\r")))
 @example('two  spaces, "é"')
 def test_a_caption_is_one_line(text: str) -> None:
-    found, _ = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x")
+    (found,) = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x", [])
     for kept in found["text"][1:]:
         assert kept and kept == kept.strip() and len(kept.splitlines()) == 1 and "\t" not in kept
         assert kept == text.strip() or set(text) & set("\t\n\r\u2028\u2029")
@@ -80,7 +84,7 @@ def test_images(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jpg").write_bytes(content)
     ids = ["good", "cut", "text", "empty", "lost", "none"]
     images = pd.DataFrame({"image_id": [*ids, "silent"], "path": [*(f"{i}.jpg" for i in ids[:5]), None, "silent.jpg"]})
-    found, report = check_image_files(captions(*((i, 0, "x") for i in [*ids, "unknown"])), images, tmp_path, "x")
+    found, report = check_image_files(sorted([*ids, "unknown"]), images, tmp_path, "x")
     there = found.set_index("image_id")
     assert list(there.index) == sorted([*ids, "unknown"])
     assert list(there.loc["good", ["path", "width", "height"]]) == ["good.jpg", 40, 30]
@@ -104,7 +108,7 @@ def test_images(tmp_path: Path) -> None:
 def test_refused_images(tmp_path: Path, image: str, paths: list[str | None], message: str) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no")
     with pytest.raises(UserError, match=message):
-        check_image_files(captions(("a", 0, "x")), pd.DataFrame({"image_id": image, "path": paths}), tmp_path, "x")
+        check_image_files(["a"], pd.DataFrame({"image_id": image, "path": paths}), tmp_path, "x")
 
 
 def test_the_artifacts_and_that_a_failure_keeps_them(tmp_path: Path) -> None:
@@ -135,6 +139,37 @@ def test_the_artifacts_and_that_a_failure_keeps_them(tmp_path: Path) -> None:
     assert {p: p.read_bytes() for p in place.rglob("*") if p.is_file()} == before
     message = refused(lambda: main(load_job(tmp_path, "table")))
     assert "settings: file: Field required; allowed keys: file, columns, images" in message
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("limit", [None, 5])
+def test_blocks_of_any_size_give_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, limit: int | None
+) -> None:
+    """Of shuffled rows, with rows that cannot be read, equal rows, and images without captions."""
+    dice = np.random.default_rng(0)
+    image = dice.integers(0, 12, 60)
+    rows = pd.DataFrame({"image_id": [f"i{n}" if n else "" for n in image], "class_id": [f"{n % 3}" for n in image]})
+    rows["caption"] = dice.choice(["red", "a blue\nbird", "", "tan", "\1"], 60)
+    if limit:
+        rows["caption_id"] = [f"{n}" if n % 9 else "x" for n in range(60)]
+    file = write(tmp_path / f"t{suffix}", rows.to_dict("records"))
+    made = []
+    for size in (1, 3, 1000):
+        for name in ("ROWS_READ", "ROWS_PER_GROUP", "ROWS_CHECKED"):
+            monkeypatch.setattr(table, name, size)
+        main(load_job(tmp_path, "table", limit, file=str(file)))
+        made.append({p.name: p.read_bytes() for p in (tmp_path / "results" / "mine").iterdir() if p.is_file()})
+    assert made[0] == made[1] == made[2] and [*map(len, made)] == [3, 3, 3]
+    summary = read_json(tmp_path / "results" / "mine" / "dataset.json")
+    assert summary["rows_unreadable"]["count"] > 10 and summary["captions_empty"]["count"] > 2
+    assert summary["captions_distinct"] == 3 and (summary["rows_duplicate"]["count"] > 9) == (limit is None)
+
+
+def test_faults_are_counted_over_all_blocks() -> None:
+    blocks = (captions((image, 0, "x"), (image, 0, "y")) for image in ("a", "b"))
+    with pytest.raises(UserError, match=r"image 'a': caption 0: duplicate caption_id \(2 in total\)"):
+        [*check_captions(blocks, "x", [])]
 
 
 @given(st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40), st.integers(1, 45), st.integers(0, 3))

@@ -15,14 +15,14 @@ import pytest
 
 from compclip.core.errors import UserError
 from compclip.core.tables import CAPTIONS, IMAGES
-from compclip.dataset.sources.table import Settings, caption_rows
+from compclip.dataset.sources.table import Settings
 from compclip.io import read_json, read_table
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.choose_draw import choose_draw
 from compclip.split.config import DrawConfig
-from tests.dataset.conftest import jpeg, load_job
+from tests.dataset.conftest import jpeg, load_job, load_table
 from tests.everyday import captions
 from workflow_scripts.dataset.load_dataset import main
 
@@ -122,7 +122,7 @@ def test_goes_through_the_first_steps(tmp_path: Path, write: Callable[[Path], Gi
 
 def test_an_empty_list_is_an_empty_caption(tmp_path: Path) -> None:
     pq.write_table(arrow.table({"image_id": ["a", "b"], "caption": [["one", "two"], []]}), tmp_path / "t.parquet")
-    assert caption_rows(tmp_path / "t.parquet")[0]["text"].tolist() == ["one", "two", ""]
+    assert load_table(tmp_path / "t.parquet", tmp_path).captions["text"].tolist() == ["one", "two", ""]
 
 
 def test_columns_that_the_file_does_not_have_are_refused(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_columns_that_the_file_does_not_have_are_refused(tmp_path: Path) -> None
         ({"image_id": "Biltdatei"}, "no column 'Biltdatei'; did you mean Bilddatei"),
     ):
         with pytest.raises(UserError, match=message):
-            caption_rows(given["file"], columns)
+            load_table(given["file"], tmp_path, columns=columns)
     with pytest.raises(ValueError, match="caption"):
         Settings(file="x.csv", columns={"captoin": "Beschreibung"})
 
@@ -141,12 +141,12 @@ def test_columns_that_the_file_does_not_have_are_refused(tmp_path: Path) -> None
 def test_damaged_and_other_folders_get_one_line(tmp_path: Path) -> None:
     (tmp_path / "dataset").mkdir()
     with pytest.raises(UserError, match="dataset: a folder without data-.*; give a file, or a folder that Hugging"):
-        caption_rows(tmp_path / "dataset")
+        load_table(tmp_path / "dataset", tmp_path)
     file = tmp_path / "dataset" / "data-00000-of-00001.arrow"
     stream(file, arrow.table({"image_id": ["a"], "caption": ["a red bird"]}))
     whole = file.read_bytes()
-    assert caption_rows(tmp_path / "dataset")[0]["text"].tolist() == ["a red bird"]
+    assert load_table(tmp_path / "dataset", tmp_path).captions["text"].tolist() == ["a red bird"]
     for damaged in (whole[:100], b"", b"ARROW1" + whole):
         file.write_bytes(damaged)
         with pytest.raises(UserError, match="data-00000-of-00001.arrow: not a readable Arrow file .*; write it again"):
-            caption_rows(tmp_path / "dataset")
+            load_table(tmp_path / "dataset", tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from compclip.core.errors import UserError
 from compclip.dataset.source import Loaded
 from compclip.dataset.sources import table
-from tests.dataset.conftest import jpeg
+from tests.dataset.conftest import jpeg, load_table
 from tests.specs.evaluated import refused
 
 ROWS = [
@@ -33,9 +33,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def load(file: Path, images: Path | None, out: Path, limit: int | None = None) -> Loaded:
-    out.mkdir(exist_ok=True)
-    chosen = table.Settings(file=str(file), images=None if images is None else str(images))
-    return table.load(chosen, seed=0, limit=limit, folder=out, cache=out)
+    return load_table(file, out, limit, images=None if images is None else str(images))
 
 
 @pytest.fixture
@@ -80,7 +78,7 @@ def test_ids_that_look_alike_are_equal_and_numbers_become_text_unchanged(tmp_pat
         (".parquet", [7], ["7"]),
     ):
         rows = [{"image_id": image_id, "caption": "a"} for image_id in ids]
-        assert list(table.caption_rows(write(tmp_path / f"t{suffix}", rows))[0]["image_id"]) == texts
+        assert list(load_table(write(tmp_path / f"t{suffix}", rows), tmp_path).captions["image_id"]) == texts
 
 
 def test_equal_rows_are_counted_and_read_once_and_an_unused_column_is_named(tmp_path: Path, lines: list[str]) -> None:
@@ -117,17 +115,17 @@ def test_bad_rows_and_stated_caption_ids_are_counted_and_named(tmp_path: Path) -
         '{"image_id": "a", "caption": "\\ud800"}',
     ]
     jsonl.write_text("\n".join([*lines, '{"image_id": "a", "caption": "a \\u0000 bill"}']))
-    bad = table.caption_rows(jsonl)[2]["rows_unreadable"]["names"]
+    bad = load_table(jsonl, tmp_path).summary["rows_unreadable"]["names"]
     assert [b.split(" ")[1] for b in bad] == ["2:", "3:", "4:", "5:", "6:"]
     assert bad[4] == "line 6: caption contains the control character U+0000"
     (tmp_path / "t.txt").write_text("b/8.jpeg#0\ta blue bird\nbroken\n")
-    captions, _, skipped = table.caption_rows(tmp_path / "t.txt")
-    assert captions["image_id"].tolist() == ["b/8"]
-    assert skipped["rows_unreadable"]["names"] == ["line 2: not id#number<TAB>caption"]
+    loaded = load_table(tmp_path / "t.txt", tmp_path)
+    assert loaded.captions["image_id"].tolist() == ["b/8"]
+    assert loaded.summary["rows_unreadable"]["names"] == ["line 2: not id#number<TAB>caption"]
     rows = [{"image_id": "a", "caption_id": n, "caption": "x"} for n in ("5", "2", "two", None)]
-    captions, _, skipped = table.caption_rows(write(tmp_path / "t.jsonl", rows))
-    assert list(captions["caption_id"]) == [5, 2]
-    assert skipped["rows_unreadable"]["names"] == [
+    loaded = load_table(write(tmp_path / "t.jsonl", rows), tmp_path)
+    assert list(loaded.captions["caption_id"]) == [5, 2]
+    assert loaded.summary["rows_unreadable"]["names"] == [
         "line 3: caption_id is not a whole number",
         "line 4: caption_id is not a whole number",
     ]

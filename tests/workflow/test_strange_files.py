@@ -21,13 +21,13 @@ from compclip.core.errors import UserError, one_line
 from compclip.core.heldout import read_heldout
 from compclip.dataset.archive import contents
 from compclip.dataset.load_dataset import check_captions
-from compclip.dataset.sources.table import caption_rows
 from compclip.divergence.samples import read_samples
 from compclip.generate.generators.folder import check_texts
 from compclip.human.answers import collect
 from compclip.specs.data import check_examples, read_source
 from compclip.specs.score import read_image_texts
 from compclip.text.lexicon import load_lexicon
+from tests.dataset.conftest import load_table
 from workflow_scripts.workflow.config import read_config
 
 VALUES = [None, True, -1, 10**50, 1e300, "", " ", "\0", "../x", "x" * 300, "\ud800", "é", [], [[]], {}, {"a": None}]
@@ -40,6 +40,10 @@ ARRAYS = [
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
+def captions(path: Path) -> pd.DataFrame:
+    return load_table(path, path.parent).captions
+
+
 # Good rows and entries.
 ANSWER = {"task_id": "t", "annotator": "w", "choice": "yes", "lead_time": 3}
 SAMPLE = {"id": 1, "atoms": ["a"], "compounds": [{"name": "b", "atoms": [0], "edges": []}]}
@@ -50,8 +54,8 @@ SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pair
 MADE = {"file_name": "a/0.png", "text": "red"}
 # By name: the endings of its files, what it calls, and the fields of a good row or entry.
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
-    "captions": (TABLES, lambda p: check_captions(caption_rows(p)[0], "x"), {"image_id": "a", "caption": "red"}),
-    "numbered captions": (TABLES, caption_rows, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
+    "captions": (TABLES, lambda p: [*check_captions(captions(p), "x", [])], {"image_id": "a", "caption": "red"}),
+    "numbered captions": (TABLES, captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), lambda p: collect([p], {"t": "match"}), ANSWER),
     "compounds": (TABLES, read_list, {"compound": "snow ball", "first": "snow", "second": "ball"}),

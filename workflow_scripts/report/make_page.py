@@ -13,13 +13,13 @@ import pandas as pd
 from compclip.core.log import log
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, PAIRS, SWAPPED
-from compclip.io import read_json, read_table
+from compclip.io import blocks_of, read_json, read_table
 from compclip.plot.examples import choose_examples
 from compclip.plot.page import render, show_figures, write_page
 from compclip.report import skipped
 from compclip.report.rows import of_composition
 from workflow_scripts.divergence.section import section as divergence_section
-from workflow_scripts.inputs import blocks_of
+from workflow_scripts.inputs import BLOCK
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.layout import Layout
 from workflow_scripts.report import artifacts
@@ -36,7 +36,7 @@ def skipped_lines(layout: Layout) -> Iterator[skipped.SkippedLine]:
     yield from skipped.in_dataset(read_json(layout.data / "dataset.json"))
     captions, swapped, pairs = (artifacts.table_file(layout, name) for name in ("captions", "swapped", "pairs"))
     images, columns = read_table(captions, CAPTIONS, ["image_id"]), [*CAPTION_KEY, "adjective", "noun", "relation"]
-    found = (read_table(pairs, PAIRS, columns, block) for block in blocks_of(pairs))
+    found = (read_table(pairs, PAIRS, columns, block) for block in blocks_of(pairs, BLOCK))
     ranking, splits = artifacts.read_composition(layout, "ranking", "splits").values()
     yield from skipped.in_pairs(len(images), found, ranking)
     yield from skipped.in_splits(images, splits, read_table(swapped, SWAPPED, ["image_id"]))

@@ -9,10 +9,11 @@ inside a table are not read.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -22,10 +23,11 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import track
-from compclip.core.records import is_count, read_records, tidy_id
+from compclip.core.records import is_count, record_blocks, tidy_id
 from compclip.core.section import Section
+from compclip.core.tables import CAPTIONS, Column, Schema, text
 from compclip.dataset.source import Loaded, named, spread_over_classes
-from compclip.io import safe_id
+from compclip.io import blocks_of, read_frame, safe_id, write_table
 
 TableColumn = Literal["image_id", "caption", "caption_id", "class_id", "path"]
 # Column names in the metadata of folders of images and in common data sets.
@@ -33,6 +35,13 @@ KNOWN_AS: dict[str, tuple[str, ...]] = {
     "image_id": ("image_id", "file_name", "filename", "image_name", "image"),
     "caption": ("caption", "text", "captions", "sentence"),
 }
+SCRATCH = True
+ROWS_READ = 50_000  # rows of the table that are read, and sorted by image, at a time
+ROWS_PER_GROUP = 1000  # of the temporary file
+ROWS_CHECKED = 250_000  # rows that are checked at a time
+TEXTS = dict.fromkeys(("where", "image_id", "caption", "caption_id", "class_id", "path"), text(nullable=True))
+ROWS = Schema({"row": Column("int64"), **TEXTS})
+BAD = ("no image_id", "caption_id is not a whole number")
 
 
 class Settings(Section):
@@ -50,20 +59,19 @@ class Settings(Section):
         return [self.file, self.images]
 
 
-def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path) -> Loaded:
+def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path, scratch: Path) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
     place = Path(settings.file)
-    captions, paths, summary = caption_rows(place, settings.columns)
+    unreadable = spool_rows(place, settings.columns, rows := scratch / "rows.parquet")
+    described, paths, summary = survey(place, rows, unreadable)
     if place.is_dir() and settings.images is None:
         log.warning("%s: images in its files are not read; to use them, save them and set dataset.table.images", place)
-    described = captions[["image_id", "class_id"]].drop_duplicates("image_id")
     files: dict[str, Path] = {}
     if settings.images is not None:
         files, skipped = find_files(Path(settings.images), list(described["image_id"]), paths)
         summary = summary | skipped
         described = described if limit is None else described[described["image_id"].isin(files)]
     chosen = spread_over_classes(described, limit, seed)
-    captions = captions[captions["image_id"].isin(chosen)]
     copied = {i: files[i] for i in sorted(chosen & set(files))}
     if copied:
         check_space(sum(f.stat().st_size for f in copied.values()), folder, f"copying {len(copied)} images")
@@ -74,58 +82,81 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
         shutil.copyfile(file, target)
     ids = sorted(chosen)
     images = pd.DataFrame({"image_id": ids, "path": [targets.get(i) for i in ids]})
+    captions = (
+        block.loc[(block["fault"] == "") & block["image_id"].isin(images["image_id"]), [*CAPTIONS.columns]]
+        for block in read_blocks(rows)
+    )
     return Loaded(captions, images, summary=summary)
 
 
-def caption_rows(
-    file: Path, columns: Mapping[TableColumn, str] | None = None
-) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
-    """Return the captions of a table; a row without a caption keeps its number, with an empty text.
+def spool_rows(table: Path, columns: Mapping[TableColumn, str], file: Path) -> list[str]:
+    """Write the rows of a table to a temporary file, and return those that cannot be read."""
+    optional, unreadable = ["caption_id", "class_id", "path"], list[str]()
+    known_as = KNOWN_AS | {name: (own,) for name, own in columns.items()}
+    required = [*dict.fromkeys(("image_id", "caption", *columns))]
+    others = [name for name in optional if name not in required]
+    blocks = record_blocks(table, required, others, known_as, "caption", ROWS_READ)
 
-    Args:
-        columns: the names of columns in the file.
+    def sorted_blocks() -> Iterator[pd.DataFrame]:
+        begin = 0
+        for rows, bad in blocks:
+            unreadable.extend(bad)
+            rows = rows.reindex(columns=["where", "image_id", "caption", *optional]).astype(object)
+            rows = rows.fillna({"image_id": "", "caption": ""})
+            named_files = rows["image_id"].str.lower().str.endswith(SUFFIXES)
+            rows["path"] = rows["path"].where(~named_files | rows["path"].notna(), rows["image_id"])
+            rows["image_id"] = rows["image_id"].where(~named_files, rows["image_id"].str.rsplit(".", n=1).str[0])
+            yield rows.astype("str").assign(row=range(begin, begin + len(rows))).sort_values("image_id")
+            begin += len(rows)
+
+    write_table(sorted_blocks(), file, ROWS, ROWS_PER_GROUP)
+    return unreadable
+
+
+def read_blocks(file: Path) -> Iterator[pd.DataFrame]:
+    """Yield the rows of whole images at a time, ascending, each block in the order of the table.
+
+    A row without a caption keeps its number, with an empty text. Column ``fault`` is "" for the rows to keep.
+    """
+    is_numbered = read_frame(file, ["caption_id"])["caption_id"].notna().any()
+    for images in blocks_of(file, ROWS_CHECKED):
+        rows = read_frame(file, images=images).sort_values("row", ignore_index=True)
+        again = rows.drop(columns=["row", "where"]).duplicated()
+        number = rows["caption_id"].astype(object) if is_numbered else rows.groupby("image_id").cumcount()
+        is_bad = ~is_count(number) if is_numbered else number < 0
+        rows["fault"] = np.select([rows["image_id"] == "", is_bad, again], [*BAD, "duplicate"], "")
+        rows["caption_id"] = number.mask(is_bad, 0).astype("int64")
+        rows["class_id"] = rows["class_id"].where(rows["class_id"] != "")
+        yield rows.rename(columns={"caption": "text"})
+
+
+def survey(table: Path, file: Path, unreadable: list[str]) -> tuple[pd.DataFrame, dict[str, str], dict[str, Any]]:
+    """Check all rows.
 
     Returns:
-        Columns of ``tables.CAPTIONS``; the path of each image that has one; and the skipped rows, for the summary.
+        image_id and class_id of each image; the path of each that has one; and the skipped rows, for the summary.
     """
-    optional = ["caption_id", "class_id", "path"]
-    known_as = KNOWN_AS | {name: (own,) for name, own in (columns or {}).items()}
-    required = [*dict.fromkeys(("image_id", "caption", *(columns or {})))]
-    rows, bad = read_records(file, required, [name for name in optional if name not in required], known_as, "caption")
-    rows = rows.reindex(columns=["where", "image_id", "caption", *optional]).astype(object)
-    rows = rows.fillna({"image_id": "", "caption": ""})
-    named_files = rows["image_id"].str.lower().str.endswith(SUFFIXES)
-    rows["path"] = rows["path"].where(~named_files | rows["path"].notna(), rows["image_id"])
-    rows["image_id"] = rows["image_id"].where(~named_files, rows["image_id"].str.rsplit(".", n=1).str[0])
-    keep = rows["image_id"] != ""
-    bad = [*bad, *(rows["where"][~keep] + ": no image_id")]
-    if rows["caption_id"].notna().any():
-        is_number = is_count(rows["caption_id"])
-        bad += list(rows["where"][keep & ~is_number] + ": caption_id is not a whole number")
-        keep &= is_number
-    rows = rows[keep].reset_index(drop=True)
-    reason = f"{len(bad)} rows cannot be read, the first: {bad[0]}" if bad else "it has no rows"
-    require(len(rows), file, f"no captions: {reason}", "correct the table")
-    for row in rows.drop_duplicates("image_id").itertuples():
-        try:
-            safe_id(row.image_id)
-        except UserError as error:
-            raise UserError(f"{file}: {row.where}: {error}") from error
-    number = rows.groupby("image_id").cumcount()
-    captions = pd.DataFrame(
-        {
-            "image_id": rows["image_id"].astype("str"),
-            "caption_id": rows["caption_id"].fillna(number).astype("int64"),
-            "class_id": rows["class_id"].replace("", None).astype("str"),
-            "text": rows["caption"].astype("str"),
-        }
-    )
-    again = rows.drop(columns="where").duplicated()
-    skipped = {"rows_unreadable": named(bad), "rows_duplicate": named(list(rows["where"][again]))}
-    stated = rows[rows["path"].fillna("") != ""].drop_duplicates(["image_id", "path"])
-    for row in stated[stated["image_id"].duplicated()].itertuples():
-        raise UserError(f"{file}: {row.where}: image {row.image_id!r} has a second path, {row.path!r}; remove one")
-    return captions[~again].reset_index(drop=True), dict(zip(stated["image_id"], stated["path"], strict=True)), skipped
+    firsts, skipped, paths = list[pd.DataFrame](), list[pd.DataFrame](), dict[str, str]()
+    for block in read_blocks(file):
+        skipped.append(block.loc[block["fault"] != "", ["row", "where", "fault"]])
+        rows = block[block["fault"] == ""]
+        firsts.append(rows.drop_duplicates("image_id")[["row", "where", "image_id", "class_id"]])
+        for row in firsts[-1].itertuples():
+            try:
+                safe_id(row.image_id)
+            except UserError as error:
+                raise UserError(f"{table}: {row.where}: {error}") from error
+        stated = rows[rows["path"].fillna("") != ""].drop_duplicates(["image_id", "path"])
+        for row in stated[stated["image_id"].duplicated()].itertuples():
+            raise UserError(f"{table}: {row.where}: image {row.image_id!r} has a second path, {row.path!r}; remove one")
+        paths |= zip(stated["image_id"], stated["path"], strict=True)
+    described, faults = (pd.concat(tables).sort_values("row", ignore_index=True) for tables in (firsts, skipped))
+    where = {fault: list(rows) for fault, rows in faults.groupby("fault")["where"]}
+    unreadable = unreadable + [f"{row}: {fault}" for fault in BAD for row in where.get(fault, [])]
+    reason = f"{len(unreadable)} rows cannot be read, the first: {unreadable[0]}" if unreadable else "it has no rows"
+    require(len(described), table, f"no captions: {reason}", "correct the table")
+    summary = {"rows_unreadable": named(unreadable), "rows_duplicate": named(where.get("duplicate", []))}
+    return described, paths, summary
 
 
 def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dict[str, Path], dict[str, Any]]:
