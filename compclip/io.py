@@ -99,12 +99,13 @@ def atomic(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Do the same as ``atomic`` for a folder; an existing one is replaced. One process at a time writes a folder."""
-    with scratch_folder(path) as temporary, scratch_folder(path, "old") as replaced:
+    with scratch_folder(path) as temporary:
         with room_for(Path(path)):
             yield temporary
-        with suppress(FileNotFoundError):
-            os.rename(path, replaced)
-        os.rename(temporary, path)
+        with scratch_folder(path, "old") as replaced:
+            with suppress(FileNotFoundError):
+                os.rename(path, replaced)
+            os.rename(temporary, path)
 
 
 @contextmanager
