@@ -111,9 +111,7 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def scratch_folder(path: str | Path, kind: str = "tmp") -> Iterator[Path]:
     """Yield an empty folder with a hidden name beside ``path``; remove it when the block ends or fails."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(path, kind)
+    temporary = _beside(Path(path), kind)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
