@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -74,13 +73,12 @@ class Embedder:
         self.judge, self.cache, self.batch, self.made = judge, cache, batch, made
         self.others: list[Embedder] = []  # which encode the images that this one reads, too
 
-    def images(self, items: Sequence[BoxedFile], known: Mapping[str, str] = MappingProxyType({})) -> np.ndarray:
+    def images(self, items: Sequence[BoxedFile], known: Mapping[str, str] | None = None) -> np.ndarray:
         """Return (n, d) for files and their boxes; files with equal bytes and boxes are one image.
 
-        Args:
-            known: the digest of a file by its path, where it has been checked already.
+        ``known``: the digests of files that have been checked already, by path.
         """
-        digests = {path: known.get(str(path)) or sha256(path) for path in dict.fromkeys(path for path, _ in items)}
+        digests = {path: (known or {}).get(str(path)) or sha256(path) for path in {path for path, _ in items}}
 
         def names(of: Embedder, of_items: Sequence[BoxedFile]) -> list[bytes]:
             return [key("image", of.made, of.judge.hash, digests[path], repr(box)) for path, box in of_items]

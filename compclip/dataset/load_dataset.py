@@ -19,8 +19,6 @@ from compclip.core.tables import CAPTIONS, Blocks, in_blocks
 from compclip.dataset.source import BOX, SOURCES, named, unbroken
 from compclip.io import image_ids, safe_id, write_table
 
-HASH_KEYS = ("compclip.dataset", "dataset.compclip")
-
 
 def check_captions(captions: Blocks, source: str, empty: list[str]) -> Iterator[pd.DataFrame]:
     """Yield checked, sorted captions, each on one line; add ``image_id caption_id`` of each empty one to ``empty``."""
@@ -51,13 +49,11 @@ def check_captions(captions: Blocks, source: str, empty: list[str]) -> Iterator[
 
 
 def count_distinct(table: Path, column: str) -> int:
-    """Return the number of distinct texts of a column, null excepted, by two hashes of 64 bits in place of each."""
+    """Return the number of distinct texts of a column, null excepted, by their hashes of 64 bits."""
     with pq.ParquetFile(table) as file:
         parts = (batch[0].unique().drop_null() for batch in file.iter_batches(columns=[column]))
-        texts = (part.to_numpy(zero_copy_only=False) for part in parts)
-        hashes = np.hstack([[hash_array(part, hash_key=key, categorize=False) for key in HASH_KEYS] for part in texts])
-    hashes = hashes[:, hashes[0].argsort()]
-    return bool(hashes.size) + int((hashes[:, 1:] != hashes[:, :-1]).any(axis=0).sum())
+        hashes = [hash_array(part.to_numpy(zero_copy_only=False), categorize=False) for part in parts]
+    return len(np.unique(np.concatenate(hashes)))
 
 
 def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, list[str], list[str]]:

@@ -134,8 +134,7 @@ def measure_health(
     def choices(entries: pd.DataFrame, split: str) -> Choices:
         return adjective_choices(entries, split, variants, texts, pictures(entries["path"].tolist()), adjustment)
 
-    agreements = []
-    result: dict[str, Any] = {"images": {}}
+    agreements, result = list[np.ndarray](), dict[str, Any](images={})
     for name, by_split in of.parts.items():
         chosen = {split: choices(entries, split) for split, entries in by_split.items()}
         seen, held_out = (choices_table(entries, chosen[split], of.classes) for split, entries in by_split.items())

@@ -77,8 +77,8 @@ def choose_pairs(
         seen = seen.assign(unchanged=~is_changed(seen, swaps))
         of_blocks.append((texts, seen, unseen, swaps[[*CAPTION_KEY, "pair"]]))
     texts, seen, unseen, swaps = (pd.concat(of, ignore_index=True) for of in zip(*of_blocks, strict=True))
-    unmatched = ~seen["pair"].isin(matched) & (not every_caption)
-    seen = seen.assign(unmatched=unmatched, order=generator.permutation(len(seen)))
+    seen["unmatched"] = ~seen["pair"].isin(matched) & (not every_caption)
+    seen["order"] = generator.permutation(len(seen))
     seen = seen.sort_values([*CAPTION_KEY, "unchanged", "shared", "unmatched", "order"])
     chosen = [swaps.assign(split="test_swapped")]
     for split, rows in {"test_seen": seen, "test_unseen": unseen}.items():
@@ -96,8 +96,7 @@ def choose_prompts(
 ) -> pd.DataFrame:  # fmt: skip
     """Return split, image_id, caption_id, draw and pair of the prompts of ``make_prompts``, in its order.
 
-    The arguments are those of ``make_prompts``, but captions need no text; captions, pairs and swapped may be blocks
-    (``tables.in_blocks``).
+    The arguments are its, but captions need no text; captions, pairs and swapped may be blocks (``tables.in_blocks``).
     """
     for image in judged["image_id"]:
         safe_id(image)
@@ -109,8 +108,8 @@ def choose_prompts(
     require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
     table = table.assign(rank=table["split"].map({split: place for place, split in enumerate(TESTS)}))
     table = table.sort_values(["rank", *CAPTION_KEY], ignore_index=True).drop(columns="rank")
-    repeated = table.loc[table.index.repeat(draws)].assign(draw=np.tile(np.arange(draws), len(table)))
-    return repeated.reset_index(drop=True)
+    draw = np.tile(np.arange(draws), len(table))
+    return table.loc[table.index.repeat(draws)].reset_index(drop=True).assign(draw=draw)
 
 
 def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:

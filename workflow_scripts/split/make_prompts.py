@@ -18,13 +18,12 @@ from workflow_scripts.job import Job, run_script
 
 def parts(job: Job, chosen: pd.DataFrame, lines: TextIO) -> Iterator[pd.DataFrame]:
     """Yield the prompts by split and block of images, and write them to ``lines``, too."""
-    params = job.params
     for split in TESTS:
         of_split = chosen[chosen["split"] == split]
         for images in image_blocks(job):
             rows = of_split if images is None else of_split[of_split["image_id"].between(*images)]
             texts = texts_of(split, **read_tables(job, "captions", "swapped", images=images))
-            part = prompt_table(rows, texts, params.dataset, job.wildcards.composition)
+            part = prompt_table(rows, texts, job.params.dataset, job.wildcards.composition)
             lines.writelines(json_lines(part))
             yield part
 
