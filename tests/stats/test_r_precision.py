@@ -53,7 +53,7 @@ def enumerate_top1(similarity: np.ndarray, own: int, pool: Pool, of: int, candid
 
 
 def score(similarity: np.ndarray, own: np.ndarray, classes: np.ndarray, pool: Pool, chosen: object = None, **options):
-    """The results of ``chosen`` entries, by default all, of which each has a key of its own."""
+    """Return the results of the ``chosen`` entries (None: all), each with its own key."""
     settings = {"candidates": 4, "ties": "random", "seed": 0, **options}
     numbers = np.arange(len(own)) if chosen is None else chosen
     entries = Entries(own[numbers], classes[numbers], [(f"image{i}", i, 0) for i in numbers.tolist()])

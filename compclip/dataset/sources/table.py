@@ -84,7 +84,7 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     images = pd.DataFrame({"image_id": ids, "path": [targets.get(i) for i in ids]})
     captions = (
         block.loc[(block["fault"] == "") & block["image_id"].isin(images["image_id"]), [*CAPTIONS.columns]]
-        for block in read_blocks(rows)
+        for block in checked_blocks(rows)
     )
     return Loaded(captions, images, summary=summary)
 
@@ -113,7 +113,7 @@ def spool_rows(table: Path, columns: Mapping[TableColumn, str], file: Path) -> l
     return unreadable
 
 
-def read_blocks(file: Path) -> Iterator[pd.DataFrame]:
+def checked_blocks(file: Path) -> Iterator[pd.DataFrame]:
     """Yield the rows of whole images at a time, ascending, each block in the order of the table.
 
     A row without a caption keeps its number, with an empty text. Column ``fault`` is "" for the rows to keep.
@@ -137,7 +137,7 @@ def survey(table: Path, file: Path, unreadable: list[str]) -> tuple[pd.DataFrame
         image_id and class_id of each image; the path of each that has one; and the skipped rows, for the summary.
     """
     firsts, skipped, paths = list[pd.DataFrame](), list[pd.DataFrame](), dict[str, str]()
-    for block in read_blocks(file):
+    for block in checked_blocks(file):
         skipped.append(block.loc[block["fault"] != "", ["row", "where", "fault"]])
         rows = block[block["fault"] == ""]
         firsts.append(rows.drop_duplicates("image_id")[["row", "where", "image_id", "class_id"]])
