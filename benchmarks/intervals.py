@@ -116,8 +116,8 @@ class World:
             effects = self.effects(self.other, rng)
             found = compare_scores(values, self.hits(effects, of, rng), cluster, pair)
             expected = expected - self.expected(effects)
-        these = found.fixed_low, found.fixed_high
-        return Trial(found.value, (found.low, found.high), these, float(expected[pair].mean()))
+        these = found.same_pairs_low, found.same_pairs_high
+        return Trial(found.value, (found.new_pairs_low, found.new_pairs_high), these, float(expected[pair].mean()))
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,9 @@ class Mixture(World):
         found = fraction_composed(generator.T, habit.T, reference.T, pair, clusters=cluster)
         gap = (self.expected(high) - self.expected(low))[pair]
         truth = float((fraction[pair] * gap).sum() / gap.sum())
-        return Trial(found.value, (found.other_low, found.other_high), (found.low, found.high), truth, found.word)
+        same_pairs = found.same_pairs_low, found.same_pairs_high
+        new_pairs = found.new_pairs_low, found.new_pairs_high
+        return Trial(found.value, new_pairs, same_pairs, truth, found.word)
 
 
 class Coverage(NamedTuple):
@@ -171,7 +173,7 @@ def coverage(ends: Sequence[Interval], truths: Sequence[float]) -> Coverage:
 
 
 def measure_coverage(world: World, trials: int, seed: int = 0) -> tuple[list[Trial], Coverage, Coverage]:
-    """Return trials with new pairs, images and judges, and the coverage for other pairs and judges, and for these."""
+    """Return trials with new pairs, images and judges, and the coverage for new and for the same pairs and judges."""
     rng = np.random.default_rng(seed)
     of = [world.trial(rng) for _ in range(trials)]
     others = coverage([trial.other for trial in of], [world.truth] * trials)
@@ -217,7 +219,7 @@ MIXTURES = {
 def rows(worlds: dict[str, World]) -> Iterator[str]:
     """Yield the lines of a table; of fractions composed also the mean and the most frequent word."""
     ends = ["covered, %", "below, %", "above, %", "width"]
-    head = ["scores", "truth, %", f"other pairs: {ends[0]}", *ends[1:], f"these pairs: {ends[0]}", *ends[1:]]
+    head = ["scores", "truth, %", f"new pairs: {ends[0]}", *ends[1:], f"same pairs: {ends[0]}", *ends[1:]]
     yield "| " + " | ".join([*head, "mean, %", "word"]) + " |"
     yield "|:--|" + "--:|" * (len(head) + 1)
     for name, world in tqdm(worlds.items(), unit="world"):

@@ -42,7 +42,7 @@ def table_of_scores(scores: pd.DataFrame, columns: list[tuple[str, str, str]]) -
         for composition, measure, _ in columns:
             for split in TESTS:
                 row = tables[composition].get(generator, {}).get((split, measure))
-                ends = f" [{100 * row['low']:.1f},\u00a0{100 * row['high']:.1f}]" if row else ""
+                ends = f" [{100 * row['new_pairs_low']:.1f},\u00a0{100 * row['new_pairs_high']:.1f}]" if row else ""
                 cells.append(f"{100 * row['value']:.1f}{ends}" if row else "–")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

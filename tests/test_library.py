@@ -31,7 +31,7 @@ PAGE = (ROOT / "docs" / "library.md").read_text()
 # The table has six.
 SIX_DIGITS = """
 both = scores.r_precision, scores.adjective_accuracy
-print([round(end, 6) for score in both for end in (score.value, score.low, score.high)])
+print([round(end, 6) for score in both for end in (score.value, score.new_pairs_low, score.new_pairs_high)])
 """
 # The names that need an extra.
 CLIP = ("choose_compound", "load_judge", "score_with_judge", "specs_loss", "specs_score")
@@ -134,7 +134,12 @@ def test_a_script_elsewhere_has_the_figures_of_the_table(results: Path, tmp_path
             [sys.executable, "-c", script + SIX_DIGITS, *map(str, arguments)],
             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
         )  # fmt: skip
-        shown = rows.sort_values("measure", ascending=False)[["value", "low", "high"]].to_numpy().ravel().tolist()
+        shown = (
+            rows.sort_values("measure", ascending=False)[["value", "new_pairs_low", "new_pairs_high"]]
+            .to_numpy()
+            .ravel()
+            .tolist()
+        )
         assert json.loads(done.stdout.splitlines()[-1]) == shown
 
 

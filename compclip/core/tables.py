@@ -230,19 +230,19 @@ DIVERGENCE = schema(
 )  # fmt: skip
 
 # scores.parquet: a row for each value of a measure (``report.measures``), of the n entries that have it, of so many
-# images and pairs. low, high: 95 % over images, pairs and judges; fixed_low, fixed_high: over images alone, for these
-# pairs and judges; se_*: the standard error that each source adds. Rows without judge_seed are means over judges.
+# images and pairs. same_pairs_*: 95 % interval over images alone; new_pairs_*: over images, pairs and judges; se_*: the
+# standard error that each source adds. Rows without judge_seed are means over judges.
 # prompts: pairs (captions with a pair) or all, as configured; swapped: those that were swapped; matched: those of seen
 # pairs as frequent as the held-out ones. Divergences depend on neither generator nor judge, Fréchet distances on no
 # judge. note: why there is no value, or a caveat.
 MEASUREMENTS = schema(
-    version=2,
+    version=3,
     unique=["dataset", "composition", "generator", "judge", "judge_seed", "split", "prompts", "distractors", "measure"],
     dataset=text(), composition=text(), generator=text(nullable=True),
     judge=text(nullable=True), judge_seed=text(nullable=True),
     split=text(isin=TESTS), prompts=text(nullable=True), distractors=text(nullable=True),
-    measure=text(), value=_MAYBE_NUMBER, low=_MAYBE_NUMBER, high=_MAYBE_NUMBER,
-    fixed_low=_MAYBE_NUMBER, fixed_high=_MAYBE_NUMBER, n=_MAYBE_COUNT, images=_MAYBE_COUNT, pairs=_MAYBE_COUNT,
+    measure=text(), value=_MAYBE_NUMBER, same_pairs_low=_MAYBE_NUMBER, same_pairs_high=_MAYBE_NUMBER,
+    new_pairs_low=_MAYBE_NUMBER, new_pairs_high=_MAYBE_NUMBER, n=_MAYBE_COUNT, images=_MAYBE_COUNT, pairs=_MAYBE_COUNT,
     se_pairs=_MAYBE_NUMBER, se_images=_MAYBE_NUMBER, se_judges=_MAYBE_NUMBER, se_residual=_MAYBE_NUMBER,
     judges=_MAYBE_COUNT, judge_hash=text(nullable=True), candidates=_MAYBE_COUNT, class_rule=text(nullable=True),
     seed=_MAYBE_COUNT, note=text(nullable=True),

@@ -23,10 +23,11 @@ from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows, of_kind, pivot
 from compclip.report.verdicts import FOLLOWS, composed_of
+from compclip.stats.estimates import ENDS
 
-VALUE_AND_ENDS = ("value", "low", "high", "fixed_low", "fixed_high")
+VALUE_AND_ENDS = ("value", *ENDS)
 # columns of a difference on the page
-DIFFERENCE_COLUMNS = ["a", "b", "split", "measure", "difference", "low", "high", "p", "p_holm", "family", "n"]
+DIFFERENCE_COLUMNS = ["a", "b", "split", "measure", "difference", *ENDS, "p", "p_holm", "family", "n"]
 
 
 class Leaderboard(Command):

@@ -24,7 +24,8 @@ def _columns(of: Values, measure: str) -> dict[str, Row]:
     columns = dict[str, Row]()
     for pair, rows in of.entries.groupby("pair").indices.items():
         found = estimate_score(of.by_judge[rows], of.images[rows])
-        columns[pair] = {measure: found.value, f"{measure}_low": found.low, f"{measure}_high": found.high}
+        columns[pair] = {measure: found.value, f"{measure}_low": found.new_pairs_low}
+        columns[pair][f"{measure}_high"] = found.new_pairs_high
     return columns
 
 

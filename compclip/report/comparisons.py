@@ -5,10 +5,10 @@
 - ``generators``: the scores of two generators on a split. A missing image counts as wrong.
 - ``both_made``: the same on entries for which both have an image, if one of them lacks some.
 
-``measure`` is a score of ``measures.COMPARED``. ``low`` and ``high`` cover images, pairs and judges, ``fixed_low`` and
-``fixed_high`` only images, for these pairs and judges. ``p`` tests a difference against 0. For each score, the family
-of ``primary`` comparisons is ``generators`` on unseen and swapped: ``p_holm`` is adjusted within it by Holm's method.
-All other comparisons are ``exploratory``.
+``measure`` is a score of ``measures.COMPARED``. ``same_pairs_low`` and ``same_pairs_high`` cover images, for the same
+pairs and judges; ``new_pairs_low`` and ``new_pairs_high`` cover images, pairs and judges. ``p`` tests a difference
+against 0. For each score, the family of ``primary`` comparisons is ``generators`` on unseen and swapped: ``p_holm`` is
+adjusted within it by Holm's method. All other comparisons are ``exploratory``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ from compclip.report.measures import COMPARED
 from compclip.report.rows import Row
 from compclip.report.table import Scored
 from compclip.report.values import Values, values_of
-from compclip.stats.estimates import compare_scores
+from compclip.stats.estimates import ENDS, compare_scores
 from compclip.stats.paired import holm
 
 COMPARISON_COLUMNS = [
-    "dataset", "composition", "measure", "kind", "a", "b", "split", "difference", "low", "high", "fixed_low",
-    "fixed_high", "p", "family", "p_holm", "n",
+    "dataset", "composition", "measure", "kind", "a", "b", "split", "difference", *ENDS, "p", "family",
+    "p_holm", "n",
 ]  # fmt: skip
 HELDOUT_SPLITS = ("test_unseen", "test_swapped")
 Name = tuple[str, str]
@@ -40,7 +40,7 @@ def compare_values(a: Values) -> Row:
     if not len(a):
         return {"n": 0}
     of = compare_scores(a.by_judge, np.zeros_like(a.by_judge), a.images, a.pairs, ends=(-1.0, 1.0))
-    ends = {name: getattr(of, name) for name in ("low", "high", "fixed_low", "fixed_high", "p")}
+    ends = {name: getattr(of, name) for name in (*ENDS, "p")}
     return {"difference": of.value, **ends, "n": len(a)}
 
 

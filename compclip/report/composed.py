@@ -15,6 +15,7 @@ from compclip.report.rows import Row
 from compclip.report.table import ENTRY, Scored
 from compclip.report.values import Values, values_of
 from compclip.stats.composed import Composed, fraction_composed, fractions_composed
+from compclip.stats.estimates import ENDS
 
 MEASURE = "adjective_accuracy"
 # Reference and habit of each held-out split, which are the ends of the scale; None if not configured.
@@ -68,7 +69,7 @@ def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors, control
 def composed_columns(of: Composed) -> Row:
     """Return a fraction composed as columns of ``scores.parquet``."""
     note = of.why if of.decides is None else f"{of.decides} decides alone"
-    ends = {"low": of.other_low, "high": of.other_high, "fixed_low": of.low, "fixed_high": of.high}
+    ends = {name: getattr(of, name) for name in ENDS}
     return {"value": of.value, "note": note, **ends}
 
 

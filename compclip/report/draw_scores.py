@@ -24,7 +24,12 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
     if not measures:
         return empty("Nothing was scored.")
     tables = [of_measure(main, measure.name) for measure in measures]
-    shown = [in_percent(of, "value", group=of["generator"], row=of["split"], series=of["split"]) for of in tables]
+    shown = [
+        in_percent(
+            of, "value", "new_pairs_low", "new_pairs_high", group=of["generator"], row=of["split"], series=of["split"]
+        )
+        for of in tables
+    ]
     figure, (panels,) = draw_rows([shown], SPLIT_LOOKS)
     panels[0].tick_params(labelleft=False)
     for heading in panels[0].texts:  # beside the axis, since there are no names of rows to its left
@@ -67,7 +72,7 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
     looks = looks_of(dict.fromkeys(generator for generator, *_ in points))
     figure = Figure(figsize=(WIDTH, 2.3 * len(splits)))
     panels = figure.subplots(len(splits), 1, sharex=True, squeeze=False)[:, 0]
-    ends = [row[end] for _, _, row, _ in points for end in ("value", "fixed_low", "fixed_high")]
+    ends = [row[end] for _, _, row, _ in points for end in ("value", "same_pairs_low", "same_pairs_high")]
     for axes, split in zip(panels, splits, strict=True):
         axes.set_title(f"{SPLIT_NAMES[split]}: composed, %")
         axes.axvline(0, color="#dddddd", linewidth=1.2)
@@ -77,15 +82,15 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
         for generator, of, row, x in points:
             label, color, mark = looks.get(generator, ("more", GRAY, "."))
             if of == split and not np.isnan(x):
-                axes.vlines(x, 100 * row["low"], 100 * row["high"], color=color, linewidth=0.8)
-                axes.vlines(x, 100 * row["fixed_low"], 100 * row["fixed_high"], color=color, linewidth=2.4)
+                axes.vlines(x, 100 * row["new_pairs_low"], 100 * row["new_pairs_high"], color=color, linewidth=0.8)
+                axes.vlines(x, 100 * row["same_pairs_low"], 100 * row["same_pairs_high"], color=color, linewidth=2.4)
                 axes.plot(x, 100 * row["value"], mark, color=color, markersize=6, clip_on=False, label=label)
     panels[-1].set_xlabel("follows prompts, %")
     return finish(
         figure,
         "Composed: adjective accuracy between that of habit (0) and of the reference (100); dotted: the regions of the"
         " words. Follows prompts: R-precision on seen captions between that of text alone (0) and of the reference"
-        " (100). Thick lines: 95 % intervals for these pairs and judges; thin: for other pairs and judges;"
+        " (100). Thick lines: 95 % intervals for the same pairs and judges; thin: for new pairs and judges;"
         f" seed {seed}.",
     )
 

@@ -132,10 +132,11 @@ def paper_table(scores: pd.DataFrame) -> pd.DataFrame:
     for (dataset, composition), of in scores.groupby(["dataset", "composition"], sort=False):
         for generator, values in pivot(main_rows(of)).items():
             row = {"dataset": dataset, "composition": composition, "generator": generator}
-            for split, measure, (key, end) in product(
-                TESTS, COMPARED, {"value": "", "low": "_low", "high": "_high"}.items()
-            ):
-                row[f"{split.removeprefix('test_')}_{measure}{end}"] = values.get((split, measure), {}).get(key)
+            for split, measure in product(TESTS, COMPARED):
+                column = f"{split.removeprefix('test_')}_{measure}"
+                score = values.get((split, measure), {})
+                row[column] = score.get("value")
+                row |= {f"{column}_{end}": score.get(end) for end in ("new_pairs_low", "new_pairs_high")}
             rows.append(row)
     return pd.DataFrame(rows)
 

@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -57,16 +57,16 @@ LATEX = str.maketrans(
 )
 
 
-def _cell(of: Mapping[Place, Row], place: Place, prefix: str = "") -> TableCell | None:
-    """Return the value at a place with its interval (columns ``prefix``…) or its deviation."""
+def _cell(of: Mapping[Place, Row], place: Place, pairs: Literal["same", "new"] = "new") -> TableCell | None:
+    """Return the value at a place with its interval for the same or for new pairs, or its deviation."""
     row, measure = of.get(place), MEASURES[place[1]]
     if row is None or pd.isna(row["value"]):
         return None
     if deviation := of.get((place[0], f"{measure.name}_sd")):
         return TableCell(measure.text(row["value"]), f"± {measure.text(deviation['value'])}")
-    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
+    ends = interval(row[f"{pairs}_pairs_low"], row[f"{pairs}_pairs_high"])
     differs = row.get("family") == "primary" and row["p_holm"] < ALPHA
-    return TableCell(measure.text(row["value"]), interval(low, high), bool(differs))
+    return TableCell(measure.text(row["value"]), ends, bool(differs))
 
 
 def _by_split(title: str, rows: pd.DataFrame, columns: Mapping[str, Place], **more: str) -> View:
@@ -129,26 +129,26 @@ def composed_view(trained: pd.DataFrame) -> View:
     measured = [split for split in HELDOUT_SPLITS if ((trained["split"] == split) & trained["value"].notna()).any()]
     columns = [
         "follows prompts",
-        *(f"{SPLIT_NAMES[split]}{more}" for split in measured for more in ("", ", other pairs")),
+        *(f"{SPLIT_NAMES[split]}{more}" for split in measured for more in ("", ", new pairs")),
     ]
     lines = []
     for generator, rows in pivot(trained).items():
-        cells = [_cell(rows, FOLLOWS, "fixed_")]
+        cells = [_cell(rows, FOLLOWS, "same")]
         for split in measured:
             row = composed_of(rows, split)
             if row is None or pd.isna(row["value"]):
                 cells += [None, None]
             else:
-                these = interval(row["fixed_low"], row["fixed_high"], 0)
+                these = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
                 cells += [TableCell(percent(row["value"], 0), these)]
-                cells += [TableCell(interval(row["low"], row["high"], 0) or NONE)]
+                cells += [TableCell(interval(row["new_pairs_low"], row["new_pairs_high"], 0) or NONE)]
         if any(cells[1:]):
             lines.append(Line(generator, cells))
     together = (trained["measure"] == "fraction_composed_together").any()
     over = ", both simultaneous over the generators that are not controls" if together else ""
     note = (
-        f"{MEASURES['fraction_composed'].definition} In brackets the 95 % interval for these pairs and judges; beside"
-        f" it for other pairs and judges{over}. Follows prompts: {MEASURES['r_precision_normalized'].definition}"
+        f"{MEASURES['fraction_composed'].definition} In brackets the 95 % interval for the same pairs and judges;"
+        f" beside it for new pairs and judges{over}. Follows prompts: {MEASURES['r_precision_normalized'].definition}"
     )
     return View("Fraction composed", "generator", columns, lines, note)
 
@@ -323,7 +323,7 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
     parts = []
     for composition, of in compositions.items():
         view = of.views["composed"][0]
-        lines = [f"{dataset}, {composition}: percent composed of what was held out [these pairs] [other pairs]"]
+        lines = [f"{dataset}, {composition}: percent composed of what was held out [same pairs] [new pairs]"]
         lines += map(bullet, of.cautions)
         if view.lines:
             shown = view.lines[:MOST_GENERATORS]

@@ -10,7 +10,7 @@ from compclip.report.rows import Row
 from compclip.report.table import Scored
 from compclip.score.entries import ENTRY
 from compclip.stats import crossed
-from compclip.stats.estimates import estimate_score
+from compclip.stats.estimates import ENDS, estimate_score
 from compclip.stats.interval import Estimate
 
 ERROR_SOURCES = ("pairs", "images", "judges", "residual")
@@ -66,7 +66,7 @@ def mean_columns(values: Values) -> Row:
     score = estimate_score(values.by_judge, values.images, values.pairs)
     sources = [source for source in ERROR_SOURCES if source != "judges" or values.by_judge.shape[1] > 1]
     errors = {f"se_{source}": getattr(score.components, source) ** 0.5 for source in sources}
-    return {name: getattr(score, name) for name in ("value", "low", "high", "fixed_low", "fixed_high")} | errors
+    return {name: getattr(score, name) for name in ("value", *ENDS)} | errors
 
 
 def balanced_r_precision(score: Scored) -> Estimate:

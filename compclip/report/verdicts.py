@@ -1,6 +1,6 @@
 """Verdicts: how much of what was held out each generator composes, a line each, from ``report.composed``.
 
-The words are those of ``stats.composed`` for these held-out pairs and judges; the interval for other pairs and judges
+The words are those of ``stats.composed`` for the same held-out pairs and judges; the interval for new pairs and judges
 is shown beside them. A generator that does not follow prompts gets no word, since its images need not show any pair.
 """
 
@@ -49,9 +49,10 @@ def _estimate(row: Row, unreadable: int) -> str:
     name, pairs = SPLIT_NAMES[row["split"]], int(row["pairs"])
     if pd.isna(row["value"]):
         return f"not measurable on {name} ({row['note']})"
-    these = interval(row["fixed_low"], row["fixed_high"], 0)
-    others = row["note"] if pd.isna(row["low"]) else f"other pairs: {interval(row['low'], row['high'], 0)}"
-    decides = "" if pd.isna(row["low"]) or pd.isna(row["note"]) else f"; {row['note']}"
+    these = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
+    new_pairs = interval(row["new_pairs_low"], row["new_pairs_high"], 0)
+    others = f"new pairs: {new_pairs}" if new_pairs else row["note"]
+    decides = f"; {row['note']}" if new_pairs and not pd.isna(row["note"]) else ""
     readable = f", {pairs - unreadable} of them readable" if unreadable else ""
     return f"{percent(row['value'], 0)} % {these} of {pairs} held-out pairs{readable} ({name}; {others}{decides})"
 
@@ -60,11 +61,11 @@ def _followed(row: Row | None) -> tuple[str, str]:
     """Return a word if a generator may not follow prompts ("" if it does), and how well it does."""
     if row is None or pd.isna(row["value"]):
         return "not known whether it follows prompts", ""
-    ends = interval(row["fixed_low"], row["fixed_high"])
+    ends = interval(row["same_pairs_low"], row["same_pairs_high"])
     text = f"{percent(row['value'])} % {ends} of the reference's R-precision on seen captions"
-    if row["fixed_high"] < LEAST_FOLLOWED:
+    if row["same_pairs_high"] < LEAST_FOLLOWED:
         return NOT_FOLLOWING, text
-    return ("" if row["fixed_low"] > LEAST_FOLLOWED else "may not follow prompts"), text
+    return ("" if row["same_pairs_low"] > LEAST_FOLLOWED else "may not follow prompts"), text
 
 
 def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, unreadable: int) -> Verdict:
@@ -82,7 +83,7 @@ def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, un
     elif measured and measured[0]["judges"] < 2:
         texts.insert(0, "one judge")
     elif measured:
-        given = word(min(row["fixed_low"] for row in measured), max(row["fixed_high"] for row in measured))
+        given = word(min(row["same_pairs_low"] for row in measured), max(row["same_pairs_high"] for row in measured))
     return Verdict(generator, given, "; ".join(filter(None, texts)))
 
 

@@ -18,7 +18,7 @@ class Health:
     """The content of each judge's health.json, by the judge's name, and the allowed loss, ``score.health``.
 
     Verdicts on generators are about these held-out pairs, and so is the judges' health: its intervals are over images
-    alone. An interval for other pairs could not show that a judge without any error is fit: if all of 16 pairs are
+    alone. An interval for new pairs could not show that a judge without any error is fit: if all of 16 pairs are
     readable, up to 17 % of all pairs may still be unreadable.
     """
 
@@ -32,18 +32,20 @@ class Health:
         """
         rows = [{"kind": kind} | dict(of[name] or {}) for content in self.judges.values()
                 for kind, of in content["images"].items()]  # fmt: skip
-        columns = ["value", "fixed_low", "fixed_high", "chance"]
-        known = pd.DataFrame(rows, columns=["kind", *columns]).dropna(subset="fixed_low")
-        return known.groupby("kind")[columns].mean().sort_values("fixed_low").to_dict("index")
+        columns = ["value", "same_pairs_low", "same_pairs_high", "chance"]
+        known = pd.DataFrame(rows, columns=["kind", *columns]).dropna(subset="same_pairs_low")
+        return known.groupby("kind")[columns].mean().sort_values("same_pairs_low").to_dict("index")
 
     @property
     def unfit(self) -> list[str]:
         """Return the reasons why the judges are unfit: a possible loss above the allowed one, or choices by chance."""
         lose, guess = (self._means(name).items() for name in ("difference", "held_out"))
         reasons = [f"they may lose more than {100 * self.loss:g} points (score.health) on {IMAGE_KINDS[kind]}"
-                   for kind, of in lose if of["fixed_low"] < -self.loss]  # fmt: skip
+                   for kind, of in lose if of["same_pairs_low"] < -self.loss]  # fmt: skip
         by_chance = "they may choose adjectives of held-out pairs by chance on"
-        return reasons + [f"{by_chance} {IMAGE_KINDS[kind]}" for kind, of in guess if of["fixed_low"] <= of["chance"]]
+        return reasons + [
+            f"{by_chance} {IMAGE_KINDS[kind]}" for kind, of in guess if of["same_pairs_low"] <= of["chance"]
+        ]
 
     @property
     def healthy(self) -> bool | None:
@@ -55,7 +57,7 @@ class Health:
         """Return a note on health for readers of the scores."""
         if means := self._means("difference"):
             kind, of = next(iter(means.items()))
-            points = f"{percent(of['value'])} {interval(of['fixed_low'], of['fixed_high'])} points"
+            points = f"{percent(of['value'])} {interval(of['same_pairs_low'], of['same_pairs_high'])} points"
             judges = f", mean over {len(self.judges)} judges" if len(self.judges) > 1 else ""
             text = (
                 "Judge health: on images that show what they should, adjective accuracy of held-out pairs minus that of"
@@ -76,10 +78,10 @@ class Health:
         accuracy includes chance.
         """
         pairs = [{"pair": pair, **of} for content in self.judges.values() for pair, of in content["pairs"].items()]
-        columns = ["accuracy", "fixed_low", "chance"]
+        columns = ["accuracy", "same_pairs_low", "chance"]
         known = pd.DataFrame(pairs, columns=["pair", *columns]).dropna(subset="accuracy")
         means = known.groupby("pair")[columns].mean().sort_values("accuracy", kind="stable")
-        unread = means[(means["accuracy"] <= LEAST_READ) | (means["fixed_low"] <= means["chance"])]
+        unread = means[(means["accuracy"] <= LEAST_READ) | (means["same_pairs_low"] <= means["chance"])]
         return {str(pair): float(accuracy) for pair, accuracy in unread["accuracy"].items()}
 
     @property

@@ -21,12 +21,10 @@ from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
 from compclip.score.entries import judged_entries, real_entries
 from compclip.split.pools import class_names
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption
-from compclip.stats.estimates import compare_scores, estimate_score
+from compclip.stats.estimates import ENDS, compare_scores, estimate_score
 
 # A form is a synonym if it is at least this fraction of its word's occurrences; rarer ones are mostly misspelled.
 COMMON = 0.01
-# Of the interval over images and pairs, and of that for these pairs, over images alone.
-ENDS = ("low", "high", "fixed_low", "fixed_high")
 Synonyms = dict[tuple[str, str], str]
 
 

@@ -11,6 +11,7 @@ from compclip.core.errors import require
 from compclip.core.records import is_count, read_records
 from compclip.core.section import Seed, Threads
 from compclip.io import atomic
+from compclip.plot.labels import interval, percent
 from compclip.score.config import Scoring
 from compclip.stats.estimates import ScoreEstimate
 
@@ -56,12 +57,10 @@ def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFr
 
 def as_line(name: str, score: ScoreEstimate, entries: int) -> str:
     """Return a line with a score, its intervals in percent, and the number of entries."""
-    ends = score.value, score.low, score.high, score.fixed_low, score.fixed_high
-    value, low, high, fixed_low, fixed_high = ("–" if end is None else f"{100 * end:.1f}" for end in ends)
-    return (
-        f"{name}: {value} % [{low}, {high}] for other images and pairs,"
-        f" [{fixed_low}, {fixed_high}] for other images alone; n = {entries}"
-    )
+    same_pairs = interval(score.same_pairs_low, score.same_pairs_high)
+    new_pairs = interval(score.new_pairs_low, score.new_pairs_high)
+    intervals = f"{same_pairs or '–'} for the same pairs, {new_pairs or '–'} for new pairs"
+    return f"{name}: {percent(score.value)} % {intervals}; n = {entries}"
 
 
 def main(command: ScoreFiles) -> None:

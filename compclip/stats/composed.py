@@ -4,8 +4,8 @@
 on the same prompts, θ = Σ w (G - H) / Σ w (R - H): 0 like habit, 1 like the reference. For a pair that the judges
 cannot read, R and H have similar scores, so it counts little.
 
-For *these pairs and judges*, images are resampled, or clusters of images: the set of Fieller (1954, Journal of the
-Royal Statistical Society B 16:175), with the variance of clusters within pairs. For *other pairs and judges*, the
+For the *same pairs* and judges, images are resampled, or clusters of images: the set of Fieller (1954, Journal of the
+Royal Statistical Society B 16:175), with the variance of clusters within pairs. For *new pairs* and judges, the
 interval over pairs of ``crossed.over_pairs``, where a pair that was not sampled may have 0 or 1, with the variance of
 judges.
 """
@@ -23,7 +23,7 @@ from compclip.stats.interval import LEVEL
 REGIONS = (0.1, 0.4, 0.6, 0.9)
 REGION_WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
 # One pair decides if it has more than this fraction of the evidence, or if its removal changes the value by more than
-# this fraction of the width of the interval for other pairs.
+# this fraction of the width of the interval for new pairs.
 DECIDES = 0.5
 NORMAL_DRAWS = 100_000
 
@@ -33,11 +33,11 @@ class Composed:
     """A fraction composed; unknown values are None."""
 
     value: float | None  # None if it is not measurable
-    low: float | None = None  # the interval for these pairs and judges
-    high: float | None = None
-    other_low: float | None = None  # the interval for other pairs and judges; None for one judge or one pair
-    other_high: float | None = None
-    why: str | None = None  # why the value, or the interval for other pairs and judges, is None
+    same_pairs_low: float | None = None
+    same_pairs_high: float | None = None
+    new_pairs_low: float | None = None  # None for one judge or one pair
+    new_pairs_high: float | None = None
+    why: str | None = None  # why the value, or the interval for new pairs and judges, is None
     pairs: Sequence[str] = ()  # (K,) names, sorted
     # (K,) the fraction of Σ w (R - H) that each pair has; below 0 if H is better than R
     evidence: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -49,8 +49,10 @@ class Composed:
 
     @property
     def word(self) -> str | None:
-        """Return the word for these pairs and judges; None for one judge."""
-        return None if self.low is None or self.high is None or self.judges < 2 else word(self.low, self.high)
+        """Return the word for the same pairs and judges; None for one judge."""
+        if self.same_pairs_low is None or self.same_pairs_high is None or self.judges < 2:
+            return None
+        return word(self.same_pairs_low, self.same_pairs_high)
 
 
 def word(low: float, high: float) -> str:
@@ -117,13 +119,14 @@ def fraction_composed(
     other = crossed.over_pairs(n, d, (0.0, 1.0), level) if judges > 1 and len(d) > 1 else None
     if other:
         below, beyond = (crossed.side(theta, end, len(d), others, level).half_width(level) for end in other)
-        # Scores of 0 and 1 are extremes: other pairs on average do not exceed them unless these pairs do.
+        # Scores of 0 and 1 are extremes: new pairs on average do not exceed them unless these pairs do.
         other = max(theta - below, min(0.0, low)), min(theta + beyond, max(1.0, high))
     missing = "one judge" if judges < 2 else "one pair" if len(d) < 2 else "reference minus habit may be 0"
-    other_low, other_high = other or (None, None)
+    new_pairs_low, new_pairs_high = other or (None, None)
     return Composed(
-        value=theta, low=low, high=high, other_low=other_low, other_high=other_high,
-        why=None if other else f"not known for other pairs and judges: {missing}",
+        value=theta, same_pairs_low=low, same_pairs_high=high, new_pairs_low=new_pairs_low,
+        new_pairs_high=new_pairs_high,
+        why=None if other else f"not known for new pairs and judges: {missing}",
         pairs=tuple(map(str, names)), evidence=d / d.sum(), decides=_deciding(n, d, names, other), judges=judges,
         of_clusters=crossed.within(errors) * scale, of_pairs=(n - theta * d) / d.sum(),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Scores and their differences with both intervals: over images, pairs and judges, and over images alone."""
+"""Scores and their differences with both intervals: for the same pairs and judges, and for new ones."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,36 @@ from compclip.stats.interval import Estimate
 
 
 @dataclass(frozen=True)
-class ScoreEstimate(Estimate):
-    """A score. ``low`` and ``high`` cover images, pairs and judges; ``fixed_low`` and ``fixed_high`` images alone."""
+class TwoIntervals:
+    """A value with two 95 % intervals: *same pairs* resamples images alone, *new pairs* also pairs and judges.
 
-    fixed_low: float | None
-    fixed_high: float | None
+    Its text shows the interval for new pairs.
+    """
+
+    value: float
+    same_pairs_low: float | None
+    same_pairs_high: float | None
+    new_pairs_low: float | None
+    new_pairs_high: float | None
+
+    def __str__(self) -> str:
+        return str(Estimate(self.value, self.new_pairs_low, self.new_pairs_high))
+
+
+ENDS = ("same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high")
+
+
+@dataclass(frozen=True)
+class ScoreEstimate(TwoIntervals):
+    """A score with its variance components."""
+
     components: crossed.Components
 
 
 @dataclass(frozen=True)
-class ScoreDifference(Estimate):
-    """A difference of scores, its intervals as of ``ScoreEstimate``, and its p-value against 0."""
+class ScoreDifference(TwoIntervals):
+    """A difference of scores with its p-value against 0."""
 
-    fixed_low: float | None
-    fixed_high: float | None
     p: float | None
 
 
@@ -45,7 +61,7 @@ def _cells(
 def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None) -> ScoreEstimate:
     """Estimate a score, the mean over entries of fractions such as hits, and its 95 % intervals.
 
-    The first is for other pairs and judges, the second, over images alone, for these (docs/intervals.md).
+    *New pairs* covers other pairs and judges, *same pairs* other images of these pairs and judges (docs/intervals.md).
 
     Args:
         values: (n,) from 0 to 1; by J judges (n, J). Entries with NaN are skipped.
@@ -60,8 +76,16 @@ def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None
     if not known.any():
         raise ValueError("no entry has a value")
     cells, judges = _cells(by_judge, images, pairs, known), by_judge[known].mean(axis=0)
-    both, fixed = crossed.estimate(cells, judges), crossed.estimate_within(cells)
-    return ScoreEstimate(both.value, both.low, both.high, fixed.low, fixed.high, crossed.components(cells, judges))
+    new_pairs = crossed.estimate(cells, judges)
+    same_pairs = crossed.estimate_within(cells)
+    return ScoreEstimate(
+        value=new_pairs.value,
+        same_pairs_low=same_pairs.low,
+        same_pairs_high=same_pairs.high,
+        new_pairs_low=new_pairs.low,
+        new_pairs_high=new_pairs.high,
+        components=crossed.components(cells, judges),
+    )
 
 
 def compare_scores(
@@ -84,8 +108,16 @@ def compare_scores(
         ends = ends or (-float(of_b.mean()), float(of_a.mean()))
     else:
         cells = [_cells(of_a, images, pairs), _cells(of_b, b_images, b_pairs)]
-    both = crossed.estimate_difference(value, cells, judges, ends or (0.0, 1.0))
-    if min(of.images for of in cells) < 2:
-        return ScoreDifference(value, both.low, both.high, None, None, both.p)
-    fixed = crossed.difference(value, sum((crossed.variance_within(of) for of in cells), crossed.of_judges(None)))
-    return ScoreDifference(value, both.low, both.high, fixed.low, fixed.high, both.p)
+    new_pairs = crossed.estimate_difference(value, cells, judges, ends or (0.0, 1.0))
+    same_pairs = Estimate(value, None, None)
+    if min(of.images for of in cells) >= 2:
+        variance = sum((crossed.variance_within(of) for of in cells), crossed.of_judges(None))
+        same_pairs = crossed.difference(value, variance)
+    return ScoreDifference(
+        value=value,
+        same_pairs_low=same_pairs.low,
+        same_pairs_high=same_pairs.high,
+        new_pairs_low=new_pairs.low,
+        new_pairs_high=new_pairs.high,
+        p=new_pairs.p,
+    )

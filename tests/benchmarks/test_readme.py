@@ -22,7 +22,7 @@ def test_marked_lines_hold_the_caption_and_tables_means_over_judges(tmp_path: Pa
     assert '<tspan class="from">&lt;red&gt;</tspan>' in lines
     row = {"generator": "mine", "split": "test_seen", "prompts": "pairs", "judges": 3, "judge": "sketch"}
     row |= {"composition": "color", "distractors": "original", "measure": "r_precision"}
-    row |= dict(zip(("value", "low", "high"), (0.5, 0.25, 0.75), strict=True))
+    row |= dict(zip(("value", "new_pairs_low", "new_pairs_high"), (0.5, 0.25, 0.75), strict=True))
     others = [row | {"prompts": "swapped"}, row | {"judges": 1}, row | {"distractors": "swapped"}]
     table = scores.table_of_scores(pd.DataFrame([row, *others]), [("color", "r_precision", "color")]).splitlines()
     assert table[-1] == "| mine | 50.0 [25.0,\u00a075.0] | – | – |"

@@ -62,7 +62,7 @@ def test_submissions_are_compared(release: Release, submitted: Path, worse: Path
         values = [lines[name]["cells"][f"R-precision, {split}"]["value"] for name in ("mine", "worse")]
         of = difference(split)
         assert of["difference"] == pytest.approx(values[0] - values[1], abs=2e-6)
-        assert of["low"] <= of["difference"] <= of["high"]
+        assert of["new_pairs_low"] <= of["difference"] <= of["new_pairs_high"]
 
 
 def with_clear_anchors(release: Release, folder: Path) -> Release:
@@ -90,7 +90,7 @@ def test_intervals_are_simultaneous(release: Release, submitted: Path, worse: Pa
 
     alone, together = shown(1), shown(2)
     assert together["value"] == alone["value"] and 0 < alone["value"] < 1
-    assert together["fixed_low"] < alone["fixed_low"] < alone["fixed_high"] < together["fixed_high"]
+    assert together["same_pairs_low"] < alone["same_pairs_low"] < alone["same_pairs_high"] < together["same_pairs_high"]
 
 
 def test_what_cannot_be_compared_is_refused(

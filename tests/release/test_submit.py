@@ -16,6 +16,7 @@ from compclip.io import read_json
 from compclip.release.released import Release
 from compclip.release.submission import read_submission
 from compclip.report.measures import MEASURES
+from compclip.stats.estimates import ENDS
 from tests.project import COMPOSITION
 from tests.release.conftest import refused, submit_images
 
@@ -45,7 +46,7 @@ def test_figures_are_those_of_the_table(submitted: Path, table: pd.DataFrame) ->
     place = ["split", "prompts", "distractors", "measure"]
     joined = table.merge(rows(submitted), on=place, how="outer", suffixes=("", "_submitted"), indicator=True)
     assert (joined["_merge"] == "both").all()
-    for name in ("value", "low", "high", "fixed_low", "fixed_high", "n", "se_pairs"):
+    for name in ("value", *ENDS, "n", "se_pairs"):
         submitted_values = joined[f"{name}_submitted"].astype("float64")
         pd.testing.assert_series_equal(submitted_values, joined[name].astype("float64"), check_names=False)
     assert set(joined["measure"]) <= set(MEASURES) and {*rows(submitted)} == {*MEASUREMENTS.columns}

@@ -83,7 +83,7 @@ def test_last_digits_of_the_layout_do_not_reach_the_file(tables: Tables, tmp_pat
 
 def test_both_scores_are_beside_each_other(tables: Tables, tmp_path: Path) -> None:
     scores = tables["scores"].copy()
-    scores.loc[0, ["value", "low", "high"]] = 0.0  # at the edge
+    scores.loc[0, ["value", "new_pairs_low", "new_pairs_high"]] = 0.0  # at the edge
     with style():
         figure = draw_scores(scores, "faithful", 0)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["R-precision, %", "adjective accuracy, %"]
@@ -96,7 +96,7 @@ def test_both_scores_are_beside_each_other(tables: Tables, tmp_path: Path) -> No
         assert set(reference.get_ydata()) < {y for line in of_splits(axes) for y in line.get_ydata()}
         assert [line.get_label() for line in axes.lines].count("chance") == 1
     assert {text.get_text() for text in figure.axes[0].texts} == set(GENERATORS)
-    scores.loc[0, ["value", "low", "high"]] = float("nan")
+    scores.loc[0, ["value", "new_pairs_low", "new_pairs_high"]] = float("nan")
     save(draw_scores(scores, None, 0), tmp_path / "scores.svg", "scores")
     assert "nan" not in (tmp_path / "scores.svg").read_text().lower()
 

@@ -70,17 +70,20 @@ def test_every_number_has_its_interval(page: Page, results: Path) -> None:
     scores, comparisons = (pd.read_csv(results / f"{name}.csv") for name in ("scores", "comparisons"))
     main = pd.concat([main_rows(scores), main_rows(scores, oracle=True)])
     for row in main[main["measure"].isin(COMPARED)].itertuples():
-        cell, head = f"{percent(row.value)}{interval(row.low, row.high)}", list(SPLIT_NAMES).index(row.split)
+        cell, head = (
+            f"{percent(row.value)}{interval(row.new_pairs_low, row.new_pairs_high)}",
+            list(SPLIT_NAMES).index(row.split),
+        )
         assert any(shown[0] == row.generator and shown[head] == cell for shown in rows if len(shown) >= 4), cell
     for row in comparisons[comparisons["kind"] == "generators"].itertuples():
-        cell = f"{percent(row.difference)}{interval(row.low, row.high)}"
+        cell = f"{percent(row.difference)}{interval(row.new_pairs_low, row.new_pairs_high)}"
         assert any(shown[0] == f"{row.a} − {row.b}" and cell in shown for shown in page.rows), cell
     health = read_json(place_of(results) / "health" / "0.json")["images"]["real"]
     (line,) = [row[1:] for row in page.rows if row[0] == "0, real images"]
     for cell, name in zip(line, ("seen", "matched", "held_out", "difference"), strict=False):
         of = health[name]
         value = of["value"] if name == "difference" else of["accuracy"]
-        assert cell == f"{percent(value)}{interval(of['fixed_low'], of['fixed_high'])}"
+        assert cell == f"{percent(value)}{interval(of['same_pairs_low'], of['same_pairs_high'])}"
     assert "train_on: half" in page.text and "half of the images of each test split, which are not judged" in page.text
     assert read_json(place_of(results).parent / "judges" / "0" / "manifest.json")["judge_hash"] in page.text
     lines = {row[0]: row[1:] for row in page.rows}

@@ -57,7 +57,10 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
         "test_unseen pairs original", "test_swapped swapped original", "test_swapped swapped swapped",
     ]  # fmt: skip
     assert (kinds.str.endswith("oracle")).sum() == 6
-    assert (scores["low"].isna() | (scores["low"] <= scores["value"]) & (scores["value"] <= scores["high"])).all()
+    assert (
+        scores["new_pairs_low"].isna()
+        | (scores["new_pairs_low"] <= scores["value"]) & (scores["value"] <= scores["new_pairs_high"])
+    ).all()
     assert set(of_measure(scores, "r_precision_balanced")["split"]) == {"test_swapped"}
     ceilings = of_measure(scores, "adjective_accuracy_ceiling").set_index("split")["value"]
     assert ceilings.to_dict() == dict.fromkeys(TESTS, 1.0), "captions of drawn birds agree"
@@ -115,15 +118,15 @@ def test_csv_tables_and_comparisons_follow_from_the_scores(results: Path) -> Non
     assert list(paper.index) == list(shown) == list(GENERATORS)
     for generator, values in shown.items():
         for (split, measure), row in values.items():
-            for end in ("value", "low", "high") if measure in COMPARED else ():
+            for end in ("value", "new_pairs_low", "new_pairs_high") if measure in COMPARED else ():
                 column = f"{split.removeprefix('test_')}_{measure}_{end}".removesuffix("_value")
                 assert paper.at[generator, column] == row[end]
     table = pd.DataFrame([{"x": 1.0, "n": 3, "s": "a"}, {"x": None, "n": 4, "s": None}, {"x": -1e-9, "n": 5, "s": "b"}])
     assert as_csv(with_decimals(table)) == "x,n,s\n1.000000,3,a\n,4,\n0.000000,5,b\n"
     both = pd.read_csv(results / "comparisons.csv")
     assert both["measure"].value_counts().nunique() == 1
-    known = both.dropna(subset="low")
-    assert ((known["low"] <= known["difference"]) & (known["difference"] <= known["high"])).all()
+    known = both.dropna(subset="new_pairs_low")
+    assert ((known["new_pairs_low"] <= known["difference"]) & (known["difference"] <= known["new_pairs_high"])).all()
     rows = of_measure(both, "r_precision").set_index(["kind", "a", "split"])
     seen = scores_of(results, "memorizer", "test_seen")
     others = scores_of(results, "faithful", "test_seen")
@@ -142,7 +145,14 @@ def test_ceilings_have_a_note_and_small_p_values_are_bold() -> None:
     assert not readable.ceiling_note(table, "r_precision")
     assert not readable.ceiling_note(table.assign(value=1.0), "adjective_accuracy"), "captions agree"
     # An interval of one comparison among many may exclude 0 by chance.
-    measured = {"kind": "generators", "split": "test_seen", "measure": "r_precision", "low": 0.01, "high": 0.2, "n": 9}
+    measured = {
+        "kind": "generators",
+        "split": "test_seen",
+        "measure": "r_precision",
+        "new_pairs_low": 0.01,
+        "new_pairs_high": 0.2,
+        "n": 9,
+    }
     cases = [("primary", 0.04), ("primary", 0.06), ("exploratory", 0.001)]
     rows = [
         {**measured, "a": "x", "b": "y", "value": 0.1, "difference": 0.1, "family": family, "p_holm": p}
@@ -189,7 +199,7 @@ def test_scores_are_means_over_judges(copied: Path) -> None:
     assert rows["se_judges"].isna().tolist() == [False, True, True]
     # The standard error of the mean of x and x / 2, which widens the interval.
     assert rows["se_judges"].iloc[0] == pytest.approx(0.25 * own["value"], abs=2e-6)
-    assert rows["high"].iloc[0] - rows["low"].iloc[0] > own["high"] - own["low"]
+    assert rows["new_pairs_high"].iloc[0] - rows["new_pairs_low"].iloc[0] > own["new_pairs_high"] - own["new_pairs_low"]
     assert "means over 2 judges" in (copied / "table.md").read_text()
     file = place / "scores" / "4" / "memorizer" / "test_unseen.parquet"
     write_table(pd.read_parquet(file).iloc[::-1], file, SCORES)
@@ -198,8 +208,8 @@ def test_scores_are_means_over_judges(copied: Path) -> None:
 
 
 FIRST, SWAPPED = "scores/0/photographs/summary.json", "scores/0/memorizer/summary.json"
-FIT = {"difference": {"value": -0.05, "fixed_low": -0.14, "fixed_high": 0.04}, "held_out": {"n": 0}}
-UNREAD = {"n": 50, "accuracy": 0.24, "fixed_low": 0.14, "chance": 0.08}
+FIT = {"difference": {"value": -0.05, "same_pairs_low": -0.14, "same_pairs_high": 0.04}, "held_out": {"n": 0}}
+UNREAD = {"n": 50, "accuracy": 0.24, "same_pairs_low": 0.14, "chance": 0.08}
 NARROW = {"entries_with_fewer_than_candidates": 3, "eligible_least": 8}
 
 

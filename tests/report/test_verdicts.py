@@ -38,8 +38,8 @@ def test_fractions_composed_and_how_a_generator_follows(made: tuple[pd.DataFrame
         for name, by_judge in of.items():
             row = table.loc[("fraction_composed", name, split)]
             assert row["value"] == pytest.approx((by_judge - habit).mean() / whole.mean(), abs=1e-6)
-            for kind in ("", "fixed_"):
-                assert row[f"{kind}low"] <= row["value"] <= row[f"{kind}high"]
+            for kind in ("same_pairs", "new_pairs"):
+                assert row[f"{kind}_low"] <= row["value"] <= row[f"{kind}_high"]
             assert row["n"] == len(by_judge) and row["pairs"] == 20
         pairs = found["faithful", split].entries["pair"]
         evidence = pd.Series(whole.mean(axis=1)).groupby(pairs).sum() / whole.mean(axis=1).sum()
@@ -49,7 +49,8 @@ def test_fractions_composed_and_how_a_generator_follows(made: tuple[pd.DataFrame
         score, reference = (table.at[("r_precision", name, "test_seen"), "value"] for name in (generator, "faithful"))
         row = table.loc[("r_precision_normalized", generator, "test_seen")]
         assert row["value"] == pytest.approx((score - 0.02) / (reference - 0.02), abs=1e-5)
-        assert row["low"] <= row["fixed_low"] <= row["value"] <= row["fixed_high"] <= row["high"]
+        assert row["new_pairs_low"] <= row["same_pairs_low"] <= row["value"]
+        assert row["value"] <= row["same_pairs_high"] <= row["new_pairs_high"]
     assert table.at[("r_precision_normalized", "faithful", "test_seen"), "value"] == 1
 
 
@@ -65,9 +66,11 @@ def test_words_and_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
     assert said["composer"] in ("composes", "mostly composes", "mostly to composes")
     line = verdicts_by_name(made[0])["composer"].line
     row = made[0].set_index(["measure", "generator", "split"]).loc[("fraction_composed", "composer", "test_swapped")]
-    these, others = ((f"{100 * row[f'{kind}low']:.0f}", f"{100 * row[f'{kind}high']:.0f}") for kind in ("fixed_", ""))
+    these, others = (
+        (f"{100 * row[f'{kind}_low']:.0f}", f"{100 * row[f'{kind}_high']:.0f}") for kind in ("same_pairs", "new_pairs")
+    )
     assert f"{100 * row['value']:.0f} % [{these[0]}, {these[1]}] of 20 held-out pairs (swapped;" in line
-    assert f"other pairs: [{others[0]}, {others[1]}]" in line
+    assert f"new pairs: [{others[0]}, {others[1]}]" in line
     assert "of the reference's R-precision on seen captions" in line
     (warning,) = few_pairs(tables_of(scores(images=12, pairs=4))[0])
     assert warning.startswith("few pairs: unseen tests 4 and swapped tests 4 held-out pairs, fewer than 10")
@@ -104,8 +107,8 @@ def test_intervals_are_simultaneous_over_the_generators_that_are_not_controls() 
     for split in HELDOUT_SPLITS:
         alone, together = (table.loc[(f"fraction_composed{kind}", "model3", split)] for kind in ("", "_together"))
         assert together["value"] == alone["value"]
-        for kind in ("", "fixed_"):
-            widths = [row[f"{kind}high"] - row[f"{kind}low"] for row in (alone, together)]
+        for kind in ("same_pairs", "new_pairs"):
+            widths = [row[f"{kind}_high"] - row[f"{kind}_low"] for row in (alone, together)]
             assert 1.1 < widths[1] / widths[0] < 1.6
     assert ("fraction_composed_together", "blind", "test_swapped") not in table.index
     one = tables_of(scores() + mixed(found, "model", 0.5))[0]
@@ -128,7 +131,7 @@ def test_there_is_no_word_for_a_generator_that_may_not_follow_prompts(
 ) -> None:
     table = made[0].copy()
     row = (table["generator"] == "composer") & (table["measure"] == "r_precision_normalized")
-    table.loc[row & (table["split"] == "test_seen"), ["fixed_low", "fixed_high"]] = follows
+    table.loc[row & (table["split"] == "test_seen"), ["same_pairs_low", "same_pairs_high"]] = follows
     if np.isnan(follows[0]):
         table = table[~row]
     line = verdicts_by_name(table)["composer"].line
@@ -142,7 +145,7 @@ def test_no_word_by_an_unfit_judge_and_the_primary_comparisons(made: tuple[pd.Da
     assert verdicts_by_name(made[0], healthy=True) == verdicts_by_name(made[0])
     alone = tables_of(scores(judges=1))[0]
     assert verdicts_by_name(alone)["composer"].line.startswith("composer: no word: one judge; ")
-    assert "not known for other pairs and judges: one judge" in verdicts_by_name(alone)["composer"].line
+    assert "not known for new pairs and judges: one judge" in verdicts_by_name(alone)["composer"].line
     rows = made[1]
     primary = (rows["kind"] == "generators") & (rows["split"] != "test_seen")
     assert set(rows.loc[primary, "family"]) == {"primary"} and set(rows.loc[~primary, "family"]) == {"exploratory"}
@@ -187,7 +190,7 @@ def test_pair_rows() -> None:
         )
     rows = pd.DataFrame(comparisons.comparisons(found))
     assert rows.loc[rows["split"] == "test_seen", "difference"].isna().all()
-    assert rows["low"].isna().all() and rows["p_holm"].isna().all()
+    assert rows["new_pairs_low"].isna().all() and rows["p_holm"].isna().all()
     assert list(by_pair.pair_rows(found, {}))
 
 

@@ -124,8 +124,14 @@ def test_matched_pairs_and_synonyms() -> None:
 
 def of_judge(low: float = -0.1, held_out: float = 0.6, pairs: dict | None = None) -> dict:
     """Return the content of a judge's health.json: lower limits of the difference and of held-out accuracy."""
-    difference = {"value": -0.05, "low": -0.3, "high": 0.2, "fixed_low": low, "fixed_high": 0.01}
-    real = {"difference": difference, "held_out": {"fixed_low": held_out, "chance": 0.25}}
+    difference = {
+        "value": -0.05,
+        "new_pairs_low": -0.3,
+        "new_pairs_high": 0.2,
+        "same_pairs_low": low,
+        "same_pairs_high": 0.01,
+    }
+    real = {"difference": difference, "held_out": {"same_pairs_low": held_out, "chance": 0.25}}
     unknown = {"difference": None, "held_out": {"n": 0}}
     return {"images": {"real": real, "drawn": unknown}, "pairs": pairs or {}}
 
@@ -140,10 +146,14 @@ def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
         assert ("they may choose" in health.line) == (healthy is False)
 
     def content(gray: float) -> dict:
-        read = {"accuracy": 0.7, "fixed_low": 0.5, "chance": 0.1}
-        pairs = {"tan_wing": read, "gray_head": read | {"accuracy": gray, "fixed_low": gray - 0.1}}
+        read = {"accuracy": 0.7, "same_pairs_low": 0.5, "chance": 0.1}
+        pairs = {"tan_wing": read, "gray_head": read | {"accuracy": gray, "same_pairs_low": gray - 0.1}}
         # Of few images a greater accuracy may be chance; images of one class have no interval.
-        pairs |= {"red_bill": read | {"fixed_low": 0.08}, "red_eye": read | {"fixed_low": None}, "red_leg": {"n": 0}}
+        pairs |= {
+            "red_bill": read | {"same_pairs_low": 0.08},
+            "red_eye": read | {"same_pairs_low": None},
+            "red_leg": {"n": 0},
+        }
         return of_judge(pairs=pairs)
 
     health = Health({"0": content(0.34), "1": content(0.62)}, 0.15)

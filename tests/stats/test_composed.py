@@ -49,7 +49,7 @@ def test_an_affine_change_of_scores_changes_nothing(scale: float, shift: float, 
     g = mixed(h, r, 0.4, seed)
     a = fraction_composed(g, h, r, pair, clusters=image)
     b = fraction_composed(*(scale * of + shift for of in (g, h, r)), pair, clusters=image)
-    for name in ("value", "low", "high", "other_low", "other_high"):
+    for name in ("value", "same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high"):
         assert getattr(a, name) == pytest.approx(getattr(b, name), abs=1e-6)
     assert a.word == b.word and a.decides == b.decides
 
@@ -59,11 +59,13 @@ def test_an_affine_change_of_scores_changes_nothing(scale: float, shift: float, 
 def test_habit_is_0_and_the_reference_1(seed: int) -> None:
     h, r, pair, image = scores(seed)
     habit, reference = (fraction_composed(g, h, r, pair, clusters=image) for g in (h, r))
-    assert (habit.value, habit.low, habit.high, habit.word) == (0, 0, 0, "memorizes")
-    assert reference.value == 1 and reference.low == pytest.approx(1) and reference.word == "composes"
+    assert (habit.value, habit.same_pairs_low, habit.same_pairs_high, habit.word) == (0, 0, 0, "memorizes")
+    assert reference.value == 1 and reference.same_pairs_low == pytest.approx(1) and reference.word == "composes"
     # Six pairs that are alike allow for some that are not, as Clopper and Pearson's bound on unequally weighted pairs.
-    assert habit.other_low == pytest.approx(0) and habit.other_high == pytest.approx(1 - 0.05 ** (1 / 6), abs=0.05)
-    assert reference.other_high == pytest.approx(1) and reference.other_low == pytest.approx(1 - habit.other_high)
+    assert habit.new_pairs_low == pytest.approx(0)
+    assert habit.new_pairs_high == pytest.approx(1 - 0.05 ** (1 / 6), abs=0.05)
+    assert reference.new_pairs_high == pytest.approx(1)
+    assert reference.new_pairs_low == pytest.approx(1 - habit.new_pairs_high)
 
 
 def test_mixtures_come_out_and_intervals_cover_together() -> None:
@@ -79,7 +81,7 @@ def test_mixtures_come_out_and_intervals_cover_together() -> None:
         rng = np.random.default_rng(seed)
         generators = [np.where(rng.random(h.shape[1]) < 0.5, r, h) for _ in range(4)]
         found = fractions_composed(generators, h, r, pair, clusters=image)
-        covered += all(of.low <= 0.5 <= of.high for of in found)
+        covered += all(of.same_pairs_low <= 0.5 <= of.same_pairs_high for of in found)
     assert covered / 80 >= 0.87  # standard error 2.4 points
 
 
@@ -88,8 +90,8 @@ def test_fiellers_set_what_is_not_measurable_and_one_pair_that_decides() -> None
     h, r, pair, image = scores()
     g = mixed(h, r, 0.5)
     found = fraction_composed(g, h, r, pair, clusters=image)
-    assert found.low is not None and found.high is not None
-    for theta in (found.low, found.high):
+    assert found.same_pairs_low is not None and found.same_pairs_high is not None
+    for theta in (found.same_pairs_low, found.same_pairs_high):
         z = (g - h - theta * (r - h)).mean(axis=0)
         error = crossed.variance_within(crossed.cells(image, pair, z, np.ones(len(z))))
         assert abs(z.mean()) == pytest.approx(error.half_width())
@@ -97,7 +99,7 @@ def test_fiellers_set_what_is_not_measurable_and_one_pair_that_decides() -> None
     assert none.value is None and none.why == "reference minus habit is 0.000 [0.000, 0.000], which may be 0"
     assert fraction_composed(h, r, h, pair).value is None  # habit is better
     one = fraction_composed(r[:1], h[:1], r[:1], pair)
-    assert one.value == 1 and one.low is not None and one.other_low is None and one.word is None
+    assert one.value == 1 and one.same_pairs_low is not None and one.new_pairs_low is None and one.word is None
     assert "one judge" in str(one.why)
     assert "one pair" in str(fraction_composed(r, h, r, np.zeros(len(pair))).why)
     assert fraction_composed(r, h, r, pair, clusters=np.zeros(len(pair))).value is None
@@ -120,8 +122,9 @@ def test_simultaneous_levels() -> None:
     together = fractions_composed(generators, h, r, pair, clusters=image)
     for g, found in zip(generators, together, strict=True):
         alone = fraction_composed(g, h, r, pair, clusters=image)
-        assert found.value == alone.value and found.low < alone.low and alone.high < found.high
-    assert fractions_composed([h], h, r, pair)[0].other_high == fraction_composed(h, h, r, pair).other_high
+        assert found.value == alone.value and found.same_pairs_low < alone.same_pairs_low
+        assert alone.same_pairs_high < found.same_pairs_high
+    assert fractions_composed([h], h, r, pair)[0].new_pairs_high == fraction_composed(h, h, r, pair).new_pairs_high
 
 
 @pytest.mark.parametrize("world", [MIX, BY_PAIR, Mixture(score=0.0), Mixture(score=1.0, images=40)])

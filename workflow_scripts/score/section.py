@@ -21,7 +21,7 @@ TRAINED_ON = {
 def _accuracy(of: Mapping[str, Any] | None, name: str = "accuracy") -> TableCell | None:
     if not of or not of.get("n", 1):
         return None
-    ends = interval(of["fixed_low"], of["fixed_high"]) if name in ("accuracy", "value") else ""
+    ends = interval(of["same_pairs_low"], of["same_pairs_high"]) if name in ("accuracy", "value") else ""
     return TableCell(percent(of[name]), ends)
 
 

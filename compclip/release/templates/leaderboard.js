@@ -66,8 +66,8 @@ function scoreCell(of, composed) {
   if (!of) return element("td", "–");
   const cell = element("td", percent(of.value, composed ? 0 : 1));
   const ends = composed
-    ? [interval(of.fixed_low, of.fixed_high, 0), interval(of.low, of.high, 0)]
-    : [interval(of.low, of.high)];
+    ? [interval(of.same_pairs_low, of.same_pairs_high, 0), interval(of.new_pairs_low, of.new_pairs_high, 0)]
+    : [interval(of.new_pairs_low, of.new_pairs_high)];
   for (const text of ends) cell.append(element("small", text));
   return cell;
 }
@@ -107,7 +107,8 @@ function showTwo() {
   document.querySelector(".differences tbody").replaceChildren(
     ...rows.map((of) => {
       const sign = of.a === a ? 1 : -1;
-      const ends = of.low === null ? [null, null] : [sign * of.low, sign * of.high].sort((x, y) => x - y);
+      const known = of.new_pairs_low !== null;
+      const ends = known ? [sign * of.new_pairs_low, sign * of.new_pairs_high].sort((x, y) => x - y) : [null, null];
       const row = element("tr");
       const primary = of.family === "primary" && of.p_holm !== null;
       const value = element("td");
