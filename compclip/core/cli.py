@@ -8,10 +8,13 @@ import inspect
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -24,6 +27,9 @@ from compclip.core.log import UNDER_RUN, log
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
 LOGGED = re.compile(r"^\S+ \S+ (INFO|ERROR) (?:error: )?(.*?)(?: \(traceback: [^()]*\))?$", re.MULTILINE)
+
+# Signals that ask a process to end: of a batch system or `timeout`, and of a closed terminal.
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Command(BaseModel):
@@ -70,11 +76,43 @@ def last_logged(log_file: str, level: str) -> str:
     return next((line for kind, line in reversed(lines) if kind == level), "")
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP, which end a process as Ctrl-C does; the argument is the signal."""
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Raise Terminated in the main thread when SIGTERM or SIGHUP arrives inside the block."""
+    process = os.getpid()
+
+    def end(number: int, _: FrameType | None) -> None:
+        if os.getpid() != process:
+            # A forked worker ends at once; its parent says why.
+            os._exit(128 + number)
+        raise Terminated(signal.Signals(number))
+
+    numbers = list[signal.Signals]()
+    if threading.current_thread() is threading.main_thread():
+        # nohup ignores SIGHUP, and an application that calls a command may have handlers of its own.
+        numbers = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def one_line_errors(log_file: Path | None = None) -> Iterator[None]:
     """Turn an error inside the block into one line, its traceback into lines of the log, and exit with 1."""
     try:
-        yield
+        with ended_by_signals():
+            yield
+    except Terminated as error:
+        log.error("terminated; run again to resume", extra={"ends": True})
+        sys.exit(128 + error.args[0])
     except KeyboardInterrupt:
         log.error("interrupted; run again to resume", extra={"ends": True})
         sys.exit(130)

@@ -1,8 +1,11 @@
 """Commands: options follow from a model; errors are one line on the screen."""
 
 import errno
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from pydantic import Field
 
 from compclip import __main__ as commands
 from compclip.core import cli, digests
-from compclip.core.cli import Command
+from compclip.core.cli import Command, Terminated
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.core.section import Section, Seed
@@ -51,6 +54,8 @@ def run(main, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ),
         (ValueError("two\nlines"), "error: ValueError: two lines", 1),
         (KeyboardInterrupt(), "interrupted; run again to resume", 130),
+        (Terminated(signal.SIGTERM), "terminated; run again to resume", 143),
+        (Terminated(signal.SIGHUP), "terminated; run again to resume", 129),
     ],
 )
 def test_errors(error: BaseException, line: str, code: int, monkeypatch, capsys) -> None:
@@ -59,6 +64,30 @@ def test_errors(error: BaseException, line: str, code: int, monkeypatch, capsys)
 
     assert run(draw, monkeypatch) == code
     assert capsys.readouterr() == ("", f"{line}\n")
+
+
+@pytest.mark.parametrize("number", cli.ENDING)
+def test_a_signal_ends_a_command_as_ctrl_c_does(number: signal.Signals, monkeypatch, capsys) -> None:
+    def draw(_: Draw) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(60)
+
+    assert run(draw, monkeypatch) == 128 + number
+    assert capsys.readouterr() == ("", "terminated; run again to resume\n")
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_nohup_ignores_stays_ignored(monkeypatch, capsys) -> None:
+    def draw(_: Draw) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        cli.log.info("went on")
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run(draw, monkeypatch) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert capsys.readouterr().err == "went on\n"
 
 
 def test_options_and_a_changed_artifact_that_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:

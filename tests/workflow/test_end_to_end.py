@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 import yaml
 
@@ -139,3 +140,25 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
     artifact.write_bytes(whole)
     project.make(config)
     assert differing(project.artifacts("results"), project.artifacts("killed")) == []
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(project: Project, whole_group: bool) -> None:
+    folder = f"terminated{whole_group:d}"
+    config = project.config(f"{folder}.yaml", folder, f".cache_{folder}")
+    command = ("python", "-m", "workflow_scripts.workflow.run", "--config", config, "--cores", "1")
+    with subprocess.Popen(
+        command, cwd=project.root, env=project.environment, start_new_session=True, text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    ) as run:  # fmt: skip
+        deadline = time.monotonic() + 300
+        while not list((project.root / folder / "logs").rglob("*.log")):
+            assert run.poll() is None and time.monotonic() < deadline, "the run ended before a step began"
+            time.sleep(0.05)
+        (os.killpg if whole_group else os.kill)(run.pid, signal.SIGTERM)
+        lines = run.communicate(timeout=120)[1].splitlines()
+    assert run.returncode == 143
+    assert lines[-1] == "terminated; run again to resume"
+    assert not [line for line in lines if line.startswith("error")]
+    assert not [process for process in psutil.process_iter(["cmdline"]) if f"/{folder}/" in str(process.info)]
+    assert not list((project.root / ".snakemake" / "locks").glob("*"))

@@ -5,15 +5,18 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from compclip.core import digests, fingerprint
 from compclip.core.cache import Cache
+from compclip.core.cli import Terminated, ended_by_signals
 from compclip.core.errors import UserError
 from compclip.report import readable
 from tests.core.test_digests import flip
@@ -39,6 +42,25 @@ def test_snakemake_ends_a_run_and_keeps_locks_logs_and_timestamps(tmp_path: Path
     for code, ends in (("0", None), ("exit(1)", SystemExit), ("os.kill(os.getpid(), 9)", UserError)):
         with pytest.raises(ends) if ends else nullcontext():
             run_snakemake([sys.executable, "-c", f"import os; {code}"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_run_alone_ends_all_that_it_started(tmp_path: Path, number: signal.Signals) -> None:
+    """Snakemake is interrupted, so that it removes its locks; its jobs are terminated."""
+    begun = tmp_path / "begun"
+    job = f"import os, pathlib, time; pathlib.Path({str(begun)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {job!r}])"
+
+    def end() -> None:
+        while not (begun.exists() and begun.read_text()):
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident, number)
+
+    threading.Thread(target=end).start()
+    with pytest.raises(Terminated) as ended, ended_by_signals():
+        run_snakemake([sys.executable, "-c", code])
+    assert ended.value.args == (number,)
+    assert not psutil.pid_exists(int(begun.read_text()))
 
 
 def test_results_end_with_their_headlines_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

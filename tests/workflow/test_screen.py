@@ -115,13 +115,24 @@ def test_only_errors_that_remain_are_shown(screen: Screen) -> None:
     [
         ("WorkflowError:\nruns.a: no such\n  folder", "WorkflowError: runs.a: no such folder"),
         ("InputFunctionException in rule a … Error: UserError: c: full; delete it Wildcards: judge=0 …", "c: full; "),
+        (
+            "LockException:\nError: Directory cannot be locked. Please make sure",
+            ".snakemake: locked by another run of Sna",
+        ),
         ("WorkflowError in rule a … Output b has older modification time (1) than input c (2). …", "c: from the fut"),
     ],
 )
-@pytest.mark.parametrize("ended", [False, True])
-def test_an_error_is_one_line_and_an_interruption_is_none(screen: Screen, told: str, error: str, ended: bool) -> None:
+@pytest.mark.parametrize(
+    "ended",
+    [
+        "",
+        "Terminating processes on user request, this might take some time.",
+        "Will exit after finishing currently running jobs (scheduler).",
+    ],
+)
+def test_an_error_is_one_line_and_an_interruption_is_none(screen: Screen, told: str, error: str, ended: str) -> None:
     screen.emit(told, logging.ERROR, event=LogEvent.ERROR)
     if ended:
-        screen.emit("Terminating processes on user request, this might take some time.")
+        screen.emit(ended)
     errors = screen.shown()[1:]
     assert len(errors) == (not ended) and all(line.startswith(f"error: {error}") for line in errors)

@@ -5,19 +5,23 @@ Only one run at a time is possible in a checkout: a second one is refused while 
 
 import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil  # of Snakemake
 from pydantic import Field
 from pydantic_settings import CliPositionalArg
 
 from compclip.core import cli, digests
-from compclip.core.cli import Command
+from compclip.core.cli import Command, Terminated
 from compclip.core.code import ROOT
 from compclip.core.errors import require
 from workflow_scripts.workflow.check import check_writable, report_findings
 from workflow_scripts.workflow.config import read_config, runs_of
+from workflow_scripts.workflow.screen import LOCKED, UNLOCK
 
 STATE = ROOT / ".snakemake"
 # The folder of the package of Snakemake's logger plugin, screen.py.
@@ -39,23 +43,40 @@ class Run(Command):
 
 def check_alone() -> None:
     """Raise UserError if Snakemake's locks show another run in this checkout, possibly a killed one."""
-    remedy = "wait until it ends or, if it was killed, `make unlock` and run again"
-    require(not any(STATE.glob("locks/*")), STATE, "locked by another run of Snakemake", remedy)
+    require(not any(STATE.glob("locks/*")), STATE, LOCKED, UNLOCK)
+
+
+def stop(pid: int) -> None:
+    """Interrupt a Snakemake as Ctrl-C does, and terminate all that it started."""
+    with suppress(psutil.NoSuchProcess):
+        snakemake = psutil.Process(pid)
+        started = snakemake.children(recursive=True)
+        # A shell lets what it starts in the background ignore Ctrl-C; Snakemake then ends when its jobs have.
+        is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        # Snakemake first: it then knows why its jobs end.
+        snakemake.send_signal(signal.SIGTERM if is_ignored else signal.SIGINT)
+        for process in started:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
 
 
 def run_snakemake(command: list[str]) -> None:
     """Run Snakemake to its end, with ``screen.py`` as its logger; raise UserError if it is killed."""
     python_path = os.pathsep.join([str(PLUGINS), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": python_path, cli.UNDER_RUN: "1"}
+    interruption: KeyboardInterrupt | None = None
     with subprocess.Popen([*command, "--logger", "compclip"], cwd=ROOT, env=environment) as snakemake:
-        interrupted, code = False, None
+        code = None
         while code is None:
             try:
                 code = snakemake.wait()
-            except KeyboardInterrupt:  # Snakemake receives it too, and gets time to end
-                interrupted = True
-    if interrupted:
-        raise KeyboardInterrupt
+            except Terminated as error:
+                interruption = error
+                stop(snakemake.pid)
+            except KeyboardInterrupt as error:  # Snakemake receives it too, and gets time to end
+                interruption = error
+    if interruption:
+        raise interruption
     require(code >= 0, "Snakemake", f"killed (signal {-code})", "`make unlock`, then run again to resume")
     if code:
         sys.exit(1)  # the errors are on the screen already

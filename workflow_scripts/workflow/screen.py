@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -22,12 +23,24 @@ OUT_OF_MEMORY = "killed, probably because memory ran out; free some memory; run 
 IN_RULES = re.compile(r"^InputFunctionException in rule .*? Error: UserError: (.*?) Wildcards: .*")
 FUTURE = re.compile(r"^WorkflowError .* has older modification time .* than input (\S+) .*")
 CLOCK = r"\1: from the future, so a clock was wrong; `find . -newermt now -exec touch {} +`, then run again"
+# A run that started in the same instant has locked the folder.
+LOCKED = "locked by another run of Snakemake"
+UNLOCK = "wait until it ends or, if it was killed, `make unlock` and run again"
+AT_ONCE = re.compile(r"^LockException: .*")
+# What Snakemake says after Ctrl-C and after SIGTERM.
+ENDED = re.compile("on user request|Will exit after finishing currently running jobs")
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)(?: with)?:$", re.MULTILINE)
 STAGES = {rule: file.stem for file in ROOT.glob("rules/*.smk") for rule in RULE.findall(file.read_text())}
 # Seconds that a rule's job takes in the default run (others about 4), to estimate the remaining work.
 WORK = {"load_dataset": 20, "extract_pairs": 40}
 WORK |= dict.fromkeys(("train_judge", "train_specs", "measure_splits", "score_images"), 50)
 LEFT = re.compile(r"about (\d+) s left")  # what a job's log says of the job (core/progress.py)
+
+
+def in_own_words(error: str) -> str:
+    """Return an error of Snakemake's as compclip says it."""
+    error = AT_ONCE.sub(f".snakemake: {LOCKED}; {UNLOCK}", error)
+    return FUTURE.sub(CLOCK, IN_RULES.sub(r"\1", error))
 
 
 def stage_and_work(rule: str) -> tuple[str, float]:
@@ -75,10 +88,10 @@ class LogHandler(LogHandlerBase):
             why = error or (OUT_OF_MEMORY if killed else "failed; see .snakemake/log")
             self.failed[number] = bool(error), f"error: {stage}: {why} (log: {log})\n"
         elif event == LogEvent.ERROR or record.levelno >= logging.ERROR:
-            self.errors.append(FUTURE.sub(CLOCK, IN_RULES.sub(r"\1", message)))
+            self.errors.append(in_own_words(message))
         elif record.levelno == logging.WARNING or message.startswith("Nothing to be done"):
             self.show(f"{message}\n")
-        self.interrupted |= "on user request" in message
+        self.interrupted |= bool(ENDED.search(message))
 
     def overall(self) -> str:
         """Return the number of finished jobs, and the time left at the same pace, at least what a running job says."""
@@ -97,7 +110,8 @@ class LogHandler(LogHandlerBase):
             self.show("; ".join([self.overall(), *jobs])[: shutil.get_terminal_size().columns - 1])
 
     def show(self, text: str) -> None:
-        print("\r\x1b[J" * self.live + text, end="", file=sys.stderr, flush=True)
+        with suppress(OSError):  # a terminal that was closed
+            print("\r\x1b[J" * self.live + text, end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Show each error once; if a cluster ran a group of steps as one job, only errors of failed steps."""
