@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
-from compclip.core.documents import parse_json
-from compclip.core.errors import UserError
+from compclip.core.documents import parse_json, require_regular
+from compclip.core.errors import UserError, require
 from compclip.core.records import PARQUET_READING, parquet_faults
 from compclip.core.tables import Schema
 
@@ -59,6 +59,7 @@ def _no_room(error: BaseException) -> int | None:
 
 def _beside(path: Path, kind: str) -> Path:
     """Return a hidden name beside ``path`` for this process; delete files left behind by processes that have ended."""
+    require(path.name not in ("", ".."), path, "not usable as the name of an output", "give the path of a file")
     path.parent.mkdir(parents=True, exist_ok=True)
     start = f".{path.name}.{platform.node()}-"
     for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
@@ -139,6 +140,7 @@ def json_lines(table: pd.DataFrame) -> Iterator[str]:
 
 
 def read_json(path: str | Path) -> Any:
+    require_regular(Path(path))
     try:
         return parse_json(Path(path).read_bytes().decode("utf-8-sig"))
     except ValueError as error:

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from compclip.clip.config import FOLDER, has_weights
-from compclip.core.section import Section
+from compclip.core.section import Count, Section
 from compclip.human.config import Study
 from compclip.judge.config import SmallJudgeConfig, Training
 
@@ -25,8 +25,8 @@ class Compounds(Section):
 class Drawn(Section):
     """Drawn compounds, and the training pictures of the two small CLIPs."""
 
-    tested: int = Field(120, ge=6, description="compounds that are tested; both CLIPs train on half as many others")
-    things: int = Field(3000, ge=20, description="training pictures of one thing")
+    tested: Count = Field(120, ge=6, description="compounds that are tested; both CLIPs train on half as many others")
+    things: Count = Field(3000, ge=20, description="training pictures of one thing")
 
 
 class NamedModel(Section):

@@ -35,7 +35,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 class Command(BaseModel):
     """The base of all commands; a field is an option."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
 
 
 C = TypeVar("C", bound=Command)

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from compclip.core import limits
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, require
 
 
 def no_such(path: str | Path, what: str = "file") -> str:
@@ -33,6 +33,12 @@ def no_such(path: str | Path, what: str = "file") -> str:
     return f"{path}: no such {what}{origin}; {hint}"
 
 
+def require_regular(path: Path) -> None:
+    """Raise UserError if a path exists and is no regular file: a pipe or a device may never end."""
+    is_other = path.exists() and not path.is_file()
+    require(not is_other, path, "not a regular file", "give the path of a file")
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return ``did you mean X? `` for a misspelled name, "" if no known name is similar."""
     closest = difflib.get_close_matches(str(name), list(known), 1)
@@ -41,6 +47,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 def decode(path: Path) -> str:
     """Return a file's text without a byte order mark; UserError names a line that is not UTF-8."""
+    require_regular(path)
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -99,6 +106,8 @@ class _Loader(yaml.SafeLoader):
 
 def parse_yaml(text: str) -> Any:
     """Return the content of YAML; raises ValueError, on one line, if it is invalid or ambiguous."""
+    if len(text) > limits.YAML_CHARACTERS:
+        raise ValueError(limits.over("YAML_CHARACTERS", f"{len(text):,} characters"))
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:

@@ -7,6 +7,8 @@ ASPECT = 500
 # Bytes of an archive's files per byte of the archive; text reaches 20. Small archives may have any ratio.
 ARCHIVE_RATIO = 200
 ARCHIVE_SMALL_BYTES = 1 << 28
+# Characters of a YAML file, which takes about 5 microseconds each to parse.
+YAML_CHARACTERS = 1_000_000
 # Values of a YAML file, including those of aliases.
 YAML_VALUES = 100_000
 # Characters of a cell of a table, and of a caption that is parsed: some 4,000 words.

@@ -23,7 +23,7 @@ import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
 from compclip.core import limits
-from compclip.core.documents import decode, nearest, no_such, parse_json
+from compclip.core.documents import decode, nearest, no_such, parse_json, require_regular
 from compclip.core.errors import UserError, memory_for, require
 from compclip.core.log import log
 
@@ -111,6 +111,7 @@ def _spread(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def _lines(path: Path, newline: str) -> Iterator[str]:
     """Yield the lines of a text file with their ends, which are not translated; the end is any if ``newline`` is ""."""
+    require_regular(path)
     try:
         with path.open(encoding="utf-8-sig", newline=newline) as file:
             yield from file

@@ -11,15 +11,20 @@ NAME_RULE = "letters, digits, - and _, the first a letter or digit"
 # In paths of the config, replaced by the name of the composition.
 COMPOSITION_FIELD = "{composition}"
 
-Seed = Annotated[int, Field(0, ge=0, description="seed of every random choice")]
-Threads = Annotated[int, Field(2, ge=1, description="threads; changes floating-point rounding")]
-CacheFolder = Annotated[Path, Field(Path(".cache"), description="folder of what steps reuse between runs")]
+# Numbers of things: more than that is a slip of the keyboard, and would exhaust memory or never end.
+Count = Annotated[int, Field(le=1_000_000_000)]
+SeedNumber = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Seed = Annotated[SeedNumber, Field(0, description="seed of every random choice")]
+Threads = Annotated[int, Field(2, ge=1, le=1024, description="threads; changes floating-point rounding")]
+CacheFolder = Annotated[
+    Path, Field(Path(".cache"), validate_default=True, description="folder of what steps reuse between runs")
+]
 
 
 class Section(BaseModel):
     """Base of sections; refuses unknown keys, and is immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod

@@ -5,7 +5,7 @@ from typing import Any, Self
 from pydantic import Field, create_model, field_validator, model_validator
 
 from compclip.core import plugins
-from compclip.core.section import NAME, Section
+from compclip.core.section import NAME, Count, Section
 from compclip.dataset.source import SOURCES
 
 
@@ -13,8 +13,8 @@ class _Dataset(Section):
     """The images and captions."""
 
     source: str = Field("sketch", validate_default=True, description="a file in compclip/dataset/sources")
-    limit: int | None = Field(None, ge=1, description="take only this many images, for a first try")
-    shards: int = Field(1, ge=1, description="jobs that share a step that reads all captions; the bytes are equal")
+    limit: Count | None = Field(None, ge=1, description="take only this many images, for a first try")
+    shards: Count = Field(1, ge=1, description="jobs that share a step that reads all captions; the bytes are equal")
     name: str = Field("", pattern=rf"{NAME}|^$", description="the folder in results; the source's name if empty")
 
     @field_validator("source")

@@ -13,7 +13,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.rounding import DECIMALS
-from compclip.core.section import Seed
+from compclip.core.section import Count, Seed
 from compclip.core.seeds import rng
 from compclip.divergence.exchange import REACHED, exchange, tried
 from compclip.divergence.greedy import Division, greedy
@@ -40,14 +40,14 @@ class Divide(Command):
     """
 
     samples: Path = Field(description="samples, one JSON object per line")
-    train: int = Field(ge=1, description="number of train samples")
-    test: int = Field(ge=1, description="number of test samples")
+    train: Count = Field(ge=1, description="number of train samples")
+    test: Count = Field(ge=1, description="number of test samples")
     atom_divergence: float = Field(0.02, ge=0, le=1, description="wanted atom divergence; an upper bound with max")
     compound_divergence: Annotated[Target, Field(union_mode="left_to_right")] = Field(
         "max", description="wanted compound divergence; max: the largest"
     )
     seed: Seed
-    restarts: int = Field(RESTARTS, ge=1, description="number of random first samples")
+    restarts: Count = Field(RESTARTS, ge=1, description="number of random first samples")
     out: Path = Field(description="the division (JSON)")
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from compclip.core.cli import Command
 from compclip.core.errors import UserError
-from compclip.core.section import Seed
+from compclip.core.section import Count, Seed
 from compclip.core.seeds import rng
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence, divergences
 from compclip.divergence.samples import Rows, Samples, make_samples, read_samples
@@ -34,7 +34,7 @@ class MeasureSamples(Command):
 
     train: Path = Field(description="samples of train, one JSON object per line")
     test: Path = Field(description="samples of test, likewise")
-    shuffles: int = Field(10, ge=1, description="random divisions to compare with")
+    shuffles: Count = Field(10, ge=1, description="random divisions to compare with")
     seed: Seed
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from scipy import sparse
 
+from compclip.core.documents import parse_json, require_regular
 from compclip.core.errors import UserError, require
 from compclip.core.progress import track
 from compclip.divergence.chernoff import Totals
@@ -174,15 +175,18 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
 
 def read_lines(path: Path) -> list[SampleLine]:
     lines = []
+    require_regular(path)
     with path.open("rb") as file:
         for number, line in enumerate(track(file, None, "samples"), 1):
             where = f"{path}: line {number}"
             try:
-                lines.append(SampleLine.model_validate_json(line.removeprefix(codecs.BOM_UTF8)))
+                text = line.removeprefix(codecs.BOM_UTF8)
+                lines.append(SampleLine.model_validate_json(text))
+                parse_json(text)  # refuses duplicate keys, of which pydantic keeps the last
             except ValidationError as error:
                 # Where a text or an object is expected, the last fault is that of the object.
                 fault = error.errors()[-1]
                 raise UserError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
-            except UserError as error:
+            except (UserError, ValueError) as error:
                 raise UserError(f"{where}: {error}") from None
     return lines

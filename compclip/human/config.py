@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from compclip.core.section import Section
+from compclip.core.section import Count, Section
 
 
 class Sampling(Section):
@@ -13,9 +13,9 @@ class Sampling(Section):
     splits: list[Literal["test_seen", "test_unseen", "test_swapped"]] = Field(
         ["test_seen", "test_unseen", "test_swapped"], min_length=1, description="published: test_seen, test_swapped"
     )
-    perceptual: int = Field(120, ge=0, description="number of tasks: which of two images of a prompt looks more real?")
-    match: int = Field(120, ge=0, description="number of tasks: does the image show what its caption says?")
-    caption: int = Field(120, ge=0, description="number of tasks: which of two captions fits the image?")
+    perceptual: Count = Field(120, ge=0, description="number of tasks: which of a prompt's two images looks more real?")
+    match: Count = Field(120, ge=0, description="number of tasks: does the image show what its caption says?")
+    caption: Count = Field(120, ge=0, description="number of tasks: which of two captions fits the image?")
 
 
 class Study(Section):

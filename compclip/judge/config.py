@@ -1,10 +1,11 @@
 """The config's ``judge``."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from compclip.clip.config import ModelConfig
+from compclip.core.section import Count, SeedNumber
 from compclip.split.config import TrainOn
 
 
@@ -18,22 +19,23 @@ class Training(ModelConfig):
     )
     train_on: TrainOn
     epochs: int = Field(10, ge=0, le=100_000, description="0 uses the pretrained model without training")
-    batch: int = Field(256, ge=2, description="images per step")
-    captions: int = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")
+    batch: Count = Field(256, ge=2, description="images per step")
+    captions: Count = Field(1, ge=1, description="captions of each image per step; CLIP's loss is averaged over them")
     lr: float = Field(1e-4, gt=0, le=100, description="highest learning rate")
-    weight_decay: float = Field(0.1, ge=0, description="of AdamW; norms, biases and the logit scale have none")
+    weight_decay: float = Field(0.1, ge=0, le=100, description="of AdamW; norms, biases and the logit scale have none")
     warmup: float = Field(0.05, ge=0, lt=1, description="fraction of the steps in which the learning rate rises")
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="learning rate after the warm-up; cosine falls to 0"
     )
     precision: Literal["fp32", "amp_bf16", "amp_fp16"] = Field("fp32", description="amp_fp16 needs a GPU")
     crop: float | None = Field(
-        0.75, gt=0, description="half the side of the crop, relative to the box's longer side; null for no crop"
+        0.75, gt=0, le=100, description="half the side of the crop, relative to the box's longer side; null for no crop"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
     gpus: int = Field(
         1,
         ge=1,
+        le=1024,
         description="GPUs that train together; each takes its part of a batch (several machines: docs/cluster.md)",
     )
 
@@ -52,7 +54,7 @@ class Training(ModelConfig):
 class JudgeConfig(Training):
     """Judges that differ in their seed."""
 
-    seeds: list[Annotated[int, Field(ge=0)]] | None = Field(
+    seeds: list[SeedNumber] | None = Field(
         None,
         min_length=1,
         description="seeds of the judges, whose scores are averaged; null: two, `seed` and the next, because a word"

@@ -2,15 +2,15 @@
 
 from pydantic import Field
 
-from compclip.core.section import Section
+from compclip.core.section import Count, Section
 
 
 class Selection(Section):
     """The pairs that are ranked."""
 
-    adjectives: int = Field(60, ge=1, description="most frequent adjectives; those in the lexicon are kept")
-    pairs: int = Field(100, ge=1, description="most frequent pairs with those; their nouns are selected")
-    min_count: int = Field(
+    adjectives: Count = Field(60, ge=1, description="most frequent adjectives; those in the lexicon are kept")
+    pairs: Count = Field(100, ge=1, description="most frequent pairs with those; their nouns are selected")
+    min_count: Count = Field(
         10, ge=1, description="rank a pair only if it occurs this often: rarer ones test nothing; 1 as published"
     )
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.log import log
+from compclip.core.section import Count
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import read_table, write_text
 from compclip.text.grammar import WORDS
@@ -27,7 +28,7 @@ class DraftNouns(Command):
 
     captions: Path = Field(description="captions.parquet")
     pairs: Path = Field(description="pairs.parquet")
-    most: int = Field(60, ge=1, description="nouns to draft")
+    most: Count = Field(60, ge=1, description="nouns to draft")
     output: Path = Field(description="lexicons/nouns/<name>.yaml; must not exist yet")
 
 

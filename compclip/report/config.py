@@ -2,13 +2,13 @@
 
 from pydantic import Field
 
-from compclip.core.section import Section
+from compclip.core.section import Count, Section
 
 
 class ReportConfig(Section):
     """The tables, the figures, the page."""
 
-    examples: int = Field(
+    examples: Count = Field(
         24,
         ge=0,
         description="captions shown beside their swapped ones in report.html for each composition, with images, and"

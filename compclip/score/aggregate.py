@@ -12,7 +12,7 @@ from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.published import read_data, read_predictions
 from compclip.core.rounding import rounded
-from compclip.core.section import Seed
+from compclip.core.section import Count, Seed
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY
 from compclip.dataset.source import named
@@ -47,7 +47,7 @@ class Aggregate(Command):
         "test_swapped", description="split of the predictions"
     )
     dominant: int | None = Field(None, ge=1, le=2, description="number of dominant pairs; default: the data set's rule")
-    bootstrap: int = Field(2000, ge=100, description="resamples of an interval")
+    bootstrap: Count = Field(2000, ge=100, description="resamples of an interval")
     seed: Seed
 
 

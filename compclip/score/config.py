@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from compclip.core.section import Section
+from compclip.core.section import Count, Section
 
 # The weights of TensorFlow's network of 2015-12-05, by which FID was first computed, as published by torch-fidelity.
 INCEPTION = (
@@ -21,7 +21,9 @@ class Balance(Section):
         description="number of dominant pairs, or a mapping from composition to number (1 where it names none);"
         " published: 2 for C-CUB color",
     )
-    ratio: float = Field(1.25, ge=1, description="reduce dominant pairs to this multiple of the next most frequent")
+    ratio: float = Field(
+        1.25, ge=1, le=1e6, description="cap dominant pairs at this multiple of the next most frequent"
+    )
 
     def dominant_of(self, composition: str) -> int:
         """Return the number of dominant pairs of a composition."""
@@ -31,7 +33,7 @@ class Balance(Section):
 class Scoring(Section):
     """How the entries of a split are scored."""
 
-    candidates: int | None = Field(
+    candidates: Count | None = Field(
         None,
         ge=2,
         description="candidates of an image: its own caption and the distractors; null: 100, or as many as the smallest"
@@ -49,7 +51,7 @@ class Scoring(Section):
     chunking: Literal["even", "published"] = Field(
         "even", description="chunks of the sampled score; published: equal chunks without the remainder"
     )
-    chunks: int = Field(10, ge=1, description="number of chunks of the sampled score")
+    chunks: Count = Field(10, ge=1, description="number of chunks of the sampled score")
     balance: Balance = Field(default_factory=Balance)
 
 
@@ -67,7 +69,7 @@ class ScoreConfig(Scoring):
         description="generator that shows what is asked; null: faithful for drawn birds, otherwise photographs, if"
         " it is among the generators",
     )
-    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    batch: Count = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     health: float = Field(
         0.15,
         ge=0,

@@ -9,7 +9,7 @@ from pydantic import Field
 from compclip.core.cli import Command
 from compclip.core.errors import require
 from compclip.core.records import is_count, read_records
-from compclip.core.section import Seed, Threads
+from compclip.core.section import Count, Seed, Threads
 from compclip.io import atomic
 from compclip.plot.labels import interval, percent
 from compclip.score.config import Scoring
@@ -35,8 +35,8 @@ class ScoreFiles(Command):
     variants: Path | None = Field(
         None, description="copies of captions with another adjective: image_id, caption_id, text"
     )
-    candidates: int | None = Field(None, ge=2, description=Scoring.model_fields["candidates"].description)
-    batch: int = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
+    candidates: Count | None = Field(None, ge=2, description=Scoring.model_fields["candidates"].description)
+    batch: Count = Field(256, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
     seed: Seed

@@ -1,10 +1,10 @@
 """The config's ``specs``, and the published values that the whole stage uses."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from compclip.core.section import Section
+from compclip.core.section import Count, Section, SeedNumber
 from compclip.judge.config import SmallJudgeConfig
 
 # Positions of a stretched text tower, and how many of the first ones are not changed.
@@ -16,12 +16,12 @@ INTRINSIC_MEASURES = {"pos": "Pos", "neg": "Neg", "increment_rate": "increment r
 class SpecsTraining(Section):
     """The training of SPECS; the defaults are the published values."""
 
-    epochs: int = Field(6, ge=1)
-    batch: int = Field(100, ge=2, description="images that a GPU encodes at once")
-    accumulation: int = Field(4, ge=1, description="batches whose gradients make one step")
-    lr: float = Field(1e-5, gt=0, allow_inf_nan=False, description="learning rate after warm-up")
+    epochs: Count = Field(6, ge=1)
+    batch: Count = Field(100, ge=2, description="images that a GPU encodes at once")
+    accumulation: Count = Field(4, ge=1, description="batches whose gradients make one step")
+    lr: float = Field(1e-5, gt=0, le=100, description="learning rate after warm-up")
     warmup: float = Field(
-        40, ge=0, allow_inf_nan=False, description="warm-up steps of the learning rate; below 1: fraction of all steps"
+        40, ge=0, le=1e9, description="warm-up steps of the learning rate; below 1: fraction of all steps"
     )
     precision: Literal["auto", "fp32", "amp_bf16", "amp_fp16"] = Field(
         "auto", description="auto: amp_fp16, as published, on a GPU, fp32 on a CPU"
@@ -42,11 +42,9 @@ class LongCaptions(Section):
 class SpecsConfig(Section):
     """Long captions: a CLIP is stretched, trained with the loss of SPECS, and compared with plain training."""
 
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(
-        [0], min_length=1, description="seeds; the whole experiment runs once for each"
-    )
+    seeds: list[SeedNumber] = Field([0], min_length=1, description="seeds; the whole experiment runs once for each")
     data: LongCaptions | None = Field(None, description="long captions; null: descriptions of the sketches")
-    test: int = Field(1000, ge=1, description="sketches used only for testing")
+    test: Count = Field(1000, ge=1, description="sketches used only for testing")
     base: SmallJudgeConfig = Field(
         default_factory=lambda: SmallJudgeConfig.model_validate({"model": "sketch_text"}),
         description="the CLIP that is stretched; its epochs are on short captions",

@@ -12,7 +12,7 @@ from compclip.clip.tokens import cut_texts, say_cut
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
-from compclip.core.section import CacheFolder, Threads
+from compclip.core.section import CacheFolder, Count, Threads
 from compclip.io import atomic
 from compclip.specs.evaluation import Device, embed_readable
 
@@ -32,7 +32,7 @@ class Score(Command):
     pairs: Path = Field(description="CSV with the columns image and text")
     judge: Path = Field(description="folder of the judge")
     # The last batch is padded, so a large batch wastes time on few pairs.
-    batch: int = Field(16, ge=1, description="items encoded at once; changes floating-point rounding")
+    batch: Count = Field(16, ge=1, description="items encoded at once; changes floating-point rounding")
     threads: Threads
     device: Device
     cache: CacheFolder

@@ -13,7 +13,7 @@ from compclip.clip.vision import open_clip
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
-from compclip.core.section import Seed, Threads
+from compclip.core.section import Count, Seed, Threads
 from compclip.core.seeds import rng
 from compclip.io import write_json
 from compclip.judge.training import chance_among_first
@@ -32,7 +32,7 @@ class ZeroShot(Command):
     classes: Path | None = Field(None, description="a name per line and folder; default: CLIP's, or the folders'")
     templates: Literal["imagenet", "simple"] = Field("imagenet", description="80 or 7 of CLIP's templates")
     seed: Seed
-    batch: int = Field(256, ge=1, description="images encoded at once; changes floating-point rounding")
+    batch: Count = Field(256, ge=1, description="images encoded at once; changes floating-point rounding")
     threads: Threads
     device: Device
     output: Path = Field(description="the result (JSON)")

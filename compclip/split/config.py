@@ -3,9 +3,9 @@
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PositiveInt, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
-from compclip.core.section import COMPOSITION_FIELD, Section
+from compclip.core.section import COMPOSITION_FIELD, Count, Section
 
 PromptRule = Annotated[Literal["pairs", "all"], Field("pairs", description="captions with a pair; all as published")]
 TrainOn = Annotated[
@@ -18,7 +18,7 @@ class DrawConfig(Section):
     """How the held-out pairs are drawn; ``choose_draw`` sets what is null."""
 
     fraction: float | None = Field(None, gt=0, lt=1, description="fraction of the ranked pairs; half rounds up")
-    least: int = Field(0, ge=0, description="least number of held-out pairs, if the fraction gives fewer")
+    least: Count = Field(0, ge=0, description="least number of held-out pairs, if the fraction gives fewer")
     window: tuple[float, float] | None = Field(None, description="percentiles of the ranking to draw between")
     prefer: Literal["any", "swappable"] | None = Field(
         None,
@@ -119,12 +119,12 @@ class SplitConfig(Section):
     violations: Literal["refuse", "count"] = Field(
         "refuse", description="count: continue despite audit violations, which are listed in audit.json"
     )
-    test_seen: Literal["auto"] | PositiveInt = Field(
+    test_seen: Literal["auto"] | Annotated[Count, Field(gt=0)] = Field(
         "auto", description="images; auto: as many as test_unseen, at most 12 % of the images used"
     )
     prompts: PromptRule
-    draws: int = Field(1, ge=1, description="images to be made for each prompt")
-    per_image: int | None = Field(
+    draws: Count = Field(1, ge=1, description="images to be made for each prompt")
+    per_image: Count | None = Field(
         None, ge=1, description="most prompts per image and split, in seen also of matched pairs; null: all"
     )
 

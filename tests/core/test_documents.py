@@ -1,15 +1,24 @@
 """YAML and JSON that would be read in two ways is refused; a wrong path names the closest one."""
 
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compclip.core.documents import no_such, parse_json, parse_yaml
+from compclip.core.documents import decode, no_such, parse_json, parse_yaml
+from compclip.core.errors import UserError
+from compclip.core.records import read_records
+from compclip.divergence.samples import read_lines
+from compclip.io import read_json
 
 # Aliases of aliases, which are not followed again and again.
 BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+
+
+read_records_of = partial(read_records, required=["text"])
 
 
 @pytest.mark.parametrize(
@@ -34,6 +43,15 @@ def test_ambiguous_or_invalid(parse: Callable[[str], Any], text: str, message: s
     with pytest.raises(ValueError, match=message) as error:
         parse(text)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("read", [decode, read_json, read_records_of, read_lines])
+def test_a_pipe_or_device_is_refused_before_it_is_opened(read: Callable[[Path], Any], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "link.jsonl").symlink_to("/dev/zero")
+    for name in ("pipe.jsonl", "link.jsonl"):
+        with pytest.raises(UserError, match=f"{name}: not a regular file; give the path of a file"):
+            read(tmp_path / name)
 
 
 def test_merged_keys_and_wrong_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

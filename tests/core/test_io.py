@@ -81,6 +81,14 @@ def _write_and_wait(folder: Path) -> None:
         time.sleep(60)
 
 
+@pytest.mark.parametrize("path", ["/", "", "..", "x/.."])
+def test_an_output_without_a_name_is_refused(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="not usable as the name of an output; give the path of a file"):
+        io.write_text("x", path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     writer = multiprocessing.get_context("spawn").Process(target=_write_and_wait, args=(tmp_path,))
     writer.start()

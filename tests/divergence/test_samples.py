@@ -147,6 +147,8 @@ FAULTS = {
     "[" * 100_000: "Invalid JSON",
     '{"atoms": ["\\ud800"], "compounds": []}': "Invalid JSON",
     "[1]": "Input should be an object",
+    '{"atoms": ["a"], "compounds": [], "atoms": ["b"]}': "duplicate key 'atoms'; remove one",
+    '{"atoms": ["a"], "compounds": [{"name": "G", "atoms": [0], "name": "H", "edges": []}]}': "duplicate key 'name'",
     '{"compounds": []}': "atoms: Field required",
     '{"atoms": "abc", "compounds": []}': "atoms: Input should be a valid array",
     '{"atom": [], "atoms": [], "compounds": []}': "atom: Extra inputs are not permitted",

@@ -1,18 +1,21 @@
 """A wrong config is one line that names the key, the value and what is allowed."""
 
 import os
+import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from compclip.core.cli import Command
 from compclip.core.errors import UserError
-from compclip.core.section import Section, sections_in
+from compclip.core.section import Section, sections_in, types_in
 from tests.conftest import ROOT
 from workflow_scripts.workflow.config import Config, load_config, read_config
 
@@ -63,6 +66,18 @@ from workflow_scripts.workflow.config import Config, load_config, read_config
         ({"judge": {"lr": float("inf")}}, ["judge.lr: "]),
         ({"judge": {"epochs": 10**12}}, ["judge.epochs: Input should be less than or equal to 100000"]),
         ({"seed": ["long"] * 1000}, ["…"]),
+        ({"threads": 1_000_000}, ["threads: Input should be less than or equal to 1024"]),
+        ({"dataset": {"sketch": {"images": 99_999_999_999}}}, ["dataset.sketch.images: ", "1000000000"]),
+        ({"judge": {"weight_decay": float("inf")}}, ["judge.weight_decay: "]),
+        ({"judge": {"weight_decay": float("nan")}}, ["judge.weight_decay: "]),
+        ({"split": {"heldout": {"window": [0, float("inf")]}}}, ["split.heldout.window.1: "]),
+        ({"seed": 2**64}, ["seed: Input should be less than or equal to 9223372036854775807"]),
+        ({"judge": {"seeds": [10**30]}}, ["judge.seeds.0: "]),
+        ({"cache": "results"}, ["cache: overlaps with results"]),
+        ({"cache": "results/x"}, ["cache: overlaps with results"]),
+        ({"results": ".cache/x"}, ["cache: overlaps with results (.cache/x)"]),
+        ({"container": "x; touch y"}, ["container: "]),
+        ({"container": "$(touch y)"}, ["container: "]),
         ({"compun": {"compounds": {"images": "x"}}}, ["compun: compounds without models to ask; add models"]),
         ({"compun": {"compounds": {}, "models": [{"judge": "a"}]}}, ["compun.compounds.images: Field required"]),
         ({"compun": {"models": [{"judge": "a", "name": "taught"}]}}, ["compun.models: two models are called 'taught'"]),
@@ -103,6 +118,32 @@ def test_true_is_no_number() -> None:
     assert checked > 60
 
 
+def models_below(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for model in base.__subclasses__():
+        yield model
+        yield from models_below(model)
+
+
+# Released files are checked against what they describe; colors are bounded by their channels.
+NOT_BOUNDED = {"compclip.release.released", "compclip.release.submission", "compclip.clip.config"}
+
+
+def test_each_number_of_a_config_and_of_a_command_is_bounded() -> None:
+    for module in ("judge", "score", "divergence", "specs", "pairs", "release"):
+        for found in pkgutil.iter_modules(import_module(f"compclip.{module}").__path__, f"compclip.{module}."):
+            import_module(found.name)
+    checked = 0
+    for model in {*models_below(Section), *models_below(Command)}:
+        if not model.__module__.startswith(("compclip.", "workflow_scripts.")) or model.__module__ in NOT_BOUNDED:
+            continue
+        for name, field in model.model_fields.items():
+            if {int, float} & {*types_in(field.annotation)} and name != "window":
+                declared = f"{field.metadata} {field.annotation}"
+                assert "Le(le=" in declared or "Lt(lt=" in declared, f"{model.__name__}.{name}"
+                checked += 1
+    assert checked > 80
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -112,6 +153,7 @@ def test_true_is_no_number() -> None:
         ("seed: é\n".encode("latin-1"), "line 1: byte 0xe9 is not UTF-8"),
         (b"\x00\x01", "not valid YAML"),
         ("a: [1\n", "not valid YAML: line 2, column 1: expected ',' or ']', but got '<stream end>'"),
+        ("seed: '" + "x" * 2_000_000 + "'", "2,000,008 characters, more than the limit of 1,000,000"),
         ("judge: {lr: fast}", "judge.lr: Input should be a valid number, got 'fast'"),
     ],
 )

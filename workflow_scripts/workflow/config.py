@@ -17,7 +17,17 @@ from compclip.core import plugins
 from compclip.core.code import ROOT
 from compclip.core.documents import decode, nearest, no_such, parse_yaml
 from compclip.core.errors import UserError, require
-from compclip.core.section import COMPOSITION_FIELD, NAME, NAME_RULE, CacheFolder, Section, Seed, Threads, sections_in
+from compclip.core.section import (
+    COMPOSITION_FIELD,
+    NAME,
+    NAME_RULE,
+    CacheFolder,
+    Section,
+    Seed,
+    SeedNumber,
+    Threads,
+    sections_in,
+)
 from compclip.dataset.config import DatasetConfig
 from compclip.dataset.source import SOURCES
 from compclip.divergence.config import DivergenceConfig
@@ -41,15 +51,17 @@ OF_SKETCHES = {"scenes", "facts"}
 # the name of one of several runs, which is the prefix of its rules
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
+# a file or an address; Snakemake puts it into a command line
+CONTAINER = r"^[\w./@+=,:~ -]+$"
 RunName = Annotated[str, Field(pattern=RUN_NAME)]
 
 
 class SeedsConfig(Section):
     """Seeds of parts of a run, to repeat it with a single random choice changed; null: `seed`."""
 
-    world: int | None = Field(None, ge=0, description="what the source draws")
-    split: int | None = Field(None, ge=0, description="held-out pairs, splits and swaps")
-    halves: int | None = Field(None, ge=0, description="the halves of the test images that judges have seen")
+    world: SeedNumber | None = Field(None, description="what the source draws")
+    split: SeedNumber | None = Field(None, description="held-out pairs, splits and swaps")
+    halves: SeedNumber | None = Field(None, description="the halves of the test images that judges have seen")
 
 
 class Config(Section):
@@ -61,7 +73,9 @@ class Config(Section):
     results: str = Field("results", min_length=1, description="folder of the artifacts")
     cache: CacheFolder
     container: str | None = Field(
-        None, min_length=1, description="image with all environments, a file or an address, for --sdm conda apptainer"
+        None,
+        pattern=CONTAINER,
+        description="image with all environments, a file or an address, for --sdm conda apptainer",
     )
     compositions: list[str] = Field(["color", "shape"], min_length=1, description="names in lexicons/adjectives")
     dataset: DatasetConfig = Field(default_factory=DatasetConfig)
@@ -129,6 +143,16 @@ class Config(Section):
         if bad := re.search(r"[^\w ./@+,=:-]|(?<![^/])-", folder):
             raise ValueError(f"{bad[0]!r} would be misread by Snakemake or a shell; rename the folder")
         return os.path.normpath(folder)
+
+    @field_validator("cache")
+    @classmethod
+    def _apart(cls, cache: Path, others: ValidationInfo) -> Path:
+        """Refuse a cache among the artifacts, which are versioned and verified, and artifacts in the cache."""
+        results = (ROOT / others.data.get("results", "results")).resolve()
+        real = (ROOT / cache).resolve()
+        if real.is_relative_to(results) or results.is_relative_to(real):
+            raise ValueError(f"overlaps with results ({others.data.get('results')}); choose another folder")
+        return cache
 
     @field_validator("compositions")
     @classmethod

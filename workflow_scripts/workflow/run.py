@@ -37,7 +37,7 @@ class Run(Command):
     """Run the workflow for a config and print its table."""
 
     config: Path = Field(Path("config.yaml"), description="config.yaml, a preset's or your own")
-    cores: int = Field(os.cpu_count() or 1, ge=1, description="cores that Snakemake may use")
+    cores: int = Field(os.cpu_count() or 1, ge=1, le=1_000_000, description="cores that Snakemake may use")
     snakemake: CliPositionalArg[list[str]] = Field([], description="after --: more arguments for Snakemake")
 
 

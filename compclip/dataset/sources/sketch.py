@@ -14,7 +14,7 @@ from pydantic import Field
 
 from compclip.core import seeds
 from compclip.core.progress import track
-from compclip.core.section import Section
+from compclip.core.section import Count, Section
 from compclip.dataset.sketch.captions import caption_scene
 from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, SketchWorld, draw_scene, draw_wild_scene, make_world
@@ -33,11 +33,11 @@ T = TypeVar("T")
 class Settings(Section):
     """Drawn birds."""
 
-    images: int = Field(9000, ge=1, description="birds")
-    species: int = Field(80, ge=2, description="classes, each with its own habits")
-    captions: int = Field(10, ge=1, description="captions per image")
+    images: Count = Field(9000, ge=1, description="birds")
+    species: Count = Field(80, ge=2, description="classes, each with its own habits")
+    captions: Count = Field(10, ge=1, description="captions per image")
     pretraining: float = Field(
-        4 / 3, ge=0, description="wild birds for each bird: judges alone learn from them (docs/measurement.md)"
+        4 / 3, ge=0, le=1000, description="wild birds for each bird: judges alone learn from them (docs/measurement.md)"
     )
     size: int = Field(96, ge=32, le=512, description="width and height of an image in pixels")
 

@@ -10,11 +10,11 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 from PIL import Image
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from compclip.core.cache import Cache, key
 from compclip.core.code import code_hash
@@ -23,11 +23,12 @@ from compclip.core.fingerprint import fingerprint as fingerprint_of
 from compclip.core.hub import hub
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.core.section import Section
+from compclip.core.section import Count, Section
 from compclip.core.seeds import derive_seed
 from compclip.dataset.source import named
 from compclip.generate.generator import Context, Generated, manifest
 
+Pixels = Annotated[int, Field(gt=0, le=100_000)]
 ABOUT = "a text-to-image pipeline"
 TABLES = ()
 MODEL = True
@@ -39,12 +40,12 @@ class Settings(Section):
 
     model: str = Field(min_length=1, description="name on the Hub, or a folder with model_index.json")
     revision: str | None = Field(None, description="branch, tag or commit on the Hub; null for the newest")
-    steps: PositiveInt | None = Field(None, description="denoising steps; null for the pipeline's default")
-    guidance: float | None = Field(None, ge=0, description="guidance scale; null for the pipeline's default")
-    size: PositiveInt | tuple[PositiveInt, PositiveInt] | None = Field(
+    steps: Count | None = Field(None, gt=0, description="denoising steps; null for the pipeline's default")
+    guidance: float | None = Field(None, ge=0, le=1e6, description="guidance scale; null for the pipeline's default")
+    size: Pixels | tuple[Pixels, Pixels] | None = Field(
         None, description="pixels: one side, or [width, height]; null for the pipeline's default"
     )
-    batch: int = Field(8, ge=1, description="images drawn at once")
+    batch: Count = Field(8, ge=1, description="images drawn at once")
     dtype: Literal["auto", "fp32", "fp16", "bf16"] = Field("auto", description="auto: fp16 on a GPU, else fp32")
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
