@@ -1,4 +1,9 @@
-"""Decode image files."""
+"""Decode image files, with the pixels that people see.
+
+A viewer of images turns a photograph by its EXIF orientation, shows the page through transparent pixels, and converts
+colors to those of the screen. Here, the page is white and the screen sRGB. Chromium is the reference, with two
+exceptions: the orientation of WebP files counts, as in desktop viewers, and an animation is its first frame.
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -7,12 +12,15 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from compclip.core import limits
+from compclip.core import colors, limits
 from compclip.core.errors import memory_for
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+# Pillow reads more formats, some by running other programs (EPS).
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", "TIFF", "JPEG2000", "PPM")
+SHOWN_BY_BROWSERS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 # Pillow warns above this number of pixels, and refuses images of more than twice as many.
 Image.MAX_IMAGE_PIXELS = limits.PIXELS // 2
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -23,10 +31,16 @@ class BrokenImage(Exception):
 
 
 @contextmanager
-def _faults(file: Path | IO[bytes]) -> Iterator[None]:
-    """Turn Pillow's exceptions for unreadable files into BrokenImage."""
+def _opened(file: Path | IO[bytes]) -> Iterator[Image.Image]:
+    """Open an image; Pillow's exceptions for unreadable files become BrokenImage."""
     try:
-        yield
+        with memory_for(file), Image.open(file, formats=FORMATS) as image:
+            # Pillow would clip these values to 255; it refuses too many pixels itself.
+            if image.mode in ("I", "F"):
+                raise BrokenImage("32 bits per channel; convert it to 8 bits")
+            if max(image.size) > limits.ASPECT * min(image.size):
+                raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
+            yield image
     except (FileNotFoundError, MemoryError, BrokenImage):
         raise
     except UnidentifiedImageError as error:
@@ -39,33 +53,101 @@ def _faults(file: Path | IO[bytes]) -> Iterator[None]:
         raise BrokenImage(" ".join(str(error).replace(str(file), name).split())[:200]) from error
 
 
-def _check(image: Image.Image) -> None:
-    # Pillow would clip these values to 255; it refuses too many pixels itself.
-    if image.mode in ("I", "F"):
-        raise BrokenImage("32 bits per channel; convert it to 8 bits")
-    if max(image.size) > limits.ASPECT * min(image.size):
-        raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
+def _orientation(image: Image.Image) -> int:
+    """Return the orientation that EXIF states, 1 to 8."""
+    try:
+        # Not the method of PNG, which decodes.
+        stated = Image.Image.getexif(image).get(ExifTags.Base.Orientation, 1)
+    except Exception:  # Pillow raises many types for damaged EXIF, which viewers ignore
+        return 1
+    return stated if stated in range(1, 9) else 1
+
+
+def _decode(image: Image.Image, rawmode: str, mode: str) -> Image.Image:
+    """Return an image with 8 bits per channel, of ``mode``, with an alpha channel if it may be transparent."""
+    clear = image.info.get("transparency")
+    if image.mode.startswith("I;16"):
+        values = np.asarray(image)
+        # The upper 8 bits: Pillow would clip values to 255.
+        gray = Image.fromarray((values >> 8).astype(np.uint8))
+        if clear is not None:
+            gray.putalpha(Image.fromarray(values != clear).convert("L"))
+        return gray
+    if rawmode in ("L;2", "L;4") and clear is not None:
+        # Pillow scales gray values to 8 bits, but not the one that is transparent.
+        image.info["transparency"] = clear * 255 // (2 ** int(rawmode[2]) - 1)
+    return image.convert(f"{mode}A" if image.has_transparency_data else mode)
+
+
+def _shown(image: Image.Image) -> tuple[Image.Image, list[str]]:
+    """Return an opened image as people see it, in RGB, and the names of what differs in its file."""
+    rawmode = "".join(str(tile.args) for tile in image.tile[:1])
+    if "RGB;16" in rawmode and "transparency" in image.info:
+        raise BrokenImage("16 bits per channel with a transparent color; give it an alpha channel")
+    if image.info.get("default_image"):
+        image.seek(1)  # frame 0 is for viewers without animation
+    is_gray = image.mode in ("1", "L", "LA") or image.mode.startswith("I;16") or "LA;16" in rawmode
+    mode = "L" if is_gray else "CMYK" if image.mode == "CMYK" else "RGB"
+    to_srgb = colors.conversion(image, mode)
+    differs = {
+        "rotated": _orientation(image) > 1,
+        "other_colors": to_srgb is not None or mode == "CMYK",
+        "sixteen_bit": ";16" in rawmode + image.mode,
+        "animated": image.format != "MPO" and getattr(image, "is_animated", False),
+        "other_format": image.format not in SHOWN_BY_BROWSERS,
+    }
+    image.load()
+    if differs["rotated"]:
+        image = ImageOps.exif_transpose(image)
+    decoded = _decode(image, rawmode, mode)
+    shown = to_srgb(decoded) if to_srgb else decoded
+    # Not converted again, because that would copy the pixels.
+    shown = shown if shown.mode == "RGB" else shown.convert("RGB")
+    if decoded.mode.endswith("A"):
+        opacity = decoded.getchannel("A")
+        differs["transparent"] = opacity.getextrema()[0] < 255
+        shown = Image.composite(shown, Image.new("RGB", shown.size, "white"), opacity)
+    return shown, [name for name, value in differs.items() if value]
+
+
+def _examine(file: Path | IO[bytes]) -> tuple[tuple[int, int], list[str]]:
+    """Return the size of an image as shown, and the differences from what its file stores."""
+    with _opened(file) as image:
+        image.verify()
+    with _opened(file) as image:
+        width, height = image.size
+        # Pillow turns a TIFF itself.
+        is_turned = _orientation(image) > 4 and image.format != "TIFF"
+        # verify() accepts a truncated JPEG; decoding it at an eighth of its size fails.
+        image.draft("RGB", (max(1, width // 8), max(1, height // 8)))
+        _, differences = _shown(image)
+    return ((height, width) if is_turned else (width, height)), differences
 
 
 def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
-    """Return width and height in pixels of an image file; raises BrokenImage unless it can be decoded to its end."""
-    with memory_for(file), _faults(file):
-        with Image.open(file) as image:
-            image.verify()
-        with Image.open(file) as image:
-            _check(image)
-            size = image.size
-            # verify() accepts a truncated JPEG; decoding it at an eighth of its size fails.
-            image.draft("RGB", (max(1, size[0] // 8), max(1, size[1] // 8)))
-            image.load()
-    return size
+    """Return width and height in pixels, as shown; raises BrokenImage unless the file can be decoded to its end."""
+    return _examine(file)[0]
 
 
 def read_rgb(file: Path | IO[bytes]) -> Image.Image:
-    """Return an image with 8 bits per channel, the first frame of an animation. Raises BrokenImage."""
-    with memory_for(file), _faults(file), Image.open(file) as image:
-        _check(image)
-        if image.mode.startswith("I;16"):
-            # The upper 8 bits: Pillow would clip values to 255.
-            return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
-        return image.convert("RGB")
+    """Return an image as people see it, in sRGB with 8 bits per channel. Raises BrokenImage."""
+    with _opened(file) as image:
+        return _shown(image)[0]
+
+
+def keep_as_shown(file: Path) -> tuple[Path, tuple[int, int], list[str]]:
+    """Check an image file, and replace it by a PNG if other programs might not show it as ``read_rgb`` does.
+
+    Returns:
+        The file; width and height in pixels; the names of what differed, none if the file was kept.
+
+    Raises:
+        BrokenImage: the file is not a readable image.
+    """
+    size, differences = _examine(file)
+    if differences:
+        shown = read_rgb(file)
+        file.unlink()
+        file = file if file.suffix == ".png" else file.with_name(f"{file.name}.png")
+        shown.save(file, "PNG", compress_level=1)
+    return file, size, differences

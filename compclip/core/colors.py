@@ -1,0 +1,80 @@
+"""Convert colors to sRGB as browsers do: by the ICC profile of an image file, or by the chunks of a PNG."""
+
+import io
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from PIL import Image, ImageCms
+
+ToSrgb = Callable[[Image.Image], Image.Image]
+
+SRGB = ImageCms.createProfile("sRGB")
+PROFILE_MODES = {"GRAY": "L", "RGB ": "RGB", "CMYK": "CMYK"}
+# A profile that moves no color of this grid by more is one of the many versions of sRGB.
+MOVED = 2
+GRID = Image.fromarray(15 * np.indices((18, 18, 18), np.uint8).T.reshape(-1, 18, 3))
+# How a PNG states sRGB: cICP; gAMA; cHRM, with x and y of white, red, green and blue. Writers round.
+CODES = b"\x01\x0d"
+GAMMA = 0.45455
+PRIMARIES = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
+ROUNDING = 0.015
+
+
+@lru_cache(maxsize=16)
+def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
+    """Return the conversion by an ICC profile; None if it is sRGB, damaged, or not for images of this mode."""
+    try:
+        opened = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        profile_mode = PROFILE_MODES.get(opened.profile.xcolor_space, "")
+        if profile_mode != mode and (profile_mode, mode) != ("RGB", "L"):
+            return None
+        intent = ImageCms.Intent.RELATIVE_COLORIMETRIC
+        transform = ImageCms.buildTransform(opened, SRGB, profile_mode, "RGB", intent)
+    except (OSError, ImageCms.PyCMSError):
+        return None
+
+    def convert(image: Image.Image) -> Image.Image:
+        return transform.apply(image.convert(profile_mode))
+
+    sample = GRID.convert(mode)
+    moved = np.subtract(convert(sample), sample.convert("RGB"), dtype=np.int16)
+    return convert if np.abs(moved).max() > MOVED else None
+
+
+def by_gamma(gamma: float) -> ToSrgb:
+    """Return the conversion by a PNG's gAMA."""
+    light = np.linspace(0, 1, 256) ** (1 / gamma)
+    encoded = np.where(light > 0.0031308, 1.055 * light ** (1 / 2.4) - 0.055, 12.92 * light)
+    table = np.rint(255 * encoded).astype(np.uint8)
+    return lambda image: Image.fromarray(table[np.asarray(image.convert("RGB"))])
+
+
+def conversion(image: Image.Image, mode: str) -> ToSrgb | None:
+    """Return the conversion of an image's colors to RGB; None if they are sRGB.
+
+    Args:
+        image: opened, not decoded.
+        mode: what its colors are decoded to: L, RGB or CMYK.
+
+    Raises:
+        ValueError: a PNG states other primaries than those of sRGB, or high dynamic range, without a profile.
+    """
+    info = image.info
+    if image.format == "PNG" and image.fp:
+        # Pillow has read to the pixels, and dropped this chunk.
+        end = image.fp.tell()
+        image.fp.seek(0)
+        _, has_codes, codes = image.fp.read(end).partition(b"cICP")
+        if has_codes and not codes.startswith(CODES):
+            raise ValueError("colors that are not sRGB (cICP); convert it to sRGB")
+        if has_codes:
+            return None
+    if "icc_profile" in info:
+        return by_profile(info["icc_profile"], mode)
+    # gAMA 0 means nothing.
+    if "srgb" in info or not info.get("gamma"):
+        return None
+    if not np.allclose(info.get("chromaticity", PRIMARIES), PRIMARIES, 0, ROUNDING):
+        raise ValueError("primaries that are not those of sRGB (cHRM); convert it to sRGB")
+    return by_gamma(info["gamma"]) if abs(info["gamma"] - GAMMA) > ROUNDING else None
