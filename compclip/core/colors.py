@@ -42,14 +42,6 @@ def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
     return convert if np.abs(moved).max() > MOVED else None
 
 
-def by_gamma(gamma: float) -> ToSrgb:
-    """Return the conversion by a PNG's gAMA."""
-    light = np.linspace(0, 1, 256) ** (1 / gamma)
-    encoded = np.where(light > 0.0031308, 1.055 * light ** (1 / 2.4) - 0.055, 12.92 * light)
-    table = np.rint(255 * encoded).astype(np.uint8)
-    return lambda image: Image.fromarray(table[np.asarray(image.convert("RGB"))])
-
-
 def conversion(image: Image.Image, mode: str) -> ToSrgb | None:
     """Return the conversion of an image's colors to RGB; None if they are sRGB.
 
@@ -58,23 +50,19 @@ def conversion(image: Image.Image, mode: str) -> ToSrgb | None:
         mode: what its colors are decoded to: L, RGB or CMYK.
 
     Raises:
-        ValueError: a PNG states other primaries than those of sRGB, or high dynamic range, without a profile.
+        ValueError: the chunks of a PNG state other colors than sRGB, without a profile.
     """
     info = image.info
     if image.format == "PNG" and image.fp:
-        # Pillow has read to the pixels, and dropped this chunk.
+        # Pillow has read to the pixels, and dropped this chunk, which precedes all others.
         end = image.fp.tell()
         image.fp.seek(0)
-        _, has_codes, codes = image.fp.read(end).partition(b"cICP")
-        if has_codes and not codes.startswith(CODES):
-            raise ValueError("colors that are not sRGB (cICP); convert it to sRGB")
-        if has_codes:
-            return None
+        codes = image.fp.read(end).partition(b"cICP")[2]
+        if codes:
+            info = {"gamma": GAMMA if codes.startswith(CODES) else 0}
     if "icc_profile" in info:
         return by_profile(info["icc_profile"], mode)
-    # gAMA 0 means nothing.
-    if "srgb" in info or not info.get("gamma"):
-        return None
-    if not np.allclose(info.get("chromaticity", PRIMARIES), PRIMARIES, 0, ROUNDING):
-        raise ValueError("primaries that are not those of sRGB (cHRM); convert it to sRGB")
-    return by_gamma(info["gamma"]) if abs(info["gamma"] - GAMMA) > ROUNDING else None
+    stated = info.get("gamma"), *info.get("chromaticity", PRIMARIES)
+    if "gamma" in info and "srgb" not in info and not np.allclose(stated, (GAMMA, *PRIMARIES), 0, ROUNDING):
+        raise ValueError("colors that are not sRGB, by its chunks cICP, gAMA and cHRM; convert it to sRGB")
+    return None

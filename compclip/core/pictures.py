@@ -24,6 +24,8 @@ SHOWN_BY_BROWSERS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 # Pillow warns above this number of pixels, and refuses images of more than twice as many.
 Image.MAX_IMAGE_PIXELS = limits.PIXELS // 2
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+# Viewers ignore damaged EXIF.
+warnings.filterwarnings("ignore", "Corrupt EXIF data")
 
 
 class BrokenImage(Exception):
@@ -81,6 +83,7 @@ def _decode(image: Image.Image, rawmode: str, mode: str) -> Image.Image:
 
 def _shown(image: Image.Image) -> tuple[Image.Image, list[str]]:
     """Return an opened image as people see it, in RGB, and the names of what differs in its file."""
+    orientation = _orientation(image)
     rawmode = "".join(str(tile.args) for tile in image.tile[:1])
     if "RGB;16" in rawmode and "transparency" in image.info:
         raise BrokenImage("16 bits per channel with a transparent color; give it an alpha channel")
@@ -90,14 +93,14 @@ def _shown(image: Image.Image) -> tuple[Image.Image, list[str]]:
     mode = "L" if is_gray else "CMYK" if image.mode == "CMYK" else "RGB"
     to_srgb = colors.conversion(image, mode)
     differs = {
-        "rotated": _orientation(image) > 1,
+        "rotated": orientation > 1,
         "other_colors": to_srgb is not None or mode == "CMYK",
         "sixteen_bit": ";16" in rawmode + image.mode,
         "animated": image.format != "MPO" and getattr(image, "is_animated", False),
         "other_format": image.format not in SHOWN_BY_BROWSERS,
     }
     image.load()
-    if differs["rotated"]:
+    if orientation > 1:
         image = ImageOps.exif_transpose(image)
     decoded = _decode(image, rawmode, mode)
     shown = to_srgb(decoded) if to_srgb else decoded
@@ -110,44 +113,48 @@ def _shown(image: Image.Image) -> tuple[Image.Image, list[str]]:
     return shown, [name for name, value in differs.items() if value]
 
 
-def _examine(file: Path | IO[bytes]) -> tuple[tuple[int, int], list[str]]:
-    """Return the size of an image as shown, and the differences from what its file stores."""
+def check_image(file: Path | IO[bytes]) -> tuple[tuple[int, int], int, list[str]]:
+    """Check that an image can be decoded to its end.
+
+    Returns:
+        Width and height in pixels, as shown; the orientation that EXIF states, 1 to 8; names of what differs between
+        the pixels in the file and what people see.
+
+    Raises:
+        BrokenImage: the file is not a readable image.
+    """
     with _opened(file) as image:
         image.verify()
     with _opened(file) as image:
-        width, height = image.size
-        # Pillow turns a TIFF itself.
-        is_turned = _orientation(image) > 4 and image.format != "TIFF"
+        size = image.size
+        orientation = _orientation(image)
         # verify() accepts a truncated JPEG; decoding it at an eighth of its size fails.
-        image.draft("RGB", (max(1, width // 8), max(1, height // 8)))
+        image.draft("RGB", (max(1, size[0] // 8), max(1, size[1] // 8)))
         _, differences = _shown(image)
-    return ((height, width) if is_turned else (width, height)), differences
+        # Pillow turns a TIFF itself.
+        if orientation > 4 and image.format != "TIFF":
+            size = size[::-1]
+    return size, orientation, differences
 
 
 def image_size(file: Path | IO[bytes]) -> tuple[int, int]:
     """Return width and height in pixels, as shown; raises BrokenImage unless the file can be decoded to its end."""
-    return _examine(file)[0]
+    return check_image(file)[0]
 
 
 def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     """Return an image as people see it, in sRGB with 8 bits per channel. Raises BrokenImage."""
     with _opened(file) as image:
-        return _shown(image)[0]
+        shown, _ = _shown(image)
+    # Pillow would save a profile and a transparent color again, which no longer apply.
+    shown.info.clear()
+    return shown
 
 
-def keep_as_shown(file: Path) -> tuple[Path, tuple[int, int], list[str]]:
-    """Check an image file, and replace it by a PNG if other programs might not show it as ``read_rgb`` does.
-
-    Returns:
-        The file; width and height in pixels; the names of what differed, none if the file was kept.
-
-    Raises:
-        BrokenImage: the file is not a readable image.
-    """
-    size, differences = _examine(file)
-    if differences:
-        shown = read_rgb(file)
-        file.unlink()
-        file = file if file.suffix == ".png" else file.with_name(f"{file.name}.png")
-        shown.save(file, "PNG", compress_level=1)
-    return file, size, differences
+def keep_as_shown(file: Path) -> Path:
+    """Replace an image by a PNG of what people see, which other programs cannot show differently; return its file."""
+    shown = read_rgb(file)
+    file.unlink()
+    target = file if file.suffix == ".png" else file.with_name(f"{file.name}.png")
+    shown.save(target, "PNG", compress_level=1)
+    return target

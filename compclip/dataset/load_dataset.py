@@ -1,6 +1,6 @@
 """Read or draw the images and captions of one source."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ from pandas.util import hash_array
 from compclip.core import plugins
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
-from compclip.core.pictures import BrokenImage, image_size
+from compclip.core.pictures import BrokenImage, check_image, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import CONTROL
 from compclip.core.tables import CAPTIONS, Blocks, in_blocks
-from compclip.dataset.source import BOX, SOURCES, named, unbroken
+from compclip.dataset.source import BOX, SOURCES, named, named_differences, unbroken
 from compclip.io import image_ids, safe_id, write_table
+
+FLOAT_BOX = dict.fromkeys(BOX, "float64")
 
 
 def check_captions(captions: Blocks, source: str, empty: list[str]) -> Iterator[pd.DataFrame]:
@@ -56,23 +58,45 @@ def count_distinct(table: Path, column: str) -> int:
     return len(np.unique(np.concatenate(hashes)))
 
 
-def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Decode every image file, and delete broken ones.
+def turned_box(box: Sequence[float], orientation: int, size: tuple[int, int]) -> list[float]:
+    """Return x, y, width and height of a box in an image of ``size`` that was turned by its EXIF orientation."""
+    x, y, width, height = box
+    if orientation > 4:
+        x, y, width, height = y, x, height, width
+    if orientation in (2, 3, 6, 7):
+        x = size[0] - x - width
+    if orientation in (3, 4, 7, 8):
+        y = size[1] - y - height
+    return [x, y, width, height]
+
+
+def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Decode every image file, delete broken ones, and store others as people see them.
 
     Returns:
-        Width and height in pixels by image_id; the ids without a file; ``image_id: reason`` of each broken file.
+        By image_id, width and height in pixels, and path and box as they are now; the ids without a file (``missing``),
+        ``image_id: reason`` of each broken file (``broken``), and the ids of files that differed from what people see.
     """
-    sizes: dict[str, tuple[int, int]] = {}
-    missing, broken = list[str](), list[str]()
+    rows: dict[str, list[Any]] = {}
+    names: dict[str, list[str]] = {"missing": [], "broken": []}
     for row in track(images.itertuples(), len(images), "images checked"):
+        file = folder / row.path
         try:
-            sizes[row.image_id] = image_size(folder / row.path)
+            size, orientation, differences = check_image(file)
         except FileNotFoundError:
-            missing.append(row.image_id)
+            names["missing"].append(row.image_id)
+            continue
         except BrokenImage as error:
-            broken.append(f"{row.image_id}: {error}")
-            (folder / row.path).unlink()
-    return pd.DataFrame.from_dict(sizes, "index", "Int64", ["width", "height"]), missing, broken
+            names["broken"].append(f"{row.image_id}: {error}")
+            file.unlink()
+            continue
+        path = keep_as_shown(file).relative_to(folder).as_posix() if differences else row.path
+        box = turned_box([getattr(row, column) for column in BOX], orientation, size)
+        rows[row.image_id] = [*size, path, *box]
+        for difference in differences:
+            names.setdefault(difference, []).append(row.image_id)
+    measured = pd.DataFrame.from_dict(rows, "index", columns=["width", "height", "path", *BOX])
+    return measured.astype({"width": "Int64", "height": "Int64", **FLOAT_BOX}), names
 
 
 def check_image_files(
@@ -92,13 +116,15 @@ def check_image_files(
     for path in silent["path"].dropna():
         (folder / path).unlink(missing_ok=True)
     images = images.set_index("image_id").reindex(ids).rename_axis("image_id").reset_index()
-    images = images.reindex(columns=["image_id", "path", *BOX])
+    images = images.reindex(columns=["image_id", "path", *BOX]).astype(FLOAT_BOX)
     given = images["path"].notna()
-    sizes, missing, broken = measure_images(images[given], folder)
+    measured, names = measure_images(images[given], folder)
+    missing, broken = names.pop("missing"), names.pop("broken")
     fault = f"none of {given.sum()} images is readable, the first: {[*broken, *missing, None][0]}"
-    require(len(sizes) or not given.any(), source, fault, "check the files")
-    images["path"] = images["path"].where(images["image_id"].isin(sizes.index), None)
-    images, outside = check_boxes(images.join(sizes, on="image_id"))
+    require(len(measured) or not given.any(), source, fault, "check the files")
+    images = images[["image_id"]].join(measured, on="image_id")
+    images["path"] = images["path"].astype(object).where(images["path"].notna(), None)
+    images, outside = check_boxes(images)
     # If the data set has only captions, files are not missing.
     without = missing + list(images["image_id"][~given]) if given.any() else []
     report = {
@@ -106,13 +132,13 @@ def check_image_files(
         "images_broken": named(broken),
         "images_without_captions": named(sorted(silent["image_id"])),
         "boxes_outside_image": named(outside),
+        **named_differences(names),
     }
     return images, report
 
 
 def check_boxes(images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return the images, with null for boxes that have no area inside their image, and the ids of those boxes."""
-    images[BOX] = images[BOX].astype("float64")
     given = images[BOX].notna().any(axis=1) & images["path"].notna()
     inside = (
         images[[*BOX, "width", "height"]]

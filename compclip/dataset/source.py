@@ -8,7 +8,7 @@ lexicon has. ``Settings.reads()`` returns the user's files, whose changes rerun 
 files that can be downloaded before a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ class Loaded:
     """The result of a source's ``load``; captions that are not in memory come in blocks of whole images, ascending.
 
     ``images`` has image_id, path relative to ``folder`` (null: no file) and, if there are boxes, bbox_x, bbox_y, bbox_w
-    and bbox_h in pixels.
+    and bbox_h in pixels as the file stores them; where EXIF turns the image, the box is turned with it.
     """
 
     captions: Blocks
@@ -39,6 +39,11 @@ class Loaded:
 def named(names: Sequence[str]) -> dict[str, Any]:
     """Return the number of names, and the first hundred, for a summary."""
     return {"count": len(names), "names": list(names[:NAMES_LISTED])}
+
+
+def named_differences(names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the summary's entries on images that were stored as people see them, by what differed in their files."""
+    return {f"images_{difference}": named(images) for difference, images in sorted(names.items())}
 
 
 def unbroken(texts: pd.Series) -> pd.Series:

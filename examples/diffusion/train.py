@@ -27,6 +27,7 @@ from torch.nn.functional import mse_loss
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from compclip.clip.vision import import_torchvision
+from compclip.core.pictures import read_rgb
 
 LENGTH = 77  # words that the pipeline reads
 
@@ -38,7 +39,7 @@ def read_images(rows: list[dict], root: Path, size: int) -> tuple[torch.Tensor, 
         captions.setdefault(row["file_name"], []).append(row["text"])
     images = np.empty((len(captions), size, size, 3), np.uint8)
     for number, path in enumerate(captions):
-        image = Image.open(root / path).convert("RGB")
+        image = read_rgb(root / path)
         side = min(image.size)
         left, top = (image.width - side) // 2, (image.height - side) // 2
         box = (left, top, left + side, top + side)

@@ -4,8 +4,11 @@ import shutil
 
 from compclip.compun.load_compounds import load_compounds
 from compclip.core.disk import check_space
+from compclip.core.pictures import check_image, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
+from compclip.dataset.load_dataset import warn
+from compclip.dataset.source import named_differences
 from compclip.io import atomic_folder, write_json, write_table
 from workflow_scripts.job import Job, run_script
 
@@ -14,11 +17,19 @@ def main(job: Job) -> None:
     compounds, images, summary = load_compounds(job.input.file, job.input.source)
     names = images["path"].dropna().tolist()
     size = sum((job.input.source / name).stat().st_size for name in names)
+    differing: dict[str, list[str]] = {}
     with atomic_folder(job.output.files) as folder:
         check_space(size, folder, f"copying {len(names)} images")
         for name in track(names, len(names), "images copied"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(job.input.source / name, folder / name)
+            _, _, differences = check_image(folder / name)
+            if differences:
+                images.loc[images["path"] == name, "path"] = keep_as_shown(folder / name).relative_to(folder).as_posix()
+            for difference in differences:
+                differing.setdefault(difference, []).append(name)
+    summary |= named_differences(differing)
+    warn(named_differences(differing))
     write_table(compounds, job.output.compounds, COMPOUNDS)
     write_table(images, job.output.images, COMPOUND_IMAGES)
     write_json(summary, job.output.summary)

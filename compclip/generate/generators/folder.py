@@ -21,11 +21,12 @@ from compclip.core.disk import check_space
 from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
-from compclip.core.pictures import SUFFIXES, BrokenImage, image_size
+from compclip.core.pictures import SUFFIXES, BrokenImage, check_image, image_size, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.core.section import Section
-from compclip.dataset.source import named
+from compclip.dataset.load_dataset import warn
+from compclip.dataset.source import named, named_differences
 from compclip.generate.generator import KEYS, Context, Generated
 from compclip.io import MANIFEST_NAME
 
@@ -86,10 +87,13 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     chosen, others = find_images(folder, prompts)
     size = sum(file.stat().st_size for file in chosen.values())
     check_space(size, context.folder, f"copying {len(chosen)} images")
-    copied = [_copy(name, chosen.get(name), context) for name in track(names, len(names), "images copied")]
+    differing: dict[str, list[str]] = {}
+    copied = [_copy(name, chosen.get(name), context, differing) for name in track(names, len(names), "images copied")]
     paths, status = zip(*copied, strict=True)
     checked = len(chosen) if (folder / MANIFEST_NAME).is_file() else 0
     summary = {kind: named(files) for kind, files in others.items()} | {"texts_checked": checked}
+    warn(named_differences(differing))
+    summary |= named_differences(differing)
     return Generated(prompts[KEYS].assign(path=paths, status=status), summary=summary)
 
 
@@ -133,14 +137,19 @@ def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
     return made.loc[made["text"] != first, "file_name"].tolist()
 
 
-def _copy(name: str, file: Path | None, context: Context) -> tuple[str | None, str]:
+def _copy(name: str, file: Path | None, context: Context, differing: dict[str, list[str]]) -> tuple[str | None, str]:
+    """Return the path and the status of a prompt's image; add to ``differing`` what people see differently."""
     if file is None:
         return None, "missing"
     try:
-        image_size(file)
+        _, _, differences = check_image(file)
     except BrokenImage:
         return None, "unreadable"
-    target = _stem(name) + file.suffix.lower()
-    (context.folder / target).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(file, context.folder / target)
-    return f"{context.place}/{target}", "ok"
+    target = context.folder / (_stem(name) + file.suffix.lower())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, target)
+    if differences:
+        target = keep_as_shown(target)
+    for difference in differences:
+        differing.setdefault(difference, []).append(name)
+    return f"{context.place}/{target.relative_to(context.folder).as_posix()}", "ok"

@@ -63,21 +63,31 @@ function element(tag, name, ...children) {
   return made;
 }
 
+function tag(text) {
+  const made = element("span", "tag", text);
+  made.dir = "ltr";
+  return made;
+}
+
 function card(data, [prompt, name, row]) {
   const columns = data.generators[name], hit = most(columns.hits[row]), right = columns.right[row];
   const adjective = right < 0 ? "" : `; adjective ${most(right) ? "✓ right" : "✗ wrong"} (${right} of ${judges})`;
+  const text = data.prompts.text[prompt];
   const image = new Image();
   image.loading = "lazy";
-  image.alt = `drawn by ${name}`;
+  image.alt = `${name}: ${text.map(([word]) => word).join("")}`;
   image.src = (columns.prefix + columns.path[row]).split("/").map(encodeURIComponent).join("/");
-  const words = data.prompts.text[prompt].map(([text, kind]) => kind ? element("mark", kind, text) : text);
+  const words = text.map(([text, kind]) => kind ? element("mark", kind, text) : text);
+  const caption = element("p", "", tag(data.prompts.split[prompt]), " ", ...words);
+  // The tag, which has a direction of its own, does not decide the caption's.
+  caption.dir = "auto";
   return element("article", hit ? "entry hit" : "entry miss",
     element("figure", `picture ${hit ? "hit" : "miss"}`, image),
     element("div", "",
       element("p", "", element("b", "", name), " ",
         element("span", "verdict", `${hit ? "✓ hit" : "✗ miss"} (${columns.hits[row]} of ${judges}), rank ${columns.rank[row]} of ${columns.candidates}${adjective}`)),
-      element("p", "", element("span", "tag", data.prompts.split[prompt]), " ", ...words),
-      element("p", "soft", element("span", "tag", "image"), ` ${data.prompts.image[prompt]}`)));
+      caption,
+      element("p", "soft", tag("image"), " ", element("bdi", "", data.prompts.image[prompt]))));
 }
 
 function add() {
