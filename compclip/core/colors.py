@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from PIL import Image, ImageCms
+from PIL import Image, ImageChops, ImageCms, ImageFile, PngImagePlugin
 
 ToSrgb = Callable[[Image.Image], Image.Image]
 
@@ -38,11 +38,11 @@ def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
         return transform.apply(image.convert(profile_mode))
 
     sample = GRID.convert(mode)
-    moved = np.subtract(convert(sample), sample.convert("RGB"), dtype=np.int16)
-    return convert if np.abs(moved).max() > MOVED else None
+    moved = ImageChops.difference(convert(sample), sample.convert("RGB"))
+    return convert if np.asarray(moved).max() > MOVED else None
 
 
-def conversion(image: Image.Image, mode: str) -> ToSrgb | None:
+def conversion(image: ImageFile.ImageFile, mode: str) -> ToSrgb | None:
     """Return the conversion of an image's colors to RGB; None if they are sRGB.
 
     Args:
@@ -53,7 +53,7 @@ def conversion(image: Image.Image, mode: str) -> ToSrgb | None:
         ValueError: the chunks of a PNG state other colors than sRGB, without a profile.
     """
     info = image.info
-    if image.format == "PNG" and image.fp:
+    if isinstance(image, PngImagePlugin.PngImageFile) and image.fp:
         # Pillow has read to the pixels, and dropped this chunk, which precedes all others.
         end = image.fp.tell()
         image.fp.seek(0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from compclip.core import colors, limits
 from compclip.core.errors import memory_for
@@ -33,16 +33,10 @@ class BrokenImage(Exception):
 
 
 @contextmanager
-def _opened(file: Path | IO[bytes]) -> Iterator[Image.Image]:
-    """Open an image; Pillow's exceptions for unreadable files become BrokenImage."""
+def _faults(file: Path | IO[bytes]) -> Iterator[None]:
+    """Turn Pillow's exceptions for unreadable files into BrokenImage."""
     try:
-        with memory_for(file), Image.open(file, formats=FORMATS) as image:
-            # Pillow would clip these values to 255; it refuses too many pixels itself.
-            if image.mode in ("I", "F"):
-                raise BrokenImage("32 bits per channel; convert it to 8 bits")
-            if max(image.size) > limits.ASPECT * min(image.size):
-                raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
-            yield image
+        yield
     except (FileNotFoundError, MemoryError, BrokenImage):
         raise
     except UnidentifiedImageError as error:
@@ -53,6 +47,18 @@ def _opened(file: Path | IO[bytes]) -> Iterator[Image.Image]:
         # The message goes into artifacts, so it does not name the folder.
         name = getattr(file, "name", "the file")
         raise BrokenImage(" ".join(str(error).replace(str(file), name).split())[:200]) from error
+
+
+@contextmanager
+def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
+    """Open an image; raises BrokenImage, also for what is done with it."""
+    with memory_for(file), _faults(file), Image.open(file, formats=FORMATS) as image:
+        # Pillow would clip these values to 255; it refuses too many pixels itself.
+        if image.mode in ("I", "F"):
+            raise BrokenImage("32 bits per channel; convert it to 8 bits")
+        if max(image.size) > limits.ASPECT * min(image.size):
+            raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
+        yield image
 
 
 def _orientation(image: Image.Image) -> int:
@@ -81,7 +87,7 @@ def _decode(image: Image.Image, rawmode: str, mode: str) -> Image.Image:
     return image.convert(f"{mode}A" if image.has_transparency_data else mode)
 
 
-def _shown(image: Image.Image) -> tuple[Image.Image, list[str]]:
+def _shown(image: ImageFile.ImageFile) -> tuple[Image.Image, list[str]]:
     """Return an opened image as people see it, in RGB, and the names of what differs in its file."""
     orientation = _orientation(image)
     rawmode = "".join(str(tile.args) for tile in image.tile[:1])
@@ -100,15 +106,16 @@ def _shown(image: Image.Image) -> tuple[Image.Image, list[str]]:
         "other_format": image.format not in SHOWN_BY_BROWSERS,
     }
     image.load()
-    if orientation > 1:
-        image = ImageOps.exif_transpose(image)
-    decoded = _decode(image, rawmode, mode)
+    # Pillow would write the turned image's EXIF, and fail where that is damaged.
+    image.info.pop("exif", None)
+    upright = ImageOps.exif_transpose(image) if orientation > 1 else image
+    decoded = _decode(upright, rawmode, mode)
     shown = to_srgb(decoded) if to_srgb else decoded
     # Not converted again, because that would copy the pixels.
     shown = shown if shown.mode == "RGB" else shown.convert("RGB")
     if decoded.mode.endswith("A"):
         opacity = decoded.getchannel("A")
-        differs["transparent"] = opacity.getextrema()[0] < 255
+        differs["transparent"] = bool(np.asarray(opacity).min() < 255)
         shown = Image.composite(shown, Image.new("RGB", shown.size, "white"), opacity)
     return shown, [name for name, value in differs.items() if value]
 

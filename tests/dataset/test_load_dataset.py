@@ -1,5 +1,6 @@
 """What the step accepts, skips by name, and refuses; its artifacts are complete or absent."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +8,16 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from PIL import Image
 
 from compclip.core import tables
 from compclip.core.errors import UserError
-from compclip.dataset.load_dataset import check_boxes, check_captions, check_image_files
+from compclip.core.pictures import image_size, read_rgb
+from compclip.dataset.load_dataset import check_boxes, check_captions, check_image_files, turned_box
 from compclip.dataset.source import BOX, spread_over_classes
 from compclip.dataset.sources import table
 from compclip.io import read_json, read_table
+from tests.core.picture_files import FIELDS, saved, turned
 from tests.dataset.conftest import jpeg, load_job
 from tests.dataset.test_table import write
 from tests.specs.evaluated import refused
@@ -184,3 +188,39 @@ def test_a_limit_is_spread_over_the_classes(classes: list[str | None], limit: in
     # Classes differ by at most one image, unless a class has no more.
     for name, size in whole.items():
         assert taken.get(name, 0) >= min(size, taken.max() - 1)
+
+
+def test_images_are_stored_as_people_see_them(tmp_path: Path) -> None:
+    """With the sizes that are shown; clean data has no such entries."""
+    files = {
+        "turned.jpg": turned(6),
+        "plain.jpg": saved(FIELDS, "JPEG"),
+        "clear.png": saved(Image.new("LA", (9, 7)), "PNG"),
+    }
+    listed = "image_id,caption\nturned,a red bird\nplain,blue wings\nclear,a gray bird\n"
+    place = run(tmp_path, listed, files)
+    images = read_table(place / "images.parquet", tables.IMAGES).set_index("image_id")
+    assert images["path"].to_dict() == {
+        "turned": "mine/images/turned.jpg.png",
+        "plain": "mine/images/plain.jpg",
+        "clear": "mine/images/clear.png",
+    }
+    assert images[["width", "height"]].loc["turned"].tolist() == [40, 60]
+    summary = read_json(place / "dataset.json")
+    assert summary["images_rotated"] == {"count": 1, "names": ["turned"]}
+    assert summary["images_transparent"] == {"count": 1, "names": ["clear"]}
+    assert (place / "images" / "plain.jpg").read_bytes() == files["plain.jpg"]
+    (tmp_path / "clean").mkdir()
+    clean = run(tmp_path / "clean", "image_id,caption\nplain,blue wings\n", {"plain.jpg": files["plain.jpg"]})
+    assert not {"images_rotated", "images_transparent"} & set(read_json(clean / "dataset.json"))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_box_is_turned_with_its_image(orientation: int) -> None:
+    stored = Image.new("L", (60, 40))
+    stored.paste(255, (5, 10, 25, 40))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    raw = io.BytesIO(saved(stored, "PNG", exif=exif))
+    left, top, right, bottom = read_rgb(raw).getbbox() or ()
+    assert turned_box((5, 10, 20, 30), orientation, image_size(raw)) == [left, top, right - left, bottom - top]

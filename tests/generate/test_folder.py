@@ -3,13 +3,17 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from compclip.core.errors import UserError
+from compclip.core.pictures import read_rgb
 from compclip.generate.config import Generator
 from compclip.generate.generators import folder
 from compclip.io import write_manifest
+from tests.core.picture_files import EXCHANGED, FIELDS, saved, turned
 from tests.generate.conftest import HOME, Place, make_prompts, picture
 from tests.specs.evaluated import refused
 
@@ -141,3 +145,21 @@ def test_a_folder_for_other_prompts_or_that_changes_during_a_run_is_refused(plac
     picture(mine / place.prompts["file_name"][0], 7)
     with pytest.raises(UserError, match="generator it: files changed since the run started"):
         place.generate("folder", contents=before, path=str(mine))
+
+
+def test_images_are_kept_as_people_see_them_and_counted(place: Place) -> None:
+    names = list(place.prompts["file_name"])
+    mine = make(place.root / "made", names)
+    (mine / names[0]).write_bytes(turned(3, "PNG"))
+    (mine / names[1]).with_suffix(".jpg").write_bytes(saved(FIELDS, "JPEG", icc_profile=EXCHANGED))
+    (mine / names[1]).unlink()
+    manifest, summary = place.generate("folder", path=str(mine))
+    assert summary["images_rotated"] == {"count": 1, "names": [names[0]]}
+    assert summary["images_other_colors"] == {"count": 1, "names": [names[1]]}
+    assert "images_transparent" not in summary
+    kept = [Image.open(place.root / "results" / path) for path in manifest["path"][:2]]
+    np.testing.assert_array_equal(np.asarray(kept[0]), np.asarray(FIELDS)[::-1, ::-1])
+    np.testing.assert_array_equal(np.asarray(kept[1]), np.asarray(read_rgb((mine / names[1]).with_suffix(".jpg"))))
+    assert (manifest["status"] == "ok").all()
+    clean = make(place.root / "clean", names)
+    assert not [key for key in place.generate("folder", path=str(clean))[1] if key.startswith("images_")]

@@ -29,6 +29,15 @@ def test_no_text_is_smaller_than_13_pixels() -> None:
     assert sizes and 16 * min(sizes) >= 13
 
 
+def test_every_image_of_a_page_has_an_alternative_text() -> None:
+    """And captions, which may be written from right to left, a direction of their own."""
+    folders = [file for file in ROOT.glob("compclip/*/templates/*.j2")]
+    images = [image for file in folders for image in re.findall(r"<img [^>]*>", file.read_text())]
+    assert len(images) >= 4 and all(re.search(r'alt="[^"]', image) for image in images)
+    macros = (ROOT / "compclip/plot/templates/macros.html.j2").read_text()
+    assert '<p dir="auto"><span class="tag" dir="ltr">' in macros
+
+
 # Per module, because while playwright runs, its event loop prevents tests from calling Snakemake.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
