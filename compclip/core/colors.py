@@ -31,7 +31,7 @@ def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
             return None
         intent = ImageCms.Intent.RELATIVE_COLORIMETRIC
         transform = ImageCms.buildTransform(opened, SRGB, profile_mode, "RGB", intent)
-    except (OSError, ImageCms.PyCMSError):
+    except (OSError, ValueError, ImageCms.PyCMSError):
         return None
 
     def convert(image: Image.Image) -> Image.Image:

@@ -158,10 +158,26 @@ def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     return shown
 
 
-def keep_as_shown(file: Path) -> Path:
-    """Replace an image by a PNG of what people see, which other programs cannot show differently; return its file."""
-    shown = read_rgb(file)
-    file.unlink()
-    target = file if file.suffix == ".png" else file.with_name(f"{file.name}.png")
-    shown.save(target, "PNG", compress_level=1)
-    return target
+def keep_as_shown(file: Path, name: str, differing: dict[str, list[str]]) -> tuple[Path, tuple[int, int], int]:
+    """Check an image file, and replace it by a PNG if other programs might not show it as ``read_rgb`` does.
+
+    Args:
+        file: the image.
+        name: what is added to the lists of ``differing``, by the names of what differs in the file.
+        differing: changed.
+
+    Returns:
+        The file, its size as shown, and the orientation that EXIF stated (see ``check_image``).
+
+    Raises:
+        BrokenImage: the file is not a readable image.
+    """
+    size, orientation, differences = check_image(file)
+    for difference in differences:
+        differing.setdefault(difference, []).append(name)
+    if differences:
+        shown = read_rgb(file)
+        file.unlink()
+        file = file if file.suffix == ".png" else file.with_name(f"{file.name}.png")
+        shown.save(file, "PNG", compress_level=1)
+    return file, size, orientation

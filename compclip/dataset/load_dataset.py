@@ -12,7 +12,7 @@ from pandas.util import hash_array
 from compclip.core import plugins
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
-from compclip.core.pictures import BrokenImage, check_image, keep_as_shown
+from compclip.core.pictures import BrokenImage, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import CONTROL
 from compclip.core.tables import CAPTIONS, Blocks, in_blocks
@@ -80,21 +80,17 @@ def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, di
     rows: dict[str, list[Any]] = {}
     names: dict[str, list[str]] = {"missing": [], "broken": []}
     for row in track(images.itertuples(), len(images), "images checked"):
-        file = folder / row.path
         try:
-            size, orientation, differences = check_image(file)
+            file, size, orientation = keep_as_shown(folder / row.path, row.image_id, names)
         except FileNotFoundError:
             names["missing"].append(row.image_id)
             continue
         except BrokenImage as error:
             names["broken"].append(f"{row.image_id}: {error}")
-            file.unlink()
+            (folder / row.path).unlink()
             continue
-        path = keep_as_shown(file).relative_to(folder).as_posix() if differences else row.path
         box = turned_box([getattr(row, column) for column in BOX], orientation, size)
-        rows[row.image_id] = [*size, path, *box]
-        for difference in differences:
-            names.setdefault(difference, []).append(row.image_id)
+        rows[row.image_id] = [*size, file.relative_to(folder).as_posix(), *box]
     measured = pd.DataFrame.from_dict(rows, "index", columns=["width", "height", "path", *BOX])
     return measured.astype({"width": "Int64", "height": "Int64", **FLOAT_BOX}), names
 

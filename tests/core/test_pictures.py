@@ -207,7 +207,9 @@ def test_cmyk_by_its_profile() -> None:
     assert differences(raw) == ["other_colors"]
 
 
-@pytest.mark.parametrize("profile", [SRGB, b"nonsense" * 20, EXCHANGED[:200], LINEAR_GRAY, b""])
+@pytest.mark.parametrize(
+    "profile", [SRGB, b"nonsense" * 20, EXCHANGED[:200], EXCHANGED[:16] + b"\xff" + EXCHANGED[17:], LINEAR_GRAY, b""]
+)
 def test_profiles_that_change_nothing(profile: bytes) -> None:
     """sRGB's own, damaged ones, and one for other images than these."""
     for kind in ("PNG", "JPEG"):
@@ -293,7 +295,7 @@ def test_the_first_frame_of_an_animation() -> None:
 def test_a_kept_image_is_the_same_for_every_program(tmp_path: Path, name: str, raw: bytes, after: str) -> None:
     """Even for one that knows only pixels."""
     (tmp_path / name).write_bytes(raw)
-    kept = keep_as_shown(tmp_path / name)
+    kept, _, _ = keep_as_shown(tmp_path / name, "a", {})
     assert [file.name for file in tmp_path.iterdir()] == [kept.name] == [after]
     assert not check_image(kept)[2] and not Image.open(kept).info
     np.testing.assert_array_equal(np.asarray(Image.open(kept).convert("RGB")), pixels(raw))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from compclip.core.pictures import check_image, keep_as_shown, read_rgb
+from compclip.core.pictures import keep_as_shown, read_rgb
 from tests.core.picture_files import (
     EXCHANGED,
     FIELDS,
@@ -128,6 +128,6 @@ def test_a_dark_page_shows_a_kept_image_as_the_judge_sees_it(
     further = {f"turned.{kind}": turned(6, kind) for kind in ("webp", "tiff")}
     raw = (files() | further)[name]
     (tmp_path / name).write_bytes(raw)
-    kept = keep_as_shown(tmp_path / name) if check_image(tmp_path / name)[2] else tmp_path / name
+    kept, _, _ = keep_as_shown(tmp_path / name, name, {})
     seen = show(kept.read_bytes(), kept.suffix[1:], "black")
     np.testing.assert_allclose(seen, np.asarray(read_rgb(io.BytesIO(raw))), rtol=0, atol=ROUNDING)

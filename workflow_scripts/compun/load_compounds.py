@@ -4,7 +4,7 @@ import shutil
 
 from compclip.compun.load_compounds import load_compounds
 from compclip.core.disk import check_space
-from compclip.core.pictures import check_image, keep_as_shown
+from compclip.core.pictures import keep_as_shown
 from compclip.core.progress import track
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
 from compclip.dataset.load_dataset import warn
@@ -23,11 +23,8 @@ def main(job: Job) -> None:
         for name in track(names, len(names), "images copied"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(job.input.source / name, folder / name)
-            _, _, differences = check_image(folder / name)
-            if differences:
-                images.loc[images["path"] == name, "path"] = keep_as_shown(folder / name).relative_to(folder).as_posix()
-            for difference in differences:
-                differing.setdefault(difference, []).append(name)
+            kept, _, _ = keep_as_shown(folder / name, name, differing)
+            images["path"] = images["path"].replace(name, kept.relative_to(folder).as_posix())
     summary |= named_differences(differing)
     warn(named_differences(differing))
     write_table(compounds, job.output.compounds, COMPOUNDS)

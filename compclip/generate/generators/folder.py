@@ -21,7 +21,7 @@ from compclip.core.disk import check_space
 from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
-from compclip.core.pictures import SUFFIXES, BrokenImage, check_image, image_size, keep_as_shown
+from compclip.core.pictures import SUFFIXES, BrokenImage, image_size, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.core.section import Section
@@ -141,15 +141,12 @@ def _copy(name: str, file: Path | None, context: Context, differing: dict[str, l
     """Return the path and the status of a prompt's image; add to ``differing`` what people see differently."""
     if file is None:
         return None, "missing"
-    try:
-        _, _, differences = check_image(file)
-    except BrokenImage:
-        return None, "unreadable"
     target = context.folder / (_stem(name) + file.suffix.lower())
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)
-    if differences:
-        target = keep_as_shown(target)
-    for difference in differences:
-        differing.setdefault(difference, []).append(name)
+    try:
+        target, _, _ = keep_as_shown(target, name, differing)
+    except BrokenImage:
+        target.unlink()
+        return None, "unreadable"
     return f"{context.place}/{target.relative_to(context.folder).as_posix()}", "ok"
