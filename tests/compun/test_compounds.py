@@ -16,6 +16,7 @@ from compclip.compun.load_compounds import load_compounds, name_key, name_letter
 from compclip.compun.prompts import compound_prompts, read_texts, usual_prompts
 from compclip.io import read_json
 from tests.compun.conftest import read
+from tests.core.picture_files import FIELDS, saved, turned
 from tests.scripts import job
 from tests.specs.evaluated import refused
 from workflow_scripts.compun import load_compounds as script
@@ -168,3 +169,18 @@ def test_the_papers_sentences_for_texts_of_any_spelling(tmp_path: Path) -> None:
     assert usual_prompts(["template", "examples_1", "examples_3"]) == ["template", "examples_3"]
     (tmp_path / "a.json").write_text(json.dumps({"Snow_Ball": ["one", " two\n"], "b": ["x"]}))
     assert read_texts(tmp_path / "a.json") == {"snow ball": ["one", "two"], "b": ["x"]}
+
+
+def test_images_are_copied_as_people_see_them(tmp_path: Path) -> None:
+    source, folder = tmp_path / "mine", tmp_path / "images"
+    source.mkdir()
+    (source / "goldfish.jpg").write_bytes(turned(6))
+    for role in ("n1", "n2"):
+        (source / f"goldfish_{role}.jpg").write_bytes(saved(FIELDS, "JPEG"))
+    (tmp_path / "list.csv").write_text("compound,kind\ngoldfish,\n")
+    tables = {name: tmp_path / f"{name}.parquet" for name in ("compounds", "images")}
+    writes = {**tables, "files": folder, "summary": tmp_path / "compounds.json"}
+    script.main(job({"file": tmp_path / "list.csv", "source": source}, writes))
+    assert read(tmp_path, "images")["path"].tolist() == ["goldfish.jpg.png", "goldfish_n1.jpg", "goldfish_n2.jpg"]
+    assert Image.open(folder / "goldfish.jpg.png").size == (40, 60)
+    assert read_json(writes["summary"])["images_rotated"] == {"count": 1, "names": ["goldfish.jpg"]}
