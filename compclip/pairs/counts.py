@@ -11,6 +11,12 @@ from compclip.core.log import log
 from compclip.core.tables import CAPTION_KEY, RELATIONS, Blocks, in_blocks
 
 
+def surfaces(pairs: pd.DataFrame, role: str) -> list[str]:
+    """Return the nouns or adjectives (``role``) of pairs as written, in lower case; ``text`` is that of the caption."""
+    spans = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
+    return [text[start:end].lower() for text, start, end in spans]
+
+
 class PairCounts:
     """Counts of captions and their pairs that grow block by block, so that no block but the last is in memory."""
 
@@ -28,8 +34,7 @@ class PairCounts:
         self.texts = np.union1d(self.texts, pd.util.hash_array(captions["text"].to_numpy(), categorize=False))
         pairs = pairs.merge(captions[[*CAPTION_KEY, "text"]], on=CAPTION_KEY)
         for role, forms in self.forms.items():
-            places = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
-            forms.update(text[start:end].lower() for text, start, end in places)
+            forms.update(surfaces(pairs, role))
 
     def nouns(self) -> set[str]:
         """Return the lower-case forms that occur in pairs more often as nouns than as adjectives, listed or not."""

@@ -13,6 +13,7 @@ from compclip.core.log import log
 from compclip.core.section import Count
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import read_table, write_text
+from compclip.pairs.counts import surfaces
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import plural
 
@@ -38,8 +39,7 @@ def draft(captions: pd.DataFrame, pairs: pd.DataFrame, most: int) -> dict[str, l
     rows = undisputed.merge(captions, on=["image_id", "caption_id"], validate="many_to_one")
     unwanted = WORDS.vague_words | WORDS.people
     rows = rows[~rows["noun"].isin(unwanted) & ~rows["noun"].str.split("[ -]").str[-1].isin(unwanted)]
-    spans = zip(rows["text"], rows["noun_start"], rows["noun_end"], strict=True)
-    counts = rows.assign(form=[text[start:end].lower() for text, start, end in spans]).groupby(["noun", "form"]).size()
+    counts = rows.assign(form=surfaces(rows, "noun")).groupby(["noun", "form"]).size()
     frequency = counts.groupby("noun").sum().sort_values(ascending=False, kind="stable")
     drafted = [noun for noun in frequency.index if len(noun) > 1][:most]
     owner = {noun: noun for noun in drafted}

@@ -9,6 +9,7 @@ from compclip.core.log import log
 from compclip.core.tables import PAIRS, as_captions
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
+from compclip.pairs.noun_forms import NounForms, caption_words
 from compclip.text.lexicon import SHARED, Lexicon, find_lexicon
 from compclip.text.parsing import parse_texts
 
@@ -43,7 +44,17 @@ def extract_pairs(
     """
     captions = as_captions(captions)
     listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
-    extractor = Extractor(model, listed, find_lexicon(nouns, "nouns") if nouns else None, compounds)
+    listed_nouns = find_lexicon(nouns, "nouns") if nouns else None
+    extractor = Extractor(model, listed, listed_nouns, compounds)
+    pairs = find_pairs(captions, extractor, processes, cache)
+    words = None if nouns else caption_words(captions["text"])
+    return NounForms(extractor.vocabulary, words).unite(captions, pairs)
+
+
+def find_pairs(
+    captions: pd.DataFrame, extractor: Extractor, processes: int = 1, cache: str | Path = ":memory:"
+) -> pd.DataFrame:
+    """Find the pairs of captions; nouns are lemmas, which only ``NounForms`` makes the same for all forms of a noun."""
     log.info("%d captions; new ones are parsed (processes: %d, each about 500 a second)", len(captions), processes)
     encoded = list(parse_texts(extractor, captions["text"].tolist(), processes, cache, "captions"))
     decoded = {value: decode_occurrences(value) for value in set(encoded) if value}

@@ -103,9 +103,11 @@ class Vocabulary:
         listed = nouns or Lexicon("nouns", {})
         unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
         lexicons = [(unlisted, Role.NOUN), *((lexicon, Role.ADJECTIVE) for lexicon in adjectives), (listed, Role.NOUN)]
+        self.forms: dict[Role, dict[str, str]] = {Role.ADJECTIVE: {}, Role.NOUN: {}}
         self.longest: dict[str, int] = {}  # the number of tokens of the longest form, by its first token
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
+                self.forms[part][form] = canonical
                 tokens = tuple(token.lower_ for token in nlp.make_doc(form))
                 self.entries[tokens] = LexiconEntry(part, canonical, lexicon.name)
                 self.longest[tokens[0]] = max(self.longest.get(tokens[0], 0), len(tokens))

@@ -211,8 +211,8 @@ def audit(
         pairs: as in ``tables``: all occurrences, used only for the comparison with word order.
         splits, swapped: as ``make_splits`` and ``swap_adjectives`` return them.
         heldout: the held-out pairs.
-        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: the held-out ones and their regular
-            plurals.
+        adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: the held-out ones and their possible
+            forms.
         compounds: None: ``lexicons/compounds/common.yaml``.
         facts: image_id, part and value that drawn captions state: both readers are compared with them, if ``nouns`` is
             given.

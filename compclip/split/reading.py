@@ -281,16 +281,37 @@ def word_pairs(pairs: Iterable[tuple[TextItem, TextItem]]) -> set[tuple[str, str
     return {(adjective.word, noun.word) for adjective, noun in pairs}
 
 
+def _replaced(word: str, endings: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the words that a word becomes if one of these endings is replaced."""
+    return {word.removesuffix(end) + other for end, other in endings if word.endswith(end)}
+
+
+def possible_forms(noun: str) -> set[str]:
+    """Return the words that may be forms of a noun, by their endings alone.
+
+    They are its plurals, its singulars if it is a plural itself, and the nouns with the same plural: whoever takes
+    `vases` for a plural of `vas` calls a `vase` a `vas`.
+    """
+    endings = [("", "s"), *((end, other) for end, others in WORDS.plural_endings.items() for other in others)]
+    singulars = _replaced(noun, [(other, end) for end, other in endings])
+    regular = plural(noun)
+    with_same = {word for word in (regular[:-1], regular[:-2], f"{regular[:-3]}y") if plural(word) == regular}
+    return _replaced(noun, endings) | singulars | with_same | {regular}
+
+
 def reader_of(
     heldout: Iterable[str], adjectives: Mapping[str, str], nouns: Mapping[str, str] | None, compounds: Lexicon | None
 ) -> Reader:
-    """Return a reader of these adjectives and nouns; without ``nouns``, of held-out nouns and their regular plurals."""
+    """Return a reader of these adjectives and nouns; without ``nouns``, of held-out nouns and their possible forms."""
     compounds = compounds or load_lexicon(COMMON_COMPOUNDS)
     # The lexicons by which pairs are extracted, so that a change of them reruns the steps that read.
     modifiers = [form for lexicon in shared_beside(adjectives) for form in lexicon.forms]
     if nouns is None:
-        known = {split_pair(pair)[1] for pair in heldout}
-        forms = {form: noun for noun in sorted(known) for form in (noun, plural(noun))}
+        held = {split_pair(pair)[1] for pair in heldout}
+        # `short` may be a form of `shorts`, `new` of `news`, `to` of `tos`: they are other words.
+        others = WORDS.function_words.union(modifiers, WORDS.pointers)
+        possible = {form: noun for noun in sorted(held) for form in possible_forms(noun) - others}
+        forms = possible | dict(zip(held, held, strict=True))
         return Reader(adjectives, compounds.forms | forms, modifiers, has_compounds=True)
     return Reader(adjectives, surface_forms(nouns, compounds), modifiers)
 

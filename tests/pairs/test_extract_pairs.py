@@ -17,9 +17,10 @@ from compclip.core.tables import CAPTION_KEY, CAPTIONS, PAIRS
 from compclip.io import empty_table, read_json, read_table, write_table
 from compclip.pairs import extract_pairs as library
 from compclip.pairs.engine import Extractor, decode_occurrences
+from compclip.pairs.noun_forms import NounForms, caption_words
 from compclip.text import parsing
 from compclip.text.language import load_language
-from compclip.text.lexicon import COMMON_COMPOUNDS, LEXICONS, Lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS, LEXICONS, Lexicon, find_lexicon
 from tests.pairs.conftest import MODEL
 from tests.scripts import job
 from tests.split.worlds import captions_table
@@ -38,11 +39,21 @@ def captions(texts: list[str]) -> pd.DataFrame:
     return captions_table([(f"b/{n // 2}", n % 2, text) for n, text in enumerate(texts)])
 
 
-def step(folder: Path, processes: int = 1, cache: str = "cache", shards: Sequence[Path] = ()) -> Job:
+BIRDS = LEXICONS / "nouns" / "birds.yaml"
+# Singulars and their plurals, a pair a line; words of a noun are joined by `_`.
+PLURALS = [
+    [word.replace("_", " ") for word in line.split()]
+    for line in (Path(__file__).parent / "plurals.txt").read_text(encoding="utf-8").splitlines()
+]
+
+
+def step(
+    folder: Path, processes: int = 1, cache: str = "cache", shards: Sequence[Path] = (), nouns: Path | None = BIRDS
+) -> Job:
     lexicons = [LEXICONS / "adjectives" / f"{name}.yaml" for name in ("color", "shape")]
     return job(
         input={
-            "captions": folder / "captions.parquet", "adjectives": lexicons, "nouns": LEXICONS / "nouns" / "birds.yaml",
+            "captions": folder / "captions.parquet", "adjectives": lexicons, "nouns": nouns,
             "compounds": COMMON_COMPOUNDS, "shards": shards,
         },
         output={"pairs": folder / "pairs.parquet", "summary": folder / "pairs.json"},
@@ -50,9 +61,11 @@ def step(folder: Path, processes: int = 1, cache: str = "cache", shards: Sequenc
     )  # fmt: skip
 
 
-def run(folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache") -> tuple[pd.DataFrame, dict]:
+def run(
+    folder: Path, table: pd.DataFrame, processes: int = 1, cache: str = "cache", nouns: Path | None = BIRDS
+) -> tuple[pd.DataFrame, dict]:
     write_table(table.sort_values(CAPTION_KEY), folder / "captions.parquet", CAPTIONS)
-    extract_pairs.main(step(folder, processes, cache))
+    extract_pairs.main(step(folder, processes, cache, nouns=nouns))
     return read_table(folder / "pairs.parquet", PAIRS), read_json(folder / "pairs.json")
 
 
@@ -106,26 +119,92 @@ def test_same_bytes_for_any_processes_batches_and_cache(tmp_path, monkeypatch):
     assert len(results) == 1
 
 
-def shards_of(folder: Path, shards: int) -> list[Path]:
+def shards_of(folder: Path, shards: int, nouns: Path | None) -> list[Path]:
     """The shards of the captions that ``run`` wrote, each made alone."""
     files = [folder / f"{shard}-of-{shards}.parquet" for shard in range(1, shards + 1)]
     for shard, found in enumerate(files, 1):
         number = SimpleNamespace(shard=str(shard), shards=str(shards))
-        extract_pairs.main(replace(step(folder), output=SimpleNamespace(pairs=found), wildcards=number))
+        made = replace(step(folder, nouns=nouns), output=SimpleNamespace(pairs=found), wildcards=number)
+        extract_pairs.main(made)
     return files
 
 
-def test_the_number_of_shards_does_not_matter(tmp_path, extractor, monkeypatch):
-    """Captions repeat in other shards, one is blank; some shards have no pairs, or no captions."""
-    monkeypatch.setattr(library, "Extractor", lambda *_: extractor)
+@pytest.mark.parametrize("nouns", [BIRDS, None], ids=["lexicon", "any_noun"])
+def test_the_number_of_shards_does_not_matter(tmp_path, adjectives, monkeypatch, nouns):
+    """Captions repeat in other shards, one is blank; some shards have no pairs, or no captions.
+
+    Only some shards have a singular: without a lexicon, all have its plural's noun.
+    """
+    extractor = Extractor(MODEL, adjectives, nouns and find_lexicon("birds", "nouns"))
+    monkeypatch.setattr(extract_pairs, "Extractor", lambda *_, **__: extractor)
     monkeypatch.setattr(parsing, "LOOKUP_BATCH", 4)
-    run(tmp_path, captions([*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long"]))
+    plurals = [f"two {color} vases" for color in ("red", "blue", "green", "tan")]
+    texts = [*TEXTS, " ", *["flying"] * 11, *TEXTS[3:9], "its bill is long", *plurals, "a red vase"]
+    table, _ = run(tmp_path, captions(texts), nouns=nouns)
+    assert nouns or {noun for noun in table["noun"] if noun.startswith("vas")} == {"vase"}
     outputs = [tmp_path / "pairs.parquet", tmp_path / "pairs.json"]
     whole = [path.read_bytes() for path in outputs]
     for shards, rows in ((1, 7), (3, 1000), (10, 3)):
         monkeypatch.setattr(workflow_scripts.inputs, "BLOCK", rows)
-        extract_pairs.main(step(tmp_path, shards=shards_of(tmp_path, shards)))
+        extract_pairs.main(step(tmp_path, shards=shards_of(tmp_path, shards, nouns), nouns=nouns))
         assert [path.read_bytes() for path in outputs] == whole
+
+
+@pytest.fixture(scope="module")
+def any_noun(adjectives) -> Extractor:
+    return Extractor(MODEL, adjectives, None)
+
+
+def test_singular_and_plural_are_one_noun(any_noun):
+    """In a table that has both; the tagger does not matter."""
+    wrong = []
+    for singular, plural in PLURALS:
+        noun_forms = NounForms(any_noun.vocabulary, caption_words([singular, plural]))
+        if {noun_forms.noun(form, form) for form in (singular, plural)} != {singular}:
+            wrong.append((singular, plural))
+    assert len(PLURALS) > 250 and wrong == []
+
+
+@pytest.mark.parametrize(
+    ("words", "nouns"),
+    [
+        ("news new", "news new"),
+        ("bass bas", "bass ba"),
+        ("clothes cloth", "clothes cloth"),
+        ("axis axe axes", "axis axe axe"),
+        ("lens len", "lens len"),
+        ("shorts short", "shorts short"),
+        ("cape capes cap caps", "cape cape cap cap"),
+        ("toes to", "toe to"),
+        ("leaves leave", "leaf leave"),
+        ("gas ga bus bu", "gas ga bus bu"),
+        ("data opera cola", "data opera cola"),
+        ("stamens stamina", "stamen stamina"),
+        ("scissors pants sunglasses", "scissors pants sunglasses"),
+        ("people persons", "people person"),
+        ("tamens ramen reds", "tamen ramen reds"),
+        ("vases cookies hoodies", "vase cookie hoodie"),
+        ("hibiscus glass lotus moss", "hibiscus glass lotus moss"),
+    ],
+)
+def test_other_nouns_are_not_merged_and_a_missing_singular_is_not_invented(any_noun, words, nouns):
+    noun_forms = NounForms(any_noun.vocabulary, caption_words([words]))
+    assert [noun_forms.noun(word, word) for word in words.split()] == nouns.split()
+
+
+def test_a_pair_is_one_pair_in_all_forms_of_its_noun():
+    forms = [form for pair in ("goose geese", "person people", "vase vases", "kiwi kiwis") for form in pair.split()]
+    texts = [f"a photo of the white {form} near a wall" for form in forms]
+    table = library.extract_pairs(texts, ["color"])
+    nouns = [*table.loc[table["adjective"] == "white"].groupby("image_id")["noun"].agg("first")]
+    assert nouns == [noun for noun in ("goose", "person", "vase", "kiwi") for _ in range(2)]
+
+
+def test_an_unlisted_plural_is_the_listed_noun():
+    nouns = Lexicon("things", {"vase": "vase", "mug": "cup", "cup": "cup", "goose": "goose"})
+    texts = ["two blue vases", "three blue geese", "some blue mugs", "two blue cookies"]
+    table = library.extract_pairs(texts, ["color"], nouns)
+    assert [*table["noun"]][:3] == ["vase", "goose", "cup"]
 
 
 @settings(max_examples=80)

@@ -197,6 +197,37 @@ def test_the_reader_shares_no_code_with_pairs_and_needs_no_noun_lexicon() -> Non
         assert stated("red lights", reader.read("red lights"))
 
 
+@pytest.mark.parametrize(
+    ("noun", "forms", "others"),
+    [
+        ("goose", "goose geese", "goods"),
+        ("vas", "vas vase vases", "vast"),
+        ("cooky", "cooky cookie cookies", "cook"),
+        ("leaf", "leaf leaves leafs", "leave left"),
+        ("axis", "axis axes", "axe"),
+        ("people", "people person peoples", "pupil"),
+        ("cactus", "cactus cacti cactuses", "caps"),
+        ("kiwi", "kiwi kiwis", "kite"),
+        ("t-shirt", "t-shirt t-shirts", "shirt t"),
+        ("water slide", "water slide|water slides", "slide|slides"),
+        ("toe", "toe toes", "to"),
+        ("shorts", "shorts", "short"),
+        ("cape", "cape capes", "cap caps"),
+        ("cafe", "cafe cafes", "caves cave"),
+        ("news", "news", "now"),
+    ],
+)
+def test_forms_that_may_be_of_a_held_out_noun_by_their_endings(noun: str, forms: str, others: str) -> None:
+    reader = reader_of([f"red_{noun}"], {"red": "red"}, None, None)
+
+    def read(words: str) -> list[set[tuple[str, str]]]:
+        texts = [f"the red {word}" for word in (words.split("|") if " " in noun else words.split())]
+        return [word_pairs(reader.pairs(text)[1]) for text in texts]
+
+    assert all(pairs == {("red", noun)} for pairs in read(forms))
+    assert not any(read(others))
+
+
 def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) -> None:
     captions = captions_table([("i0", 0, "red wings"), ("i1", 0, "blue wings")])
     splits = pd.DataFrame({"image_id": ["i0", "i1"], "split": ["train", "test_seen"]})

@@ -17,7 +17,9 @@ from compclip.io import empty_table, read_json, read_table, write_json
 from compclip.pairs.config import Selection
 from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
+from compclip.split.audit import audit
 from compclip.split.export import export, split_dict
+from compclip.split.make_splits import make_splits
 from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.everyday import PATTERNS
@@ -70,6 +72,49 @@ def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: P
     assert "1 images are in no split" in summary["warnings"][0]
     run("audit", tmp_path, adjectives=COLOR, nouns=None)
     assert read_json(tmp_path / "audit.json")["counts"]["images_unused"] == 1
+
+
+# The tagger takes the first for an adjective, so that only word order finds it.
+GEESE = {"adjective": "two white geese in a yard", "noun": "the white geese are near a wall"}
+
+
+def geese(plural: str) -> pd.DataFrame:
+    """Captions of colored things, among them white geese in singular and plural."""
+    things = product("white red blue green black yellow".split(), "goose cup plate chair".split(), "red blue".split())
+    texts = [f"a photo of a {color} {noun} beside a {other} box" for color, noun, other in things] * 3
+    return captions_table([(f"{number:03d}", 0, text) for number, text in enumerate(texts + [plural] * 5)])
+
+
+@pytest.mark.parametrize("tag", GEESE)
+def test_a_pair_held_out_in_one_form_is_held_out_in_all(tag: str) -> None:
+    captions = geese(GEESE[tag])
+    pairs = extract_pairs(captions, ["color"])
+    ranking = rank_pairs(pairs, "color", None, Selection(min_count=1))
+    splits, _ = make_splits(captions, pairs, ranking, ["white_goose"], "color")
+    is_plural = captions["text"] == GEESE[tag]
+    is_held_out = captions["text"].str.contains("white goose") | (is_plural & (tag == "noun"))
+    unseen = set(splits.loc[splits["split"] == "test_unseen", "image_id"])
+    assert unseen == set(captions.loc[is_held_out, "image_id"])
+    assert set(splits["image_id"]) == set(captions.loc[is_held_out | ~is_plural, "image_id"])
+    unused = captions.loc[~captions["image_id"].isin(splits["image_id"]), "image_id"].tolist()
+    checked = audit(captions, pairs, splits, empty_table(SWAPPED), ["white_goose"], "color", unused=unused)
+    assert checked["counts"]["violations"] == 0
+
+
+@pytest.mark.parametrize(("heldout", "hidden"), [("white_goose", "white geese"), ("white_geese", "white goose")])
+def test_word_order_finds_a_form_that_the_extraction_takes_for_another_noun(heldout: str, hidden: str) -> None:
+    captions = geese(GEESE["noun"])
+    pairs = extract_pairs(captions, ["color"])
+    is_plural = captions["text"].str.contains("geese")
+    pairs.loc[pairs["image_id"].isin(captions.loc[is_plural, "image_id"]), "noun"] = "geese"
+    ranking = rank_pairs(pairs, "color", None, Selection(min_count=1))
+    splits, summary = make_splits(captions, pairs, ranking, [heldout], "color")
+    leaky = set(captions.loc[captions["text"].str.contains(hidden), "image_id"])
+    assert {record["image_id"] for record in summary["contested"]} == leaky
+    assert leaky.isdisjoint(splits["image_id"])
+    splits = pd.concat([splits, pd.DataFrame({"image_id": sorted(leaky), "split": "train"})])
+    checked = audit(captions, pairs, splits, empty_table(SWAPPED), [heldout], "color")
+    assert {row["image_id"] for row in checked["violations"]} == leaky
 
 
 def test_shards_and_blocks_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

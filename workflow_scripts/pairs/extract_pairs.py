@@ -9,7 +9,9 @@ from compclip.core.errors import require
 from compclip.core.tables import CAPTIONS, PAIRS
 from compclip.io import Images, read_table, write_json, write_table
 from compclip.pairs.counts import PairCounts
-from compclip.pairs.extract_pairs import extract_pairs
+from compclip.pairs.engine import Extractor
+from compclip.pairs.extract_pairs import find_pairs
+from compclip.pairs.noun_forms import NounForms, caption_words
 from compclip.text.language import identity
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.inputs import image_blocks, read_lexicons
@@ -27,21 +29,30 @@ def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
 
 def main(job: Job) -> None:
     counts, shards = PairCounts(), job.input.shards
-    settings = read_lexicons(job, "nouns", "compounds") | {
-        "adjectives": [load_lexicon(path) for path in job.input.adjectives], "model": job.params.model,
-        "processes": job.threads, "cache": job.params.cache / "pairs" / "occurrences.sqlite",
-    }  # fmt: skip
+    is_shard = hasattr(job.wildcards, "shard")
+    lexicons = read_lexicons(job, "nouns", "compounds")
+    extractor = Extractor(job.params.model, [load_lexicon(path) for path in job.input.adjectives], **lexicons)
+    # All captions tell which forms are of one noun, so shards leave that to the step that joins them.
+    words = None
+    if not is_shard and not lexicons["nouns"]:
+        words = caption_words(text for images in image_blocks(job) for text in checked_captions(job, images)["text"])
+    noun_forms = NounForms(extractor.vocabulary, words)
 
     def blocks() -> Iterator[pd.DataFrame]:
         for images in image_blocks(job):
             captions = checked_captions(job, images)
-            found = [read_table(path, PAIRS, images=images) for path in shards] or [extract_pairs(captions, **settings)]
-            pairs = pd.concat(found, ignore_index=True)
+            if shards:
+                pairs = pd.concat([read_table(path, PAIRS, images=images) for path in shards], ignore_index=True)
+            else:
+                cache = job.params.cache / "pairs" / "occurrences.sqlite"
+                pairs = find_pairs(captions, extractor, job.threads, cache)
+            if not is_shard:
+                pairs = noun_forms.unite(captions, pairs)
             counts.add(captions, pairs)
             yield pairs
 
     write_table(blocks(), job.output.pairs, PAIRS)
-    if not hasattr(job.wildcards, "shard"):
+    if not is_shard:
         write_json(counts.summary(identity(job.params.model)), job.output.summary)
 
 
