@@ -78,8 +78,12 @@ class NounForms:
         # `lens` and `news` are words, so an unknown `len` and the adjective `new` are not their singulars.
         possible = known if irregular or form in self.known else known + singulars
         occurring = [singular for singular in possible if singular in self.words]
-        # Nor is `scissor` that of `scissors`, unless it occurs.
-        is_singular = form in self.known or form.endswith(SINGULARS_IN_S)
+        # Nor is the known word `ga` that of `gas`, unless it occurs.
+        is_singular = form in WORDS.singulars_in_s or form.endswith(SINGULARS_IN_S)
+        # `stamina` and `cola` are words, too; `eyes` and `teeth` are known in a sense that captions do not have.
+        is_plural = f"{form[:-1]}s" == form and form[:-1] in known or form in WORDS.irregular_plurals
+        if form in self.known and not is_plural:
+            is_singular = True
         # Without evidence, only -s makes an unknown plural: a misspelt `tamen` is not of a `taman`.
         guesses = known or (singulars if form.endswith("s") else [])
         likeliest = occurring or ([form] if is_singular else guesses)
