@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -23,6 +23,17 @@ TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 JUDGE_MODEL, VOCABULARY = "model.json", "vocabulary.json"  # of a judge, beside its weights
 
 CFG_KEYS = ("vision_cfg", "text_cfg")
+# A model config may be a stranger's. Only these keys reach open_clip, whose towers' configs have fixed keys themselves,
+# and of what open_clip passes on to other libraries only these arguments.
+MODEL_KEYS = {
+    "embed_dim", *CFG_KEYS, "multimodal_cfg", "custom_text", "quick_gelu", "init_logit_scale", "init_logit_bias",
+    "nonscalar_logit_scale", "cast_dtype", "output_dict",
+}  # fmt: skip
+PASSED_ON = {
+    "tokenizer_kwargs": {"clean", "strip_sep_token", "language"},
+    "norm_kwargs": {"eps"},
+    "act_kwargs": {"approximate"},
+}
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -50,6 +61,22 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
     is_config = isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
     require(is_config, path, "not an open_clip model config", "it needs embed_dim, vision_cfg and text_cfg")
     return cfg, content.get("preprocess_cfg") or {}
+
+
+def check_model_cfg(cfg: Mapping[str, Any]) -> None:
+    """Raise UserError if an open_clip model config has a key, or an argument of a library, that is not allowed."""
+    _check_keys("model config", cfg, MODEL_KEYS)
+    for section in MODEL_KEYS.intersection(name for name in cfg if name.endswith("_cfg")):
+        require(isinstance(cfg[section], dict), f"model config: {section}", "not a mapping")
+        for key, value in cfg[section].items():
+            if key in PASSED_ON or isinstance(value, dict):
+                _check_keys(f"model config: {section}.{key}", value or {}, PASSED_ON.get(key, set()))
+
+
+def _check_keys(where: str, given: Mapping[str, Any], allowed: set[str]) -> None:
+    unknown = sorted(given.keys() - allowed)
+    fault = f"{', '.join(unknown)} not allowed; allowed: {', '.join(sorted(allowed)) or 'none'}"
+    require(not unknown, where, fault)
 
 
 def folder_weights(folder: Path) -> Path:
