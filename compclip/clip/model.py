@@ -35,13 +35,13 @@ from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, toke
 from compclip.clip.vision import open_clip
 from compclip.clip.weights import load_pretrained, load_tensors, read_weights, start_tower
 from compclip.core.errors import UserError, one_line, require
-from compclip.core.foreign import TOKENIZER_SUFFIXES, model_folder, refuse_code
+from compclip.core.foreign import model_folder, refuse_code
 from compclip.core.hub import hub
 from compclip.core.progress import Progress
 from compclip.io import atomic, atomic_folder, read_json, write_json
 
 JUDGE_WEIGHTS, JUDGE_MANIFEST = "weights.safetensors", "manifest.json"
-TOKENIZER = "tokenizer"
+TOKENIZER, TOKENIZER_SUFFIXES = "tokenizer", (".json", ".txt", ".model")  # .model: of sentencepiece
 
 # Preprocessing of a tower that starts from other weights.
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

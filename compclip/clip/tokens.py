@@ -72,9 +72,9 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
     try:
         if not place:
             return open_clip().SimpleTokenizer(context_length=length, **kwargs)
-        kwargs = {**kwargs, "tokenizer_mode": text_cfg.get("tokenizer_mode"), "trust_remote_code": False}
-        folder = model_folder(str(place), list(TOKENIZER_FILES))
-        return open_clip().tokenizer.HFTokenizer(str(folder), context_length=length, **kwargs)
+        folder = str(model_folder(str(place), list(TOKENIZER_FILES)))
+        kwargs = {**kwargs, "context_length": length, "tokenizer_mode": text_cfg.get("tokenizer_mode")}
+        return open_clip().tokenizer.HFTokenizer(folder, trust_remote_code=False, **kwargs)
     except UserError:
         raise
     except Exception as error:  # damaged files can raise almost any exception
