@@ -24,8 +24,8 @@ JUDGE_MODEL, VOCABULARY = "model.json", "vocabulary.json"  # of a judge, beside 
 
 CFG_KEYS = ("vision_cfg", "text_cfg")
 TOWERS = (*CFG_KEYS, "multimodal_cfg")
-# A model config may be a stranger's. Each mapping in it has only these keys, apart from the towers' own, which open_clip
-# checks; above all, what open_clip passes on to other libraries.
+# A model config may be a stranger's, so only these keys of each mapping in it are allowed. open_clip checks those of the
+# towers, but passes the arguments in the inner mappings on to other libraries.
 ALLOWED = {
     "model_cfg": {
         *TOWERS, "embed_dim", "custom_text", "quick_gelu", "init_logit_scale", "init_logit_bias",
@@ -112,8 +112,12 @@ class ModelConfig(Section):
     pretrained: str | None = Field(
         "openai",
         description="open_clip tag, or a path to weights, in which {composition} is replaced; null (the default for a"
-        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own. For a file"
-        " of OpenAI's weights the model's name ends in -quickgelu",
+        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own",
+    )
+    quick_gelu: bool | None = Field(
+        None,
+        description="activation of the weights in a file that does not specify it: true for OpenAI's weights and all"
+        " that are tuned from them, false for GELU; null: as a model's name that ends in -quickgelu, or its config, says",
     )
     preprocess: Preprocessing | None = Field(
         None, description="how images are prepared, for weights files that do not specify it"

@@ -166,6 +166,7 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
         # A new tokenizer, because calling one changes its files.
         with atomic_folder(folder / TOKENIZER) as temporary:
             tokenizer: Any = built.tokenizer()
+            tokenizer.tokenizer.chat_template = None  # a program, which no judge needs
             tokenizer.save_pretrained(temporary)
     return judge_hash(folder)
 

@@ -38,7 +38,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"judge": {"model": "sketch", "pretrained": "x" * 300 + ".pt"}}, ["judge.pretrained: xxx", "File name too long"]),
     ({"cache": "README.md"}, ["cache: README.md: not writable (not a directory)"]),
 ]  # fmt: skip
-SMALL_JUDGE = {"judge": {"model": "sketch"}}
+SMALL_JUDGE = {"judge": {"model": "sketch", "trainable": ["*"]}}
 
 
 @pytest.mark.parametrize(("values", "parts"), FAULTS)

@@ -32,6 +32,7 @@ from compclip.core.tables import PROMPTS
 from compclip.dataset.download import FilePlace
 from compclip.generate.config import GENERATOR_KINDS
 from compclip.io import read_table
+from compclip.judge.config import Training
 from compclip.text.language import installed_name
 from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
@@ -111,6 +112,7 @@ def check_config(config: Config, here: bool = True) -> Findings:
         _check_generators(config, findings)
         for judge in config.judge.each(config.compositions):
             check_model("judge", judge, findings)
+        check_trainable(config.judge, findings)
     _check_files(config, findings)
     if specs := config.specs:
         check_model("specs.base", specs.base, findings)
@@ -172,11 +174,25 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
             place = hub_place(find_tag("", name, weights))
             if findings.here:
                 check_hub_file(*place)
-    if is_path:
-        findings.exists(f"{key}.pretrained", weights)
+    if is_path and findings.exists(f"{key}.pretrained", weights) and find_spec("open_clip"):
+        with findings.errors_of(key):
+            from compclip.clip.sources import find_source
+
+            find_source(config)
     for part, path in config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ():
         if path and ":" not in path:
             findings.exists(f"{key}.tower.{part}", path)
+
+
+def check_trainable(config: Training, findings: Findings) -> None:
+    """Check the patterns of a judge's parameters, which needs torch, unless its model has another fault."""
+    has_fault = any(error.startswith("judge.model") for error in findings.errors)
+    is_checked = config.epochs and config.trainable != ["*"] and not config.model.startswith(HUB)
+    if is_checked and not has_fault and find_spec("open_clip"):
+        from compclip.judge import training
+
+        with findings.errors_of("judge"):
+            training.check_trainable(config)
 
 
 def open_clip_models() -> set[str]:
