@@ -24,8 +24,8 @@ JUDGE_MODEL, VOCABULARY = "model.json", "vocabulary.json"  # of a judge, beside 
 
 CFG_KEYS = ("vision_cfg", "text_cfg")
 TOWERS = (*CFG_KEYS, "multimodal_cfg")
-# A model config may be a stranger's, so only these keys of each mapping in it are allowed. open_clip checks those of the
-# towers, but passes the arguments in the inner mappings on to other libraries.
+# A model config may be a stranger's, so only these keys of each mapping in it are allowed. open_clip checks those of
+# the towers, but passes the arguments in the inner mappings on to other libraries.
 ALLOWED = {
     "model_cfg": {
         *TOWERS, "embed_dim", "custom_text", "quick_gelu", "init_logit_scale", "init_logit_bias",
@@ -116,8 +116,8 @@ class ModelConfig(Section):
     )
     quick_gelu: bool | None = Field(
         None,
-        description="activation of the weights in a file that does not specify it: true for OpenAI's weights and all"
-        " that are tuned from them, false for GELU; null: as a model's name that ends in -quickgelu, or its config, says",
+        description="activation of the weights in a file that does not specify it: true (QuickGELU) for OpenAI's and"
+        " all that are tuned from them, false (GELU) for others; null: true if the model's name ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
         None, description="how images are prepared, for weights files that do not specify it"

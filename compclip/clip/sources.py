@@ -125,9 +125,9 @@ def set_activation(config: ModelConfig, model_cfg: dict[str, Any], known: Mappin
     chosen = stated if config.quick_gelu is None else config.quick_gelu
     fault = f"{chosen}, but {config.model} was trained with {stated}"
     require(stated in (None, chosen), "judge.quick_gelu", fault, "remove this key")
-    # Other towers have their own activations.
-    has_own = model_cfg["vision_cfg"].keys() & {"tower", "timm_model_name"}
-    is_chosen = chosen is not None or has_own and model_cfg["text_cfg"].keys() & {"tower", "hf_model_name"}
+    # Towers of other libraries have their own activation, and models with a tower of compclip always have GELU.
+    others = {"tower", "timm_model_name", "hf_model_name"} & {*model_cfg["vision_cfg"], *model_cfg["text_cfg"]}
+    is_chosen = chosen is not None or "tower" in others or len(others) == 2
     fault = f"the activation of {config.pretrained} is unknown"
     remedy = "set quick_gelu: true for weights tuned from OpenAI's, or quick_gelu: false for GELU"
     require(is_chosen or config.random, "judge.quick_gelu", fault, remedy)

@@ -136,7 +136,7 @@ ATTACKS: dict[str, Callable[[Judge], object]] = {
     "map inside": lambda judge: edit(
         judge / TOKENIZER / "config.json", lambda content: content.update(text_config={"x": [{"auto_map": "mytok.M"}]})
     ),
-    "map in an escape": lambda judge: (judge / TOKENIZER / "config.json").write_text('{"\\u0061uto_map": {"A": "b.C"}}'),
+    "map in an escape": lambda judge: (judge / TOKENIZER / "config.json").write_text('{"\\u0061uto_map": "b.C"}'),
     "map in UTF-16": lambda judge: (judge / TOKENIZER / "config.json").write_text('{"auto_map": "b.C"}', "utf-16"),
     "map twice": lambda judge: (judge / TOKENIZER / "config.json").write_text('{"auto_map": "b.C", "auto_map": 1}'),
     "pipelines": lambda judge: edit(judge / TOKENIZER / "config.json", lambda c: c.update(custom_pipelines={"x": {}})),
