@@ -38,7 +38,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"judge": {"model": "sketch", "pretrained": "x" * 300 + ".pt"}}, ["judge.pretrained: xxx", "File name too long"]),
     ({"cache": "README.md"}, ["cache: README.md: not writable (not a directory)"]),
 ]  # fmt: skip
-SMALL_JUDGE = {"judge": {"model": "sketch", "trainable": ["*"]}}
+SMALL_JUDGE = {"judge": {"model": "sketch"}}
 
 
 @pytest.mark.parametrize(("values", "parts"), FAULTS)
@@ -51,7 +51,7 @@ def test_a_fault_is_one_line(values: dict[str, Any], parts: list[str], tmp_path:
 
 def test_judges_are_checked_once_and_other_folders_refused(tmp_path: Path) -> None:
     for name, count in (("no_{composition}.pt", 2), ("no.pt", 1)):
-        judge = {"model": "sketch", "pretrained": name, "share": False, "trainable": ["*"]}
+        judge = {"model": "sketch", "pretrained": name, "share": False}
         assert len(check_config(load_config({"results": str(tmp_path / "results"), "judge": judge})).errors) == count
     (tmp_path / "thesis.tex").touch()
     errors = check_config(load_config({"results": str(tmp_path)})).errors

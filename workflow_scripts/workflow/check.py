@@ -112,7 +112,6 @@ def check_config(config: Config, here: bool = True) -> Findings:
         _check_generators(config, findings)
         for judge in config.judge.each(config.compositions):
             check_model("judge", judge, findings)
-        check_trainable(config.judge, findings)
     _check_files(config, findings)
     if specs := config.specs:
         check_model("specs.base", specs.base, findings)
@@ -126,6 +125,8 @@ def check_config(config: Config, here: bool = True) -> Findings:
             check_writable(Path(folder))
     with findings.errors_of("results"):
         check_own(Path(config.results))
+    if config.scored and not findings.errors:  # imports torch, which takes seconds
+        check_trainable(config.judge, findings)
     return findings
 
 
@@ -185,10 +186,9 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
 
 
 def check_trainable(config: Training, findings: Findings) -> None:
-    """Check the patterns of a judge's parameters, which needs torch, unless its model has another fault."""
-    has_fault = any(error.startswith("judge.model") for error in findings.errors)
+    """Check that the patterns of a judge's trained parameters fit a model whose config is here."""
     is_checked = config.epochs and config.trainable != ["*"] and not config.model.startswith(HUB)
-    if is_checked and not has_fault and find_spec("open_clip"):
+    if is_checked and find_spec("open_clip"):
         from compclip.judge import training
 
         with findings.errors_of("judge"):
