@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -23,6 +23,18 @@ TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 JUDGE_MODEL, VOCABULARY = "model.json", "vocabulary.json"  # of a judge, beside its weights
 
 CFG_KEYS = ("vision_cfg", "text_cfg")
+TOWERS = (*CFG_KEYS, "multimodal_cfg")
+# A model config may be a stranger's, so only these keys of each mapping in it are allowed. open_clip checks those of
+# the towers, but passes the arguments in the inner mappings on to other libraries.
+ALLOWED = {
+    "model_cfg": {
+        *TOWERS, "embed_dim", "custom_text", "quick_gelu", "init_logit_scale", "init_logit_bias",
+        "nonscalar_logit_scale", "cast_dtype", "output_dict",
+    },
+    "tokenizer_kwargs": {"clean", "strip_sep_token", "language"},
+    "norm_kwargs": {"eps"},
+    "act_kwargs": {"approximate"},
+}  # fmt: skip
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -50,6 +62,15 @@ def read_settings(path: Path) -> tuple[dict[str, Any], Any]:
     is_config = isinstance(cfg, dict) and "embed_dim" in cfg and all(isinstance(cfg.get(key), dict) for key in CFG_KEYS)
     require(is_config, path, "not an open_clip model config", "it needs embed_dim, vision_cfg and text_cfg")
     return cfg, content.get("preprocess_cfg") or {}
+
+
+def check_model_cfg(cfg: Mapping[str, Any], name: str = "model_cfg") -> None:
+    """Raise UserError if an open_clip model config, or a mapping in it, has a key that is not allowed."""
+    for key, value in cfg.items():
+        is_allowed = name in TOWERS or key in ALLOWED.get(name, ())
+        require(is_allowed, f"model config: {name}.{key}", "not allowed", "remove it")
+        if isinstance(value, dict):
+            check_model_cfg(value, key)
 
 
 def folder_weights(folder: Path) -> Path:
@@ -91,8 +112,12 @@ class ModelConfig(Section):
     pretrained: str | None = Field(
         "openai",
         description="open_clip tag, or a path to weights, in which {composition} is replaced; null (the default for a"
-        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own. For a file"
-        " of OpenAI's weights the model's name ends in -quickgelu",
+        " model file) starts from random weights, and for hf-hub: and local-dir: from the model's own",
+    )
+    quick_gelu: bool | None = Field(
+        None,
+        description="activation of the weights in a file that does not specify it: true (QuickGELU) for OpenAI's and"
+        " all that are tuned from them, false (GELU) for others; null: true if the model's name ends in -quickgelu",
     )
     preprocess: Preprocessing | None = Field(
         None, description="how images are prepared, for weights files that do not specify it"

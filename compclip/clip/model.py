@@ -26,7 +26,7 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from compclip.clip import text_tower
-from compclip.clip.config import JUDGE_MODEL, VOCABULARY, ModelConfig
+from compclip.clip.config import JUDGE_MODEL, VOCABULARY, ModelConfig, check_model_cfg
 from compclip.clip.device import find_device, settle
 from compclip.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
 from compclip.clip.pixels import Item, Preprocess
@@ -35,12 +35,13 @@ from compclip.clip.tokens import Tokenizer, get_tokenizer, make_vocabulary, toke
 from compclip.clip.vision import open_clip
 from compclip.clip.weights import load_pretrained, load_tensors, read_weights, start_tower
 from compclip.core.errors import UserError, one_line, require
-from compclip.core.hub import hub, hub_folder
+from compclip.core.foreign import model_folder, refuse_code
+from compclip.core.hub import hub
 from compclip.core.progress import Progress
 from compclip.io import atomic, atomic_folder, read_json, write_json
 
 JUDGE_WEIGHTS, JUDGE_MANIFEST = "weights.safetensors", "manifest.json"
-TOKENIZER = "tokenizer"
+TOKENIZER, TOKENIZER_SUFFIXES = "tokenizer", (".json", ".txt", ".model")  # .model: of sentencepiece
 
 # Preprocessing of a tower that starts from other weights.
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -75,15 +76,22 @@ def _tower(towers: Mapping[str, type[nn.Module]], builder: str, embed_dim: int, 
 
 
 def construct(model_cfg: dict[str, Any]) -> Any:
-    """Return the model of a config in evaluation mode, with random weights from torch's generator."""
+    """Return the model of a config in evaluation mode, with random weights from torch's generator.
+
+    Raises:
+        UserError: no model can be built from the config, or it has a key that is not allowed, or its text tower's
+            folder comes with code.
+    """
+    check_model_cfg(model_cfg)
     cfg = deepcopy(model_cfg)
     if "timm_model_name" in cfg["vision_cfg"]:
         cfg["vision_cfg"]["timm_model_pretrained"] = False
     if "hf_model_name" in cfg["text_cfg"]:
         cfg["text_cfg"]["hf_model_pretrained"] = False
     # transformers loads the settings of its towers from the Hub, as does timm for some names.
-    if (text := cfg["text_cfg"].get("hf_model_name")) and not Path(text).is_dir():
-        cfg["text_cfg"]["hf_model_name"] = str(hub_folder(text, ["config.json"]))
+    # open_clip lets transformers ask on a terminal whether to run their code, so their files are checked.
+    if text := cfg["text_cfg"].get("hf_model_name"):
+        cfg["text_cfg"]["hf_model_name"] = str(model_folder(str(text), ["config.json"]))
     image = str(cfg["vision_cfg"].get("timm_model_name"))
     with hub(image) if ":" in image else nullcontext():
         try:
@@ -158,6 +166,7 @@ def save_judge(built: Built, name: str, crop: float | None, folder: Path) -> str
         # A new tokenizer, because calling one changes its files.
         with atomic_folder(folder / TOKENIZER) as temporary:
             tokenizer: Any = built.tokenizer()
+            tokenizer.tokenizer.chat_template = None  # a program, which no judge needs
             tokenizer.save_pretrained(temporary)
     return judge_hash(folder)
 
@@ -250,15 +259,18 @@ def fold_norms(model: nn.Module) -> None:
 
 
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
-    """Return the model, name and crop of a saved judge; UserError if the folder is not a judge's."""
+    """Return the model, name and crop of a saved judge; UserError if the folder is not a judge's or holds code."""
     folder = Path(folder)
     remedy = "make one with stage judge, stage specs or compclip.specs.released"
     require((folder / JUDGE_MODEL).is_file(), folder, "not a judge's folder", remedy)
+    tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None
+    if tokenizer:
+        refuse_code(tokenizer.iterdir(), TOKENIZER_SUFFIXES)
     settings, weights = read_json(folder / JUDGE_MODEL), str(folder / JUDGE_WEIGHTS)
     built = Built(
         assemble(settings["model_cfg"], read_weights(weights), weights), settings["model_cfg"],
         settings["preprocess_cfg"], read_json(folder / VOCABULARY),
-        tokenizer_files=folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None,
+        tokenizer_files=tokenizer,
     )  # fmt: skip
     return built, settings["name"], settings["crop"]
 
@@ -272,7 +284,7 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
         device: cpu, cuda or auto.
 
     Raises:
-        UserError: the folder is not a judge's, or its weights do not fit its model.
+        UserError: the folder is not a judge's or comes with code, or its weights do not fit its model.
     """
     settle(threads)
     built, name, crop = read_judge(folder)

@@ -108,7 +108,31 @@ def find_source(config: ModelConfig) -> Source:
         model_cfg |= {key: tag[key] for key in ("quick_gelu",) if key in tag}
         known |= {key: tag[key] for key in Preprocessing.model_fields if tag.get(key) is not None}
     files = [path for path in (settings, weights) if path] + [Path(file) for file in config.files()]
-    return Source(model_cfg, weights, preprocessing(config, known), tokenizer, list(dict.fromkeys(files)))
+    preprocess_cfg = preprocessing(config, known)
+    set_activation(config, model_cfg, known)
+    return Source(model_cfg, weights, preprocess_cfg, tokenizer, list(dict.fromkeys(files)))
+
+
+def set_activation(config: ModelConfig, model_cfg: dict[str, Any], known: Mapping[str, Any]) -> None:
+    """Set ``quick_gelu`` of a model config, as its name, its weights (``known``) or the config say.
+
+    Raises:
+        UserError: nothing specifies the activation of a weights file, or the config contradicts it.
+    """
+    # Settings of the weights specify it; open_clip's default is GELU.
+    is_described = "mean" in known or has_weights(config.model)
+    stated = model_cfg.get("quick_gelu", False if is_described else None)
+    chosen = stated if config.quick_gelu is None else config.quick_gelu
+    fault = f"{chosen}, but {config.model} was trained with {stated}"
+    require(stated in (None, chosen), "judge.quick_gelu", fault, "remove this key")
+    # Towers of other libraries have their own activation, and models with a tower of compclip always have GELU.
+    others = {"tower", "timm_model_name", "hf_model_name"} & {*model_cfg["vision_cfg"], *model_cfg["text_cfg"]}
+    is_chosen = chosen is not None or "tower" in others or len(others) == 2
+    fault = f"the activation of {config.pretrained} is unknown"
+    remedy = "set quick_gelu: true for weights tuned from OpenAI's, or quick_gelu: false for GELU"
+    require(is_chosen or config.random, "judge.quick_gelu", fault, remedy)
+    if chosen:
+        model_cfg["quick_gelu"] = chosen
 
 
 def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +149,8 @@ def preprocessing(config: ModelConfig, known: Mapping[str, Any]) -> dict[str, An
     result = {**known, **given}
     unknown = ", ".join(f"judge.preprocess.{key}" for key in NECESSARY if key not in result)
     fault = f"unknown for {config.pretrained or config.model}"
-    remedy = f"set them to its training's values (CLIP's and SigLIP's differ), or set judge.model to its {SETTINGS}"
+    values = "set them to its training's values (CLIP's and SigLIP's differ), and quick_gelu: true|false"
+    remedy = f"{values}, or set judge.model to its {SETTINGS}"
     require(not unknown or config.random, unknown, fault, remedy)
     return {**PREPROCESS, **result}
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from compclip.clip.config import TOKENIZER_FILES
+from compclip.clip.config import TOKENIZER_FILES, check_model_cfg
 from compclip.clip.vision import open_clip
 from compclip.core.errors import UserError
-from compclip.core.hub import hub_folder
+from compclip.core.foreign import model_folder
 from compclip.core.log import log
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[^\w\s]")
@@ -57,7 +57,11 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
 
     Args:
         files: folder of a transformers tokenizer; None loads it from the Hub, by its name in the config.
+
+    Raises:
+        UserError: the tokenizer is not available or not readable, comes with code, or gets an unknown argument.
     """
+    check_model_cfg(model_cfg)
     text_cfg = model_cfg["text_cfg"]
     length = text_cfg.get("context_length", DEFAULT_LENGTH)
     if "tower" in text_cfg:
@@ -68,9 +72,9 @@ def get_tokenizer(model_cfg: dict[str, Any], vocabulary: Sequence[str] | None, f
     try:
         if not place:
             return open_clip().SimpleTokenizer(context_length=length, **kwargs)
-        folder = place if Path(place).is_dir() else hub_folder(str(place), list(TOKENIZER_FILES))
-        mode = text_cfg.get("tokenizer_mode")
-        return open_clip().tokenizer.HFTokenizer(str(folder), context_length=length, tokenizer_mode=mode, **kwargs)
+        folder = str(model_folder(str(place), list(TOKENIZER_FILES)))
+        kwargs = {**kwargs, "context_length": length, "tokenizer_mode": text_cfg.get("tokenizer_mode")}
+        return open_clip().tokenizer.HFTokenizer(folder, trust_remote_code=False, **kwargs)
     except UserError:
         raise
     except Exception as error:  # damaged files can raise almost any exception

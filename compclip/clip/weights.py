@@ -48,10 +48,12 @@ def find_weights(name: str) -> Path:
 def read_weights(name: str) -> dict[str, torch.Tensor]:
     """Return the tensors of a .safetensors or torch file by name; a torch file that builds other objects is refused."""
     path = find_weights(name)
-    read = safetensors.torch.load_file if path.suffix == ".safetensors" else open_clip().factory.load_state_dict
     try:
         with memory_for(path):
-            state = read(str(path))
+            if path.suffix == ".safetensors":
+                state = safetensors.torch.load_file(path)
+            else:
+                state = open_clip().factory.load_state_dict(str(path), weights_only=True)
     except (OSError, UserError):
         raise
     except Exception as error:  # a damaged pickle can raise almost any exception
@@ -135,7 +137,7 @@ def load_pretrained(model: nn.Module, path: Path, name: str) -> None:
         if native:
             model.load_state_dict(native)
         else:
-            open_clip().load_checkpoint(model, str(path))
+            open_clip().load_checkpoint(model, str(path), weights_only=True)
     except (RuntimeError, KeyError, AttributeError, AssertionError, TypeError) as error:
         raise UserError(f"{path}: not the weights of {name}: {_reason(error)}") from error
 

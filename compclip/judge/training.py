@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from compclip.clip.device import autocast, scaler
+from compclip.clip.model import construct
+from compclip.clip.sources import find_model
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import Progress
@@ -66,18 +68,37 @@ def rate(step: int, steps: int, peak: float, warmup: float, schedule: str = "cos
     return peak * 0.5 * (1 + math.cos(math.pi * (step - climb) / max(1, steps - climb)))
 
 
+def check_trainable(config: Training) -> None:
+    """Raise UserError if ``trainable`` does not fit the model, which is built without weights.
+
+    Towers whose settings transformers or timm load from the Hub are not checked.
+    """
+    cfg = find_model(config.model)[0]
+    text_cfg = {"vocab_size": 1, **cfg["text_cfg"]}  # a word tower's size depends on the captions
+    timm_name = str(cfg["vision_cfg"].get("timm_model_name"))
+    if "hf_model_name" not in text_cfg and ":" not in timm_name:
+        with torch.device("meta"):
+            model = construct({**cfg, "text_cfg": text_cfg})
+        check_patterns([name for name, _ in model.named_parameters()], config.trainable)
+
+
 def choose_trainable(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     """Freeze every parameter whose name matches no pattern, and return the names of the others."""
     names = [name for name, _ in model.named_parameters()]
+    check_patterns(names, patterns)
+    trained = {name for pattern in patterns for name in fnmatch.filter(names, pattern)}
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name in trained)
+    return [name for name in names if name in trained]
+
+
+def check_patterns(names: Sequence[str], patterns: Sequence[str]) -> None:
+    """Raise UserError if a pattern matches none of the parameters' names."""
     # suggestions: the first two parts of the dotted names
     beginnings = dict.fromkeys(re.sub(r"^([^.]+\.[^.]+)\..*", r"\1.*", name) for name in names)
     for pattern in patterns:
         fault = f"{pattern!r} matches no parameter; there are {', '.join(beginnings)}"
         require(fnmatch.filter(names, pattern), "judge.trainable", fault)
-    trained = {name for pattern in patterns for name in fnmatch.filter(names, pattern)}
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name in trained)
-    return [name for name in names if name in trained]
 
 
 def training_mode(module: nn.Module) -> None:

@@ -15,6 +15,7 @@ TINY = {
 # The paper's judge in small; the parts of its appendix train.
 RESNET = {
     "embed_dim": 16,
+    "quick_gelu": False,
     "vision_cfg": {"image_size": 32, "layers": [1, 2, 1, 1], "width": 8, "head_width": 64},
     "text_cfg": {"context_length": 12, "width": 16, "heads": 2, "layers": 2},
 }

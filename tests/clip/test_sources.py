@@ -13,7 +13,7 @@ from PIL import Image
 
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import TOKENIZER, build, construct, judge_hash, load_judge, save_judge
-from compclip.clip.sources import find_source, model_name
+from compclip.clip.sources import find_source, model_name, set_activation
 from compclip.clip.tokens import get_tokenizer
 from compclip.clip.vision import open_clip
 from compclip.core import hub
@@ -158,5 +158,53 @@ def test_unknown_preprocessing_is_asked_for_and_a_weights_file_may_have_it(tmp_p
     ],
 )
 def test_odd_model_configs(cache: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    (tmp_path / "odd.json").write_text(json.dumps({**VIT, **change}))
+    cfg = {key: value for key, value in {**VIT, **change}.items() if key != "quick_gelu"}
+    (tmp_path / "odd.json").write_text(json.dumps(cfg))
     assert said in refused(model=str(tmp_path / "odd.json"))
+
+
+def test_a_weights_files_activation_is_asked_for(tmp_path: Path) -> None:
+    """Weights tuned from OpenAI's need QuickGELU, which neither they nor the model's name may say."""
+    bare = {key: value for key, value in VIT.items() if key != "quick_gelu"}
+    folder = clip_folder(tmp_path / "mine", bare)
+    weights = str(folder / "open_clip_model.safetensors")
+    for name, cfg in {"bare": bare, "quick": {**bare, "quick_gelu": True}, "gelu": VIT}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(cfg))
+
+    def built(name: str, **settings: Any) -> Any:
+        values = {"pretrained": weights, "preprocess": SIGLIP, "model": str(tmp_path / f"{name}.json"), **settings}
+        return build(ModelConfig.model_validate(values), [], 0)
+
+    bare_model = str(tmp_path / "bare.json")
+    said = refused(model=bare_model, pretrained=weights, preprocess=SIGLIP)
+    assert said.startswith(f"judge.quick_gelu: the activation of {weights} is unknown; set quick_gelu: true for")
+    assert "quick_gelu: true|false" in refused(model=bare_model, pretrained=weights)
+    activations = {True: "QuickGELU", False: "GELU"}
+    for value, activation in activations.items():
+        model = built("bare", quick_gelu=value).model
+        blocks = [model.transformer.resblocks[0], model.visual.transformer.resblocks[0]]
+        assert {type(block.mlp[1]).__name__ for block in blocks} == {activation}
+    assert built("quick").model_cfg["quick_gelu"] is True and built("gelu").model_cfg["quick_gelu"] is False
+    # Settings of the weights themselves say it.
+    for model, pretrained in ((str(folder / "open_clip_config.json"), weights), (f"local-dir:{folder}", None)):
+        assert "quick_gelu" not in build(ModelConfig(model=model, pretrained=pretrained), [], 0).model_cfg
+        said = refused(model=model, pretrained=pretrained, quick_gelu=True)
+        assert said.startswith("judge.quick_gelu: True, but") and said.endswith("with False; remove this key")
+    save_judge(built("quick"), "quick", None, tmp_path / "judge")
+    again = {"pretrained": str(tmp_path / "judge" / "weights.safetensors"), "preprocess": None}
+    assert built("bare", **again).model_cfg["quick_gelu"] is True
+    assert "but" in refused(model=bare_model, pretrained=again["pretrained"], quick_gelu=False)
+
+
+def test_models_without_open_clips_activation_need_none(tmp_path: Path) -> None:
+    """Random weights, towers of compclip, and models whose towers are both of other libraries."""
+    assert build(ModelConfig(model="sketch"), ["a bird"] * 2, 0).model is not None
+    towers = {"vision_cfg": {"tower": "conv"}, "text_cfg": {}}, {"vision_cfg": {}, "text_cfg": {"tower": "words"}}
+    others = {"vision_cfg": {"timm_model_name": "x"}, "text_cfg": {"hf_model_name": "y"}}
+    config = ModelConfig(model="sketch", pretrained="w.pt")
+    for cfg in (*towers, others):
+        set_activation(config, cfg, {})
+        assert "quick_gelu" not in cfg
+    for cfg in ({**others, "text_cfg": {}}, {**others, "vision_cfg": {}}):
+        with pytest.raises(UserError, match="quick_gelu"):
+            set_activation(config, cfg, {})

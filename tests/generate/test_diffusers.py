@@ -4,6 +4,7 @@ import functools
 import io
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,81 @@ def test_folders_without_a_pipeline_and_the_config_are_checked(place: Place, mod
     values["generate"]["generators"][0]["guidance"] = -1
     with pytest.raises(UserError, match="generator 'sd': guidance"):
         load_config(values)
+
+
+def add_component(folder: Path, library: str) -> None:
+    """Let the text encoder be a class of ``library``."""
+    index = folder / "model_index.json"
+    content = json.loads(index.read_text())
+    index.write_text(json.dumps({**content, "text_encoder": [library, "Mine"]}))
+
+
+def code_in_component(folder: Path, code: str) -> None:
+    (folder / "text_encoder" / "mine.py").write_text(code)
+    add_component(folder, "mine")
+
+
+def code_of_pipeline(folder: Path, code: str) -> None:
+    index = folder / "model_index.json"
+    (folder / "mine.py").write_text(code)
+    index.write_text(json.dumps({**json.loads(index.read_text()), "_class_name": ["mine", "Mine"]}))
+
+
+def map_in_component(folder: Path, code: str) -> None:
+    config = folder / "text_encoder" / "config.json"
+    (folder / "text_encoder" / "mine.txt").write_text(code)
+    content = json.loads(config.read_text()) | {"auto_map": {"AutoModel": "mine.Mine", "AutoConfig": "mine.Mine"}}
+    config.write_text(json.dumps(content))
+    index = json.loads((folder / "model_index.json").read_text())
+    (folder / "model_index.json").write_text(json.dumps({**index, "text_encoder": ["transformers", "AutoModel"]}))
+
+
+def map_outside(folder: Path, code: str) -> None:
+    """The same in a folder that is not a child of the pipeline's."""
+    map_in_component(folder, code)
+    shutil.move(folder / "text_encoder", folder.parent / "elsewhere")
+    index = json.loads((folder / "model_index.json").read_text())
+    index["../elsewhere"] = index.pop("text_encoder")
+    (folder / "model_index.json").write_text(json.dumps(index))
+
+
+def linked_component(folder: Path, code: str) -> None:
+    map_in_component(folder, code)
+    shutil.move(folder / "text_encoder", folder.parent / "linked")
+    (folder / "text_encoder").symlink_to(folder.parent / "linked")
+
+
+def imported_module(folder: Path, code: str) -> None:
+    (folder.parent / "mine.py").write_text(code)
+    add_component(folder, "mine")
+
+
+def compiled_component(folder: Path, code: str) -> None:
+    (folder / "unet" / "mine.so").write_text(code)
+
+
+ATTACKS = [
+    code_in_component, code_of_pipeline, map_in_component, map_outside, linked_component, imported_module,
+    compiled_component,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_strangers_pipeline_runs_no_code(
+    place: Place, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: Callable[[Path, str], None]
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked whether code may run"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    marker, folder = tmp_path / "marker", Path(shutil.copytree(model, tmp_path / "model"))
+    attack(folder, f"from pathlib import Path\nPath({str(marker)!r}).touch()\nclass Mine: pass\n")
+    with pytest.raises(UserError) as error:
+        draw(place, folder)
+    assert "\n" not in str(error.value) and not marker.exists()
+
+
+def test_a_users_script_beside_his_pipeline_is_no_fault(place: Place, model: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(model, tmp_path / "model"))
+    (folder / "scripts").mkdir()
+    for script in ("train.py", "scripts/prepare.py"):
+        (folder / script).touch()
+    assert draw(place, folder, PROMPTS[:1])

@@ -107,3 +107,46 @@ def test_the_default_run_has_no_fault_and_every_typo_is_listed() -> None:
     assert [line.split(": ")[:2] for line in lines] == [
         ["my.yaml", "split.test_seen"], ["my.yaml", "judge.epochs"], ["my.yaml", "sed"],
     ]  # fmt: skip
+
+
+PREPROCESS = {"mean": [0.5] * 3, "std": [0.5] * 3, "resize_mode": "squash"}
+
+
+@pytest.mark.parametrize(
+    ("judge", "parts"),
+    [
+        ({"model": "birds"}, ["judge.trainable: 'visual.layer4.*' matches no parameter; there are", "visual.trunk.*"]),
+        ({"model": "sketch"}, ["judge.trainable: 'visual.layer4.*' matches no parameter"]),
+        ({"model": "sketch_text", "trainable": ["text.*", "txet.*"]}, ["judge.trainable: 'txet.*' matches no"]),
+        ({"model": "ViT-B-32", "pretrained": "README.md", "preprocess": PREPROCESS, "epochs": 0},
+         ["judge.quick_gelu: the activation of README.md is unknown; set quick_gelu: true for weights tuned from Op"]),
+        ({"model": "ViT-B-32", "pretrained": "README.md", "epochs": 0}, ["preprocess.mean", "quick_gelu: true|false"]),
+    ],
+)  # fmt: skip
+def test_what_would_stop_a_training_is_found_before(judge: dict[str, Any], parts: list[str], tmp_path: Path) -> None:
+    errors = check_config(load_config({"results": str(tmp_path / "results"), "judge": judge})).errors
+    assert len(errors) == 1 and all(part in errors[0] for part in parts), errors
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        {"model": "birds", "trainable": ["*"]},
+        {"model": "birds", "trainable": ["visual.head.*", "logit_scale"]},
+        {"model": "birds", "tower": {"model": "x", "weights": "README.md"}, "trainable": ["visual.trunk.*"]},
+        {"model": "ViT-B-32-quickgelu", "pretrained": "README.md", "preprocess": PREPROCESS, "epochs": 0},
+        {"model": "ViT-B-32", "pretrained": "README.md", "preprocess": PREPROCESS, "epochs": 0, "quick_gelu": False},
+        {"model": "RN50-quickgelu", "pretrained": "README.md", "preprocess": PREPROCESS},  # the defaults are for it
+    ],
+)
+def test_what_trains_is_no_fault(judge: dict[str, Any], tmp_path: Path) -> None:
+    assert check_config(load_config({"results": str(tmp_path / "results"), "judge": judge})).errors == []
+
+
+@pytest.mark.parametrize("name", ["os", "../../evil", "compclip.core.code", "folder.os", "_private", "", "evil:main"])
+def test_a_config_names_no_other_module(name: str) -> None:
+    """A user's own source or generator is a file in its folder; nothing else is imported."""
+    generator = {"generate": {"generators": [{"name": "mine", "kind": name}]}}
+    for values in (generator, {"dataset": {"source": name}}):
+        with pytest.raises(UserError):
+            load_config(values)

@@ -32,6 +32,7 @@ from compclip.core.tables import PROMPTS
 from compclip.dataset.download import FilePlace
 from compclip.generate.config import GENERATOR_KINDS
 from compclip.io import read_table
+from compclip.judge.config import Training
 from compclip.text.language import installed_name
 from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
 from workflow_scripts.workflow.config import Config, load_config, run_values, runs_of
@@ -124,6 +125,8 @@ def check_config(config: Config, here: bool = True) -> Findings:
             check_writable(Path(folder))
     with findings.errors_of("results"):
         check_own(Path(config.results))
+    if config.scored and not findings.errors:  # imports torch, which takes seconds
+        check_trainable(config.judge, findings)
     return findings
 
 
@@ -172,11 +175,24 @@ def check_model(key: str, config: ModelConfig, findings: Findings) -> None:
             place = hub_place(find_tag("", name, weights))
             if findings.here:
                 check_hub_file(*place)
-    if is_path:
-        findings.exists(f"{key}.pretrained", weights)
+    if is_path and findings.exists(f"{key}.pretrained", weights) and find_spec("open_clip"):
+        with findings.errors_of(key):
+            from compclip.clip.sources import find_source
+
+            find_source(config)
     for part, path in config.tower.model_dump(include={"weights", "rename"}).items() if config.tower else ():
         if path and ":" not in path:
             findings.exists(f"{key}.tower.{part}", path)
+
+
+def check_trainable(config: Training, findings: Findings) -> None:
+    """Check that the patterns of a judge's trained parameters fit a model whose config is here."""
+    is_checked = config.epochs and config.trainable != ["*"] and not config.model.startswith(HUB)
+    if is_checked and find_spec("open_clip"):
+        from compclip.judge import training
+
+        with findings.errors_of("judge"):
+            training.check_trainable(config)
 
 
 def open_clip_models() -> set[str]:

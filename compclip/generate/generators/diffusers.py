@@ -20,6 +20,7 @@ from compclip.core.cache import Cache, key
 from compclip.core.code import code_hash
 from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
+from compclip.core.foreign import refuse_code
 from compclip.core.hub import hub
 from compclip.core.log import log
 from compclip.core.progress import track
@@ -27,11 +28,13 @@ from compclip.core.section import Count, Section
 from compclip.core.seeds import derive_seed
 from compclip.dataset.source import named
 from compclip.generate.generator import Context, Generated, manifest
+from compclip.io import read_json
 
 Pixels = Annotated[int, Field(gt=0, le=100_000)]
 ABOUT = "a text-to-image pipeline"
 TABLES = ()
 MODEL = True
+INDEX = "model_index.json"  # of a pipeline: its class, and the class of each component
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}  # as torch names them
 
 
@@ -62,7 +65,11 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
 
 
 def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]]:
-    """Return the pipeline on its device, and its entries in the summary; UserError if model or GPU is missing."""
+    """Return the pipeline on its device, and its entries in the summary.
+
+    Raises:
+        UserError: the model or the GPU is missing, or the model comes with code.
+    """
     # Imported here, because these libraries are slow to import and not needed to check the config.
     import torch
 
@@ -84,11 +91,16 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
     is_local = folder.is_dir()
     if not is_local:
         with hub(where):
-            folder = Path(diffusers.DiffusionPipeline.download(settings.model, revision=settings.revision))
+            hub_model = diffusers.DiffusionPipeline
+            folder = Path(hub_model.download(settings.model, revision=settings.revision, trust_remote_code=False))
     dtype = settings.dtype if settings.dtype != "auto" else "fp16" if is_gpu(device) else "fp32"
     try:
         kind = getattr(torch, DTYPES[dtype])
-        pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, dtype=kind).to(device)
+        refuse_code(component_files(folder))
+        text_to_image = diffusers.AutoPipelineForText2Image
+        pipeline = text_to_image.from_pretrained(folder, dtype=kind, trust_remote_code=False).to(device)
+    except UserError:
+        raise
     except Exception as error:  # the library raises many types of exceptions for damaged files
         reason = " ".join(str(error).split())[:200]
         remedy = "download it again or choose another"
@@ -106,6 +118,15 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
     }  # fmt: skip
     log.info("%s", about)
     return pipeline, about
+
+
+def component_files(folder: Path) -> list[Path]:
+    """Return the files of a pipeline's folder by which a library could load code: its JSON, and all of its components.
+
+    Other files, such as the script that trained it, may be the user's own.
+    """
+    components = read_json(folder / INDEX)
+    return [*folder.glob("*.json"), *(file for name in components for file in Path(folder, name).glob("*"))]
 
 
 def draw(pipeline: Any, settings: Settings, texts: Sequence[str], seeds: Sequence[int]) -> list[bytes]:
