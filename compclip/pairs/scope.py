@@ -12,14 +12,11 @@ import re
 from typing import TYPE_CHECKING
 
 from compclip.pairs.words import Role, Word
-from compclip.text.grammar import WORDS
+from compclip.text.grammar import scope_letters
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-# Letters of listed words and phrases; the further words of a phrase are `_`.
-LETTERS = {phrase: letter for letter, phrases in WORDS.scopes.items() for phrase in phrases}
-LONGEST = 3  # words of a phrase
 # Letters of other words. O: verbs that are not finite, and prepositions that are not of a place.
 ROLES = {
     Role.ADJECTIVE: "A", Role.NOUN: "N", Role.AND: "&", Role.MODIFIER: "M", Role.BE: "O", Role.THAT: "R",
@@ -30,43 +27,45 @@ TAGS = {"IN": "P", "PRP": "Y", "VBZ": "V", "VBP": "V", "MD": "V"}
 # Phrases as regular expressions of letters; `<name>` stands for an earlier one.
 PHRASES = {
     # Adjectives in a row (A listed, U unlisted, a participles), and those joined: `red, blue or green`.
-    "run": "[Mrz]*[AUa]+",
+    "run": "[Mrz_]*[AUa]+",
     "predicate": "(?:<run>(?:(?:,<run>)*,?[&|]<run>)*(?!N)|<run>(?:(?:,<run>)*,?[|d]<run>)*N*)",
     # A noun with its adjectives, and a list of those.
     "stack": "(?:<run>)+",
-    "adjectives": "<stack>(?:(?:,<stack>)*,?[&|]<stack>)*",
+    "adjectives": "<stack>(?:(?:,|,?[&|])<stack>)*",
     "noun": "[MSITDru]*(?:<adjectives>)?M*N+",
     "nouns": "<noun>(?:(?:,<noun>)*,?[|]<noun>)*",
     # With what follows a noun and belongs to it. A place that is known exists: `no spots on its red wings`.
-    "phrase": "<nouns>(?:(?:M*(?:P(?![TD])|O))+<nouns>|R[VH]M*(?:<predicate>|<nouns>))*",
+    "part": "<nouns>(?:F<noun>|R[VH]M*(?:<predicate>|<nouns>))*",
+    "phrase": "<part>(?:(?:M*(?:P(?![TD])|O))+<part>)*",
     "with": "<phrase>(?:W(?!D)<phrase>)*",
     "joined": "<with>(?:&(?![TD])<with>)*",
-    "clause": "[VHOMYn]*(?:<predicate>|<joined>)",
+    "clause": "(?:[VHOMYn]|P(?![TD]))*(?:<predicate>|<joined>)",
     "verb": "(?:[YMr]*|<with>)[VHm]<clause>",
 }
 # What precedes a scope, and what it reaches.
 REACHES = {
-    "[WH][M|]*d_*": "(?:<phrase>|<predicate>)",  # `with no bill`
+    "[WH][M|]*d_*": "(?:<part>|<predicate>)",  # `with no hat in a red shirt`
     "(?:^|[^WHM|])[M|]*d_*": "(?:<with>|<predicate>)",
-    "(?:^|[.,])[^WHV.,]*d_*": "<with>[VH]<clause>",  # `no bill is red`
+    "(?:(?:^|[.,])[^WHV.,]*|A&)d_*": "<with>[VH]<clause>",  # `no bill is red`
     "[dn]_*": "[VH](?:Y|<noun>)<clause>",  # `nor is the bill red`
-    "l_*": "<phrase>(?:&(?![TD])<phrase>)*",
+    "l_*": "(?:<part>(?:&(?![TD])<part>)*|<predicate>)",
     "n_*": "(?:[MVHOYa]*[VHOa](?:[MVHOWa]|P(?![TD]))*(?:<predicate>|<joined>)|<predicate>|M*[SITDu]<phrase>)",
     "s_*": "<clause>",
     "m": "[MYn]*[VHO]<clause>",  # but `may red wings` are many
-    "c_*": "<verb>",
-    "h_*": "(?:<verb>|<with>|<predicate>)",
+    "(?:c_*!?|n_*T?[UN]R)": "<verb>",  # `if the bill is red`, `it is not true that it is red`
+    "h_*": "(?:<verb>|[WP]?<with>|<predicate>)",
     "(?<!n)g_*": "<predicate>",
     "p_*(?![STD])": "<nouns>",
     "j_*(?![TD])": "<with>",
     "(?<!SNV)(?<![YRSO]V)k_*(?=I)": "<nouns>",  # but `what looks like a red mask`
     "z[MAUa]+z(?=I)": "<nouns>",  # `as red as a red rose`
     "(?:u|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)": "<joined>",  # but `all black except its bill`
+    "(?:^|[.])[^A.]*y": "<joined>",  # `plates minus a blue one`, but `all black minus a white tail`
     "e": r"[^.,|]{1,8}\|(?:<nouns>|<predicate>)",
     r"(?:^|(?<=[.?]))": r"[^.?]+\?",
 }
 # `a plate on the table is not visible`, `its bill is missing`
-ABSENT = re.compile(r"(?P<absent>N)(?:P[MSITDAaU]*N+)*[MVOR]*(?:q|l(?![MSITDAUaNru])|(?:[ns]_*[MVO]*r|n_*M*P))")
+ABSENT = re.compile(r"(?P<absent>N)(?:P[MSITDAaU]*N+)*[MVORHq]*(?:q|l(?![MSITDAUaNru_])|(?:[ns]_*[MVO]*r|n_*M*P))")
 
 
 def _expanded(pattern: str) -> str:
@@ -89,19 +88,9 @@ def _letter(doc: Doc, word: Word) -> str:
     return TAGS.get(tag, ROLES[word.part]) if word.part in (Role.BE, Role.OTHER) else ROLES[word.part]
 
 
-def _letters(doc: Doc, words: list[Word]) -> str:
-    """Return the letters of words, by the longest listed phrase at each."""
-    letters = ""
-    while len(letters) < len(words):
-        following = words[len(letters) : len(letters) + LONGEST]
-        phrases = ["_".join(word.lower for word in following[:length]) for length in range(len(following), 0, -1)]
-        phrase = next((phrase for phrase in phrases if phrase in LETTERS and not following[0].group), None)
-        letters += LETTERS[phrase] + "_" * phrase.count("_") if phrase else _letter(doc, following[0])
-    return letters
-
-
 def denied(doc: Doc, words: list[Word]) -> tuple[set[int], set[int]]:
     """Return the words in a scope, and the nouns that are said to be absent, as positions among the words."""
-    letters = _letters(doc, words)
+    lowers = ["" if word.group else word.lower for word in words]
+    letters = scope_letters(lowers, [_letter(doc, word) for word in words])
     reached = {i for rule in RULES for match in rule.finditer(letters) for i in range(*match.span("reach"))}
     return reached, {match.start("absent") for match in ABSENT.finditer(letters)}
