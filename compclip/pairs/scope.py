@@ -30,13 +30,13 @@ PHRASES = {
     "run": "[Mrz_]*[AUa]+",
     "predicate": "(?:<run>(?:(?:,<run>)*,?[&|]<run>)*(?!N)|<run>(?:(?:,<run>)*,?[|d]<run>)*N*)",
     # A noun with its adjectives, and a list of those.
-    "stack": "(?:<run>)+",
+    "stack": "(?:[Mrz_]*[AUa])+",
     "adjectives": "<stack>(?:(?:,|,?[&|])<stack>)*",
-    "noun": "[MSITDru]*(?:<adjectives>)?M*N+",
+    "noun": "[MSITDru]*+(?:<adjectives>)?M*+N++",
     "nouns": "<noun>(?:(?:,<noun>)*,?[|]<noun>)*",
     # With what follows a noun and belongs to it. A place that is known exists: `no spots on its red wings`.
     "part": "<nouns>(?:F<noun>|R[VH]M*(?:<predicate>|<nouns>))*",
-    "phrase": "<part>(?:(?:M*(?:P(?![TD])|O))+<part>)*",
+    "phrase": "<part>(?:(?:M*+(?:P(?![TD])|O))+<part>)*",
     "with": "<phrase>(?:W(?!D)<phrase>)*",
     "joined": "<with>(?:&(?![TD])<with>)*",
     "clause": "(?:[VHOMYn]|P(?![TD]))*(?:<predicate>|<joined>)",
@@ -44,8 +44,8 @@ PHRASES = {
 }
 # What precedes a scope, and what it reaches.
 REACHES = {
-    "[WH][M|]*d_*": "(?:<part>|<predicate>)",  # `with no hat in a red shirt`
-    "(?:^|[^WHM|])[M|]*d_*": "(?:<with>|<predicate>)",
+    "d_*": "(?:<part>|<predicate>)",  # `with no hat in a red shirt`
+    "(?:^|[.,VOPR])M*d_*": "<with>",  # `there is no man in a red shirt`
     "(?:(?:^|[.,])[^WHV.,]*|A&)d_*": "<with>[VH]<clause>",  # `no bill is red`
     "[dn]_*": "[VH](?:Y|<noun>)<clause>",  # `nor is the bill red`
     "l_*": "(?:<part>(?:&(?![TD])<part>)*|<predicate>)",
