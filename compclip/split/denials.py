@@ -26,6 +26,7 @@ OPENERS = (
 # What an opener reaches. After a noun, only `or` and what belongs to it continue; `no spots on its red wings` has these.
 REACH = r"(?:[oISTurzvmM]|(?<!P)D|A+(?:,?[&|]?A)*|\||F|N+(?=[|oF]))*"
 SCOPES = [re.compile(f"(?={opener}(?P<reach>{REACH}))") for opener in OPENERS]
+SCOPES.append(re.compile(r"(?:^|(?<=[.?]))(?=(?P<reach>[^.?]+\?))"))  # `is it a red bill?`
 
 
 def denied(words: Sequence[str], kinds: Sequence[str]) -> set[int]:
