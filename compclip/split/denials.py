@@ -7,9 +7,11 @@ letters, one an item. Without tags, an unlisted word (o) may be an adverb, a ver
 import re
 from collections.abc import Sequence
 
-from compclip.text.grammar import WORDS, scope_letters
+from compclip.text.grammar import scope_letters
 
+# Letters of the items that are in none of the lists.
 LETTERS = {"adjective": "A", "modifier": "A", "noun": "N", "other": "o"}
+# Words that open a scope, by their letters, and the verb that they reach beyond.
 OPENERS = (
     r"[dl]_*",
     r"[pj]_*(?=I)",  # `larger than a red bird`, but not `than its red bill`
@@ -23,7 +25,7 @@ OPENERS = (
     r"(?:(?<!V)k_*|z[oAMr]+z)(?=I)",  # `as red as a red rose`, but `looks like a red bird`
     r"e(?=[^.,|]{1,8}\|)",
 )
-# What an opener reaches. After a noun, only `or` and what belongs to it continue; `no spots on its red wings` has these.
+# What an opener reaches. After a noun, only `or` and `of` continue: `no spots on its red wings` states red wings.
 REACH = r"(?:[oISTurzvmM]|(?<!P)D|A+(?:,?[&|]?A)*|\||F|N+(?=[|oF]))*"
 SCOPES = [re.compile(f"(?={opener}(?P<reach>{REACH}))") for opener in OPENERS]
 SCOPES.append(re.compile(r"(?:^|(?<=[.?]))(?=(?P<reach>[^.?]+\?))"))  # `is it a red bill?`
