@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from compclip.core.cache import key
 from compclip.core.code import code_hash
 from compclip.pairs.parse import find_by_parse
+from compclip.pairs.scope import denied
 from compclip.pairs.surface import find_by_surface
 from compclip.pairs.tree import Tree, tree
 from compclip.pairs.words import Vocabulary, Word, spans
@@ -41,7 +42,8 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurre
     """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is ``words.spans``.
 
     If the surface gives an adjective a noun, a different noun that only the parse gives is disputed. So is a noun to
-    the left of an attributive adjective: in `a white belly grey back` the parser may choose it, unlike a reader.
+    the left of an attributive adjective: in `a white belly grey back` the parser may choose it, unlike a reader. So is
+    a pair that the caption denies or supposes (``scope``): whether the image shows it is open.
     """
     links, nowhere = find_by_surface(words)
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
@@ -50,10 +52,13 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurre
         leftward = link.relation == "attributive" and link.noun < link.adjective
         relation = "disputed" if leftward or link.adjective in settled else link.relation
         relations.setdefault((link.adjective, link.noun), relation)
+    reached, absent = denied(doc, words)
     result = []
     for (a, n), relation in sorted(relations.items()):
         adjective, noun = words[a], words[n]
         places = (adjective.start, adjective.end, noun.start, noun.end)
+        # A noun in a scope is not enough: in `a red bill, not a bill`, it is red.
+        relation = "disputed" if a in reached or n in absent else relation
         result.append(Occurrence(adjective.canonical, noun.canonical, *places, relation))
     return result
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compclip.core.heldout import split_pair
+from compclip.split.denials import denied
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plural, shared_beside, surface_forms
 
@@ -262,8 +263,14 @@ def _as_predicate(items: list[TextItem]) -> Reading:
 
 
 def stated(text: str, items: list[TextItem]) -> Reading:
-    """Return the adjective and noun of every pair that word order states, as the module's docstring defines."""
-    return _before_noun(text, items) + _as_predicate(items)
+    """Return the adjective and noun of every pair that word order states, as the module's docstring defines.
+
+    A pair that the text denies (``denials``) is not stated.
+    """
+    pairs = _before_noun(text, items) + _as_predicate(items)
+    reached = denied([item.word for item in items], [item.kind for item in items])
+    starts = {items[i].start for i in reached}
+    return [(adjective, noun) for adjective, noun in pairs if adjective.start not in starts]
 
 
 def near(items: list[TextItem]) -> Reading:

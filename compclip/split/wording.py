@@ -152,7 +152,9 @@ def contradiction(caption: Wording, changed: Sequence[Mention], new: str, mentio
     for i, word in enumerate(words):
         if word == old and (i, i) not in places and WORDS.everywhere.intersection(words[max(0, i - 2) : i + 3]):
             return True
-    return new in words and bool(WORDS.exceptions.intersection(words))
+    # `a red bill, not a blue one`, `black except for its red bill`.
+    excluding = WORDS.exceptions | WORDS.scopes["n"] | WORDS.scopes["d"] | WORDS.scopes["l"]
+    return new in words and bool(excluding.intersection(words))
 
 
 def objection(

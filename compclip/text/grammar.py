@@ -3,6 +3,7 @@
 ``WORDS.copulas`` is the list of that name, as a frozenset; ``WORDS.clashes`` is a table with a list for each word.
 """
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,3 +21,21 @@ def _read(content: Any) -> Any:
 
 _CONTENT = parse_yaml(decode(LEXICONS / "grammar.yaml"))
 WORDS = SimpleNamespace(**{name: _read(content) for name, content in _CONTENT.items()})
+
+_LETTERS = {phrase: letter for letter, phrases in WORDS.scopes.items() for phrase in phrases}
+_LONGEST = 3  # words of a phrase
+
+
+def scope_letters(words: Sequence[str], others: Sequence[str]) -> str:
+    """Return the letters of words in ``scopes``, by the longest phrase at each; ``others``: those of unlisted words.
+
+    The further words of a phrase are `_`.
+    """
+    letters = ""
+    while len(letters) < len(words):
+        begin = len(letters)
+        following = words[begin : begin + _LONGEST]
+        phrases = ["_".join(following[:length]) for length in range(len(following), 0, -1)]
+        phrase = next((phrase for phrase in phrases if phrase in _LETTERS), "")
+        letters += _LETTERS.get(phrase, others[begin]) + "_" * phrase.count("_")
+    return letters

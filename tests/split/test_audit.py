@@ -21,7 +21,9 @@ from compclip.pairs.extract_pairs import extract_pairs
 from compclip.pairs.rank_pairs import rank_pairs
 from compclip.split.audit import audit
 from compclip.split.disagreement import MOST_DISAGREED
-from compclip.split.make_splits import drawn_splits, pairs_of_images
+from compclip.split.make_prompts import make_prompts
+from compclip.split.make_splits import drawn_splits, make_splits, pairs_of_images
+from compclip.split.make_variants import make_variants
 from compclip.split.reading import Reader, reader_of, stated, word_pairs
 from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import Lexicon
@@ -81,6 +83,82 @@ MORE_NOUNS = NOUNS | {"patch": "patch", "patches": "patch", "primary": "primary"
 def test_how_words_are_read(text: str, pairs: set[str]) -> None:
     found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
     assert set(map(" ".join, found)) == pairs
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("a bird with no red bill", set()),
+        ("a bird with neither red wings nor a blue bill", set()),
+        ("the bill is not red", set()),
+        ("the bill isn’t red or blue", set()),
+        ("its wings aren't red", set()),
+        ("a bird without red wings or a blue bill", set()),
+        ("it does not have a red bill", set()),
+        ("a bird lacking red wings", set()),
+        ("if the bill is red", set()),
+        ("it might have a red bill", set()),
+        ("perhaps a red bill", set()),
+        ("no bill is red", set()),
+        ("a blue bill and not a red bill", {"blue bill"}),
+        ("larger than a red bill", set()),
+        ("a tail like a red bill", set()),
+        ("everything but a red bill", set()),
+        ("either a red bill or a blue bill", set()),
+        ("is it a red bill?", set()),
+        # What is asserted beside it.
+        ("a red bill and no blue wings", {"red bill"}),
+        ("no bill and red wings", {"red wing"}),
+        ("with no bill, a red wing", {"red wing"}),
+        ("a bird with no bill red wings", {"red wing"}),
+        ("no red bill but a blue wing", {"blue wing"}),
+        ("not only a red bill", {"red bill"}),
+        ("no spots on its red wings", {"red wing"}),
+        ("larger than its red bill", {"red bill"}),
+        ("nothing but a red bill", {"red bill"}),
+        ("a bird without a bill has red wings", {"red wing"}),
+        ("black except for a red bill", {"red bill"}),
+        ("is it large? a red bill", {"red bill"}),
+    ],
+)  # fmt: skip
+def test_word_order_reads_no_pair_that_the_text_denies(text: str, pairs: set[str]) -> None:
+    reader = Reader(COLORS, NOUNS, SHAPES)
+    assert {" ".join(pair) for pair in word_pairs(reader.pairs(text)[1])} == pairs
+
+
+DENIED = "a photo of a yard with no blue plate"
+
+
+def test_a_denied_held_out_pair_is_in_no_prompt_and_does_not_train() -> None:
+    stated = [f"a photo of a {a} {noun}" for a, noun in product(("red", "blue", "black"), ("plate", "cup", "box"))]
+    captions = captions_table([(f"{n:03d}", 0, text) for n, text in enumerate([*stated * 12, *[DENIED] * 5])])
+    pairs = extract_pairs(captions, ["color"])
+    ranking = rank_pairs(pairs, "color")
+    heldout = ["blue_plate"]
+    splits, _ = make_splits(captions, pairs, ranking, heldout, "color")
+    swapped, _ = swap_adjectives(captions, pairs, splits, heldout, "color")
+    prompts = make_prompts(captions, pairs, ranking, heldout, splits, swapped)
+    variants, _ = make_variants(prompts, captions, pairs, ranking, "color", swapped=swapped)
+    denying = captions.loc[captions["text"] == DENIED, "image_id"]
+    assert set(splits.set_index("image_id").loc[denying, "split"]) == {"test_unseen"}
+    assert (prompts["pair"] == "blue_plate").any()
+    for table in (prompts, variants, swapped):
+        assert not table["image_id"].isin(denying).any()
+    result = audit(captions, pairs, splits, swapped, heldout, "color")
+    assert result["violations"] == []
+    assert result["disagreement"]["total"]["fraction"] == 0
+    assert result["disagreement"]["pairs"]["blue_plate"]["only_disputed"] == 5
+
+
+def test_the_audit_notices_a_denied_pair_that_was_extracted() -> None:
+    """If the extraction took it for stated, and so for a prompt."""
+    captions = captions_table([("a", 0, DENIED), ("b", 0, "a red plate")])
+    splits = pd.DataFrame({"image_id": ["a", "b"], "split": ["test_unseen", "train"]})
+    pairs = said("a blue plate", "b red plate")
+    result = audit(captions, pairs, splits, empty_table(SWAPPED), ["blue_plate"], "color")
+    assert result["disagreement"]["pairs"]["blue_plate"]["only_parse"] == 1
+    assert result["disagreement"]["pairs"]["blue_plate"]["captions"]["parse"][0]["text"] == DENIED
+    assert result["disagreement"]["warnings"]
 
 
 def audited(rows: list[tuple[str, str]], heldout: list[str], swapped: pd.DataFrame | None = None) -> dict:

@@ -1,0 +1,38 @@
+"""Find adjectives that a text denies, supposes or compares with, from the order of words alone: `no red bill`.
+
+As in ``pairs.scope``, with which only the word lists of ``lexicons/grammar.yaml`` are shared, a text is a string of
+letters, one an item. Without tags, an unlisted word (o) may be an adverb, a verb or a noun.
+"""
+
+import re
+from collections.abc import Sequence
+
+from compclip.text.grammar import scope_letters
+
+# Letters of the items that are in none of the lists.
+LETTERS = {"adjective": "A", "modifier": "A", "noun": "N", "other": "o"}
+# Words that open a scope, by their letters, and the verb that they reach beyond.
+OPENERS = (
+    r"[dl]_*",
+    r"[pj]_*(?=I)",  # `larger than a red bird`, but not `than its red bill`
+    r"g_*(?=A)",
+    r"h_*",
+    r"[ns]_*o*[VH]*P?",
+    r"m[VHn]+",
+    r"[ch]_*[^.,&VH!]*[VH]",
+    r"(?:^|[.,])[^WHV.,]*d_*[^WHV.,&!]*[VH]",  # `no bill is red`
+    r"(?:u|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)",  # but `all black except its bill`
+    r"(?:(?<!V)k_*|z[oAMr]+z)(?=I)",  # `as red as a red rose`, but `looks like a red bird`
+    r"e(?=[^.,|]{1,8}\|)",
+)
+# What an opener reaches. After a noun, only `or` and `of` continue: `no spots on its red wings` states red wings.
+REACH = r"(?:[oISTurzvmM]|(?<!P)D|A+(?:,?[&|]?A)*|\||F|N+(?=[|oF]))*"
+SCOPES = [re.compile(f"(?={opener}(?P<reach>{REACH}))") for opener in OPENERS]
+SCOPES.append(re.compile(r"(?:^|(?<=[.?]))(?=(?P<reach>[^.?]+\?))"))  # `is it a red bill?`
+
+
+def denied(words: Sequence[str], kinds: Sequence[str]) -> set[int]:
+    """Return the positions of denied words of a text, given the words and kinds of all its items."""
+    negated = ["n't" if word.endswith(("n't", "n’t")) else word for word in words]
+    letters = scope_letters(negated, [LETTERS[kind] for kind in kinds])
+    return {i for rule in SCOPES for scope in rule.finditer(letters) for i in range(*scope.span("reach"))}
