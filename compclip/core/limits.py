@@ -9,6 +9,9 @@ ARCHIVE_RATIO = 200
 ARCHIVE_SMALL_BYTES = 1 << 28
 # Characters of a YAML file, which takes about 5 microseconds each to parse.
 YAML_CHARACTERS = 1_000_000
+# Bytes of a JSON file of a release or submission; Python takes some ten times as much memory. A submission of 100,000
+# images by ten judges has 80 MB.
+JSON_BYTES = 1 << 28
 # Values of a YAML file, including those of aliases.
 YAML_VALUES = 100_000
 # Characters of a cell of a table, and of a caption that is parsed: some 4,000 words.

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,13 @@ from compclip.core.log import log
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
 # Without threads: if memory is too short to start one, Arrow waits forever.
-PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
+UNBUFFERED: dict[str, Any] = {"page_checksum_verification": True, "pre_buffer": False}
+PARQUET_READING: dict[str, Any] = {"use_threads": False} | UNBUFFERED
 # Files that ``save_to_disk`` of Hugging Face datasets writes beside caches, and files in repositories of the Hub.
 DATASETS_FILES = ("data-*.arrow", "*.parquet")
+# Types of values whose bytes are known, and bytes of a value in memory; in lists it is part of a Python object.
+FLAT_TYPES = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE", "BYTE_ARRAY")
+WIDTH, NESTED_WIDTH = 8, 64
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 Records = tuple[pd.DataFrame, list[str]]  # rows, and the bad rows
@@ -198,6 +203,41 @@ def parquet_faults(path: str | Path, remedy: str, kind: str = "Parquet") -> Iter
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a readable {kind} file ({reason}); {remedy}") from error
+
+
+def check_expansion(path: Path, remedy: str) -> None:
+    """Raise UserError unless a Parquet table has a bounded size in memory.
+
+    Run lengths and dictionaries expand without limit, and before a table is expanded only its dictionaries are known.
+    """
+    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+    fault = f"unpacks to over {limits.ARCHIVE_RATIO} times its size"
+    size = 0
+    texts = []
+    with parquet_faults(path, remedy), pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        for group, column in product(range(metadata.num_row_groups), range(metadata.num_columns)):
+            chunk = metadata.row_group(group).column(column)
+            require(chunk.physical_type in FLAT_TYPES, path, f"has values of type {chunk.physical_type}", remedy)
+            is_text = chunk.physical_type == "BYTE_ARRAY"
+            texts += [chunk.path_in_schema] if is_text else []
+            width = NESTED_WIDTH if "." in chunk.path_in_schema else WIDTH
+            size += max(chunk.total_uncompressed_size, chunk.num_values * width)
+            require(size <= most, path, fault, remedy)
+    with parquet_faults(path, remedy), pq.ParquetFile(path, read_dictionary=list(set(texts)), **UNBUFFERED) as file:
+        for batch in file.iter_batches(use_threads=False):
+            size += sum(map(_expanded, batch.columns))
+            require(size <= most, path, fault, remedy)
+
+
+def _expanded(values: arrow.Array) -> int:
+    """Return the bytes of the texts in an array whose texts are dictionaries, if each text is written out."""
+    if arrow.types.is_dictionary(values.type):
+        lengths = compute.binary_length(values.dictionary)
+        return compute.sum(compute.cast(lengths.take(values.indices), arrow.int64())).as_py() or 0
+    if arrow.types.is_list(values.type) or arrow.types.is_large_list(values.type):
+        return _expanded(values.flatten())
+    return sum(map(_expanded, values.flatten())) if arrow.types.is_struct(values.type) else 0
 
 
 def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:

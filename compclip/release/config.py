@@ -1,10 +1,22 @@
 """The config's ``release``."""
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from compclip.core.section import NAME, Section
 
-VERSION = r"^\d+\.\d+\.\d+$"
+VERSION = r"^[0-9]+\.[0-9]+\.[0-9]+$"
+
+
+def printable(text: str) -> str:
+    """Refuse line breaks, invisible characters and blank ends, so that texts that look equal are equal."""
+    if not text.isprintable() or text != text.strip():
+        raise ValueError("expected one line of printable characters")
+    return text
+
+
+Line = Annotated[str, Field(max_length=1000), AfterValidator(printable)]
 
 
 class ReleaseConfig(Section):
@@ -12,7 +24,7 @@ class ReleaseConfig(Section):
 
     name: str | None = Field(None, pattern=NAME, description="null: the name of the data set")
     version: str = Field("1.0.0", pattern=VERSION, description="semantic version; new scores need a new major one")
-    license: str = Field("other", min_length=1, description="license of captions and images, as the Hub names it")
+    license: Line = Field("other", min_length=1, description="license of captions and images, as the Hub names it")
     creator: str = Field("unknown", min_length=1, description="who releases it")
     url: str = Field("https://example.org/release", min_length=1, description="where it is published")
     description: str = Field("", description="text at the beginning of the data card")

@@ -12,12 +12,11 @@ from compclip.core.cli import Command
 from compclip.core.digests import sha256
 from compclip.core.errors import require
 from compclip.core.tables import TESTS
-from compclip.io import read_json
 from compclip.plot.labels import SPLIT_NAMES
 from compclip.plot.page import render, write_page
 from compclip.release.released import Release, ReleasePart, open_release
-from compclip.release.submission import Submission, compare_submissions, read_submission
-from compclip.release.verify import inconsistent
+from compclip.release.submission import Submission, compare_submissions, look, read_submission
+from compclip.release.verify import inconsistent, read_verified
 from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
@@ -57,8 +56,8 @@ def read_submissions(files: list[Path], release: Release) -> dict[Path, Submissi
     submissions = dict[Path, Submission]()
     for file in files:
         submission = read_submission(file, release)
-        same = [other for other, of in submissions.items() if of.name == submission.name]
-        fault = f"has the same name ({submission.name}) as {same[0] if same else ''}"
+        same = [other for other, of in submissions.items() if look(of.name) == look(submission.name)]
+        fault = f"has the same name ({submission.name}) as {same[0] if same else ''}, or one that looks like it"
         require(not same, file, fault, "rename one and submit it again")
         wrong = next(inconsistent(release, submission), "")
         require(not wrong, file, wrong, "remove it, or submit again")
@@ -118,8 +117,8 @@ def leaderboard_data(release: Release, submissions: dict[Path, Submission], veri
 def main(command: Leaderboard) -> None:
     release = open_release(command.release)
     submissions = read_submissions(submission_files(command.folders), release)
-    known = read_json(command.verified) if command.verified else {}
-    verified = {digest for digest, of in known.items() if of.get("release") == release.digest}
+    known = read_verified(command.verified) if command.verified else {}
+    verified = {digest for digest, of in known.items() if of.release == release.digest}
     data = leaderboard_data(release, submissions, verified)
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
     context = {"release": release, "submissions": len(submissions), "compositions": list(release.parts), "data": text}

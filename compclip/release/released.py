@@ -9,79 +9,58 @@ the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control generator:
 - ``C/health/J.json``, ``C/adjustments/J.json`` and ``C/scores/J/G/``.
 """
 
+import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, Field, ValidationError
 
 from compclip.core import tables
 from compclip.core.code import PACKAGE, ROOT
 from compclip.core.digests import sha256
-from compclip.core.errors import UserError, require
+from compclip.core.errors import require
 from compclip.core.heldout import matched_pairs, read_heldout
-from compclip.core.section import Section
-from compclip.io import read_json, read_table
-from compclip.report.table import Scored, all_scores, read_score_folder, scores_of
+from compclip.divergence.results import read_divergences
+from compclip.io import read_table
+from compclip.release.check import RELEASE_FILE, check_files, check_release
+from compclip.release.models import (
+    CONTROLS,
+    DOWNLOAD,
+    AdjustmentFile,
+    Contents,
+    JudgeHealth,
+    ReleasedComposition,
+    Summary,
+    VariantsFile,
+    read_strictly,
+)
+from compclip.report.table import Scored, all_scores, scores_of
 from compclip.score.choices import Adjustment
-from compclip.score.config import Scoring
+from compclip.score.entries import set_names
 from compclip.score.health import Health
-from compclip.score.scores import Rules
+from compclip.score.scores import Rules, adjective_summary
 from compclip.split.judged import judged_images
 from compclip.split.pools import class_names
 
-RELEASE_FILE = "release.json"
-Described = TypeVar("Described", bound=BaseModel)
-SCHEMA_VERSION = 1
 PART_TABLES = {
     "prompts": tables.PROMPTS, "variants": tables.VARIANTS, "swapped": tables.SWAPPED, "splits": tables.SPLIT,
     "ranking": tables.RANKING,
 }  # fmt: skip
 
 
-class ReleasedJudge(Section):
-    """The location of a judge. Kinds other than two towers need a newer compclip."""
+class SummaryKey(NamedTuple):
+    """What a summary of scores is about."""
 
-    kind: Literal["two_towers"] = "two_towers"
-    folder: str
-    hash: str
-
-
-class ReleasedComposition(Section):
-    """A composition's judges by name, control generators, and reference and habit of each held-out split."""
-
-    candidates: int
-    judges: dict[str, ReleasedJudge] = Field(min_length=1)
-    generators: list[str]
-    anchors: dict[str, tuple[str | None, str | None]]
-
-
-class Contents(Section):
-    """The content of ``release.json``."""
-
-    schema_version: Literal[1] = 1
-    name: str
-    version: str
-    license: str
-    compclip: str
-    dataset: str
-    compositions: dict[str, ReleasedComposition]
-    reference: str | None
-    scoring: Scoring
-    seed: int
-    halves: int
-    train_on: str
+    set: str
+    split: str
+    distractors: str
     prompts: str
-    health: float
-    batch: int
-    threads: int
-    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -115,25 +94,81 @@ class ReleasePart:
         scoring = about.scoring.model_copy(update={"candidates": self.about.candidates})
         return Rules(scoring, classes, about.seed, self.name, about.prompts, self.tables["swapped"])
 
+    def health_of(self, judge: str) -> dict[str, Any]:
+        """Return the health of a judge, as measured when the release was made."""
+        return read_strictly(self.folder / "health" / f"{judge}.json", JudgeHealth, DOWNLOAD).model_dump()
+
     @property
     def health(self) -> Health:
-        content = {name: read_json(self.folder / "health" / f"{name}.json") for name in self.about.judges}
+        content = {name: self.health_of(name) for name in self.about.judges}
         return Health(content, self.release.contents.health)
+
+    @property
+    def summaries(self) -> list[SummaryKey]:
+        """What each summary of scores is about; test_seen has a second, of the prompts whose caption was swapped."""
+        contents = self.release.contents
+        sets = set_names(tables.TESTS, contents.scoring.distractors)
+        keys = [SummaryKey(*of, "swapped" if of[1] == "test_swapped" else contents.prompts) for of in sets]
+        return sum(([key, key._replace(prompts="swapped")] if key.split == "test_seen" else [key] for key in keys), [])
+
+    def abouts(
+        self, of_sets: Mapping[str, pd.DataFrame], told: Mapping[SummaryKey, Mapping[str, Any]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the scores of a generator's summary: what is told of its images, then what is computed and so wins.
+
+        Args:
+            of_sets: its entries (``tables.SCORES``) by set.
+            told: the controls of each summary.
+        """
+        swapped = pd.MultiIndex.from_frame(self.tables["swapped"][tables.CAPTION_KEY])
+        for key, controls in told.items():
+            entries = of_sets[key.set]
+            if key.split == "test_seen" and key.prompts == "swapped":
+                entries = entries[pd.MultiIndex.from_frame(entries[tables.CAPTION_KEY]).isin(swapped)]
+            yield {**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)}
 
     @cached_property
     def matched(self) -> set[str]:
         return matched_pairs(self.tables["ranking"], read_heldout(self.folder / "heldout.json"))
 
+    @cached_property
+    def variants(self) -> dict[str, Any]:
+        """The counts of ``variants.json``, by split."""
+        return read_strictly(self.folder / "variants.json", VariantsFile, DOWNLOAD).model_dump()["splits"]
+
+    @cached_property
+    def divergences(self) -> pd.DataFrame:
+        return read_divergences(self.folder)
+
     def adjustment(self, judge: str) -> Adjustment | None:
         """Return how a judge's similarities are adjusted, as chosen on real images."""
-        content = read_json(self.folder / "adjustments" / f"{judge}.json")
-        return content and Adjustment(np.array(content["mean"], np.float32), content["multiple"], content["of_seen"])
+        file = self.folder / "adjustments" / f"{judge}.json"
+        content = read_strictly(file, AdjustmentFile | None, DOWNLOAD)
+        return content and Adjustment(np.array(content.mean, np.float32), content.multiple, content.of_seen)
 
-    def summary(self, judge: str) -> dict[str, Any]:
-        """Return ``summary.json`` of the first control generator by a judge."""
-        return read_json(self.folder / "scores" / judge / self.about.generators[0] / "summary.json")
+    def control(self, judge: str, generator: str) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+        """Return the summary of a control generator by a judge, and its scores by set."""
+        folder = self.folder / "scores" / judge / generator
+        summary = read_strictly(folder / "summary.json", Summary, DOWNLOAD).model_dump()
+        told = {
+            SummaryKey(*map(of.get, SummaryKey._fields)): {name: of[name] for name in CONTROLS}
+            for of in summary["scores"]
+        }
+        served = [key for key in self.summaries if key in told]
+        is_complete = served == [*told] and len(told) == len(summary["scores"])
+        require(served and is_complete, folder, "other sets than the release scores", DOWNLOAD)
+        of_sets = {key.set: read_table(folder / f"{key.set}.parquet", tables.SCORES) for key in served}
+        return summary | {"scores": [*self.abouts(of_sets, told)]}, of_sets
 
-    def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], dict[str, pd.DataFrame]]]) -> list[Scored]:
+    def scored(
+        self, generator: str, judge: str, of_sets: Mapping[str, pd.DataFrame],
+        told: Mapping[SummaryKey, Mapping[str, Any]],
+    ) -> tuple[dict[str, Any], Mapping[str, pd.DataFrame]]:  # fmt: skip
+        """Return the summary of a submission, and its scores by set; arguments as of ``abouts``."""
+        summary, _ = self.control(judge, self.about.generators[0])
+        return summary | {"generator": generator, "scores": [*self.abouts(of_sets, told)]}, of_sets
+
+    def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], Mapping[str, pd.DataFrame]]]) -> list[Scored]:
         """Return a generator's scores. ``by_judge``: the summary, and the entries of each set."""
         swapped = self.tables["swapped"][tables.CAPTION_KEY]
         return all_scores(
@@ -148,8 +183,7 @@ class ReleasePart:
         """The scores of the control generators."""
         result = []
         for generator in self.about.generators:
-            folders = {judge: self.folder / "scores" / judge / generator for judge in self.about.judges}
-            result += self.of_judges({judge: read_score_folder(folder) for judge, folder in folders.items()})
+            result += self.of_judges({judge: self.control(judge, generator) for judge in self.about.judges})
         return result
 
 
@@ -199,36 +233,18 @@ def package_version(name: str) -> str:
         return "not installed"
 
 
-def read_described(file: Path, kind: str, model: type[Described], remedy: str) -> Described:
-    """Read a JSON file of a ``kind`` as a pydantic model.
-
-    Raises:
-        UserError: its schema version differs from this code's, or it does not fit the model; names the first fault.
-    """
-    content = read_json(file)
-    given = content.get("schema_version") if isinstance(content, dict) else None
-    fault = f"version {given!r} of the schema of a {kind}, expected {SCHEMA_VERSION}"
-    require(given == SCHEMA_VERSION, file, fault, f"use the compclip that wrote it, or correct the path of the {kind}")
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
-        raise UserError(f"{file}: {fault}; {remedy}") from None
-
-
 def open_release(folder: str | Path) -> Release:
-    """Open a release and check every file that it lists.
+    """Open a release and check everything in it.
 
     Raises:
-        UserError: the folder is not a release, or a file differs from its sha256 or is missing.
+        UserError: the folder is not a release; its files are not those that it lists, by name and sha256; a file is not
+            a plain file, would take too much memory, does not fit its model or schema, or contradicts another file.
     """
     folder = Path(folder)
     file = folder / RELEASE_FILE
-    require(file.is_file(), folder, f"no {RELEASE_FILE}, so it is not a release", "give the folder of a release")
-    contents = read_described(file, "release", Contents, "download the release again")
-    for name, expected in contents.files.items():
-        actual = sha256(folder / name)
-        fault = "missing" if not actual else f"damaged: its sha256 is not that of {RELEASE_FILE}"
-        require(actual == expected, folder / name, fault, "download the release again")
-    return Release(folder, contents, sha256(file))
+    require(os.path.isfile(file), folder, f"no {RELEASE_FILE}, so it is not a release", "give the folder of a release")
+    contents = read_strictly(file, Contents, DOWNLOAD, "release")
+    check_files(folder, contents)
+    release = Release(folder, contents, sha256(file))
+    check_release(release)
+    return release

@@ -5,6 +5,7 @@ columns and all estimates (``scores``, rows of ``scores.parquet``) follow from t
 """
 
 import platform
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -12,46 +13,68 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, create_model
 
 from compclip.core.errors import require
 from compclip.core.rounding import json_values
-from compclip.core.section import NAME, Section
-from compclip.core.tables import SCORES, TESTS
-from compclip.divergence.results import read_divergences
-from compclip.io import read_json
-from compclip.release.released import Release, ReleasePart, package_version, read_described
+from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
+from compclip.generate.generators.folder import MOST_EQUAL
+from compclip.release.config import Line
+from compclip.release.models import Chance, Name, Sha256, Signed, Strict, read_strictly
+from compclip.release.released import Release, ReleasePart, package_version
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 from compclip.score.choices import variants_of_entries
 from compclip.score.entries import ENTRY, set_names
-from compclip.score.scores import SetScores, adjective_summary
+from compclip.score.scores import SetScores
 from compclip.stats import balance
 
-MEASURED = ("similarity", "p_beaten", "p_tied", "expected_top1", "hit", "adjective_first", "adjusted_first")
-CONTROLS = ("blind_control", "hubness")
-DECIDING_PACKAGES = ("compclip", "numpy", "open_clip_torch", "pillow", "torch")
+SHA256_DIGITS = 64
+WRONG = (1, 0, 0)  # p_beaten, p_tied and expected_top1 of a prompt without an image
+LOOK_ALIKE = str.maketrans("01i-", "oll_")
 JudgeWeights = Literal["none", "guided", "re-ranked"]
-MeasuredValues = dict[str, list[float | bool | None]]
+TYPES = {"str": str, "float64": float, "Int64": int}  # of the columns of ``tables.MEASUREMENTS``, in JSON
 
 
-class ReleaseId(Section):
+class ReleaseId(Strict):
     """The scored release; digest: the sha256 of its release.json."""
 
-    name: str
-    version: str
-    digest: str
+    name: Name
+    version: Line
+    digest: Sha256
 
 
-class SubmittedScores(Section):
-    """The scores by one judge, by set, and the controls that need the images, by set and prompts."""
+class MeasuredValues(Strict):
+    """The values of a set, a list for each measured column of ``tables.SCORES``."""
 
-    hash: str
+    similarity: list[Signed | None]
+    p_beaten: list[Chance]
+    p_tied: list[Chance]
+    expected_top1: list[Chance]
+    hit: list[bool]
+    adjective_first: list[Chance | None]
+    adjusted_first: list[Chance | None]
+
+
+MEASURED = tuple(MeasuredValues.model_fields)
+
+
+class ControlValues(Strict):
+    """The controls of a set that need the images; without the images they are as told."""
+
+    blind_control: Chance | None
+    hubness: Chance | None
+
+
+class SubmittedScores(Strict):
+    """The scores by one judge, by set, and the controls, by set and prompts."""
+
+    hash: Line
     values: dict[str, MeasuredValues]
-    controls: dict[str, dict[str, float | None]]
+    controls: dict[str, ControlValues]
 
 
-class SubmittedComposition(Section):
+class SubmittedComposition(Strict):
     """The scores of one composition.
 
     Args:
@@ -59,39 +82,78 @@ class SubmittedComposition(Section):
         images: by file_name, the sha256 of the image, ``missing`` or ``unreadable``.
     """
 
-    prompts: str
+    prompts: Sha256
     images: dict[str, Annotated[str, Field(pattern="^([0-9a-f]{64}|missing|unreadable)$")]]
     judges: dict[str, SubmittedScores]
 
 
-class Submission(Section):
-    """The content of ``submission.json``."""
+class Environment(Strict):
+    """The processor, as reported by Linux, and the versions of packages: both affect embeddings' rounding."""
+
+    machine: Line
+    processor: Line
+    compclip: Line
+    numpy: Line
+    open_clip_torch: Line
+    pillow: Line
+    torch: Line
+
+
+# A row of ``scores.parquet``.
+Figure = create_model(
+    "Figure",
+    __base__=Strict,
+    **{name: (TYPES[column.dtype] | None, ...) for name, column in MEASUREMENTS.columns.items()},  # type: ignore[call-overload]
+)
+
+
+class Submission(Strict):
+    """The content of ``submission.json``.
+
+    ``name``, ``judge_weights`` and ``environment`` are as told: nothing can prove them.
+    """
 
     schema_version: Literal[1] = 1
-    name: str = Field(pattern=NAME)
+    name: Name
     judge_weights: JudgeWeights
     release: ReleaseId
-    environment: dict[str, str]
+    environment: Environment
     compositions: dict[str, SubmittedComposition]
-    scores: list[dict[str, Any]]
+    scores: list[Figure]  # type: ignore[valid-type]
 
 
-def environment() -> dict[str, str]:
-    """Return the processor, as reported by Linux, and the versions of packages: both affect embeddings' rounding."""
+def environment() -> Environment:
+    """Return the environment of this process."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    about = {"machine": platform.machine(), "processor": next(models, platform.processor())}
-    return about | {name: package_version(name) for name in DECIDING_PACKAGES}
+    packages = [*Environment.model_fields][2:]
+    processor = " ".join(next(models, platform.processor()).split())
+    about = {"machine": platform.machine(), "processor": processor}
+    return Environment(**about, **{name: package_version(name) for name in packages})
+
+
+def look(name: str) -> str:
+    """Return what names that look alike have in common."""
+    return unicodedata.normalize("NFKC", name).casefold().translate(LOOK_ALIKE)
+
+
+def check_name(where: object, name: str, release: Release) -> None:
+    """Raise UserError if a name could be taken for that of a control of the release."""
+    controls = {look(control): control for part in release.parts.values() for control in part.about.generators}
+    control = controls.get(look(name))
+    fault = f"{name} is a control of the release" if name == control else f"{name} looks like {control}, a control"
+    require(control is None, where, fault, "choose another name")
 
 
 def read_submission(file: Path, release: Release) -> Submission:
     """Read a submission for this release; UserError if it is damaged, or for a different release or judges."""
-    submission = read_described(file, "submission", Submission, "submit again")
+    submission = read_strictly(file, Submission, "submit again", "submission")
     of = submission.release
     fault = f"is for release {of.name} {of.version} ({of.digest[:12]}), not {release.title} ({release.digest[:12]})"
     own = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
     require(of == own, file, fault, "give the release that was scored, or submit again")
+    check_name(f"{file}: name", submission.name, release)
     require([*submission.compositions] == [*release.parts], file, "other compositions than the release", "submit again")
     for name, part in release.parts.items():
         _check_part(file, name, submission.compositions[name], part)
@@ -104,30 +166,43 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePa
     require(of.prompts == part.prompts_digest, where, "prompts differ from those of the release", "submit again")
     hashes = {judge: about.hash for judge, about in part.about.judges.items()}
     given = {judge: scores.hash for judge, scores in of.judges.items()}
-    require(given == hashes, where, f"judges {given} are not those of the release, {hashes}", "submit again")
+    require(
+        [*given.items()] == [*hashes.items()],
+        where,
+        f"judges {given} are not those of the release, {hashes}",
+        "submit again",
+    )
     names = set(part.tables["prompts"]["file_name"])
     fault = f"images of {len(of.images)} prompts, expected {len(names)}: a missing image counts as wrong"
     require(set(of.images) == names, where, fault, "submit again")
+    digests = part.tables["prompts"]["file_name"].map(of.images)
+    made = digests.where(digests.str.len() == SHA256_DIGITS)
+    first = part.tables["prompts"]["text"].groupby(made).transform("first")
+    equal = made.notna() & (part.tables["prompts"]["text"] != first)
+    fault = f"{equal.sum()} of {made.count()} images are equal to that of another text"
+    require(equal.sum() <= MOST_EQUAL * made.count(), where, fault, "draw an image for each text, and submit again")
     sets = {each: split for each, split, _ in sets_of(part)}
+    controls = [f"{key.set} {key.prompts}" for key in part.summaries]
     for judge, scores in of.judges.items():
         by_judge = f"{where}: judge {judge}"
         require([*scores.values] == [*sets], by_judge, f"sets {', '.join(scores.values)}, expected {', '.join(sets)}")
+        fault = f"controls of {', '.join(scores.controls)}, expected {', '.join(controls)}"
+        require([*scores.controls] == controls, by_judge, fault, "submit again")
         for each, split in sets.items():
             check_values(f"{by_judge}: {each}", scores.values[each], prompts_of(part, split), of.images)
 
 
 def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
     """Raise UserError unless all values are in range, missing images count as wrong, and chances are consistent."""
-    require([*values] == [*MEASURED], where, f"columns {', '.join(values)}, expected {', '.join(MEASURED)}")
-    for name, column in values.items():
+    for name, column in values:
         fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"
         require(len(column) == len(prompts), where, fault, "submit again")
-    table = pd.DataFrame(values, index=prompts["file_name"])
+    table = pd.DataFrame(values.model_dump(), index=prompts["file_name"])
     failed = table.index.map(images).isin(("missing", "unreadable"))
-    counted = table["similarity"].notna() | (table["expected_top1"] != 0)
-    counted |= (table[["hit", "adjective_first", "adjusted_first"]].fillna(0) != 0).any(axis=1)
+    wrong = table[["hit", "adjective_first", "adjusted_first"]].fillna(0).eq(0).all(axis=1)
+    wrong &= table["similarity"].isna() & (table[["p_beaten", "p_tied", "expected_top1"]] == WRONG).all(axis=1)
     for rows, fault in (
-        (failed & counted, "has no image but counts as scored"),
+        (failed & ~wrong, "has no image but counts as scored"),
         (~failed & table["similarity"].isna(), "has an image but no similarity"),
     ):
         require(not rows.any(), where, f"{next(iter(table.index[rows]), '')} {fault}", "submit again")
@@ -146,19 +221,20 @@ def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:
 
 def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> SubmittedScores:
     """Return the scores by one judge in the form of a submission."""
+    told = [summary for of in scored.values() for summary in of.summaries]
     controls = {
-        f"{summary['set']} {summary['prompts']}": {name: summary.get(name) for name in CONTROLS}
-        for of in scored.values()
-        for summary in of.summaries
+        f"{of['set']} {of['prompts']}": ControlValues(blind_control=of["blind_control"], hubness=of["hubness"])
+        for of in told
     }
-    values = {name: json_values(of.table[[*MEASURED]].to_dict("list")) for name, of in scored.items()}
+    lists = {name: json_values(of.table[[*MEASURED]].to_dict("list")) for name, of in scored.items()}
+    values = {name: MeasuredValues.model_validate(of) for name, of in lists.items()}
     return SubmittedScores(hash=judge_hash, values=values, controls=controls)
 
 
 def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
     """Return ``tables.SCORES`` of a set, from its values and the release."""
     prompts = prompts_of(part, split)
-    table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
+    table = prompts[[*ENTRY, "pair"]].assign(**values.model_dump())
     pairs, scoring, weights = prompts["pair"].tolist(), part.release.contents.scoring, np.ones(len(prompts))
     if split == "test_swapped":
         cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(part.name), scoring.balance.ratio)
@@ -172,26 +248,12 @@ def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.Dat
 def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:
     """Return a submission's scores of one composition, computed from its values."""
     by_judge = {}
-    for judge, of in judges.items():
-        tables, abouts = dict[str, pd.DataFrame](), list[dict[str, Any]]()
-        for each, split, kind in sets_of(part):
-            tables[each] = score_frame(part, split, of.values[each])
-            abouts += set_abouts(part, each, split, kind, tables[each], of.controls)
-        by_judge[judge] = part.summary(judge) | {"generator": name, "scores": abouts}, tables
+    for judge in part.about.judges:
+        of = judges[judge]
+        tables = {each: score_frame(part, split, of.values[each]) for each, split, _ in sets_of(part)}
+        told = {key: of.controls[f"{key.set} {key.prompts}"].model_dump() for key in part.summaries}
+        by_judge[judge] = part.scored(name, judge, tables, told)
     return part.of_judges(by_judge)
-
-
-def set_abouts(
-    part: ReleasePart, name: str, split: str, kind: str, table: pd.DataFrame, controls: Mapping[str, Mapping[str, Any]]
-) -> Iterable[dict[str, Any]]:
-    """Yield the entries of a summary for a set and, in test_seen, also for the prompts whose caption was swapped."""
-    keys = pd.MultiIndex.from_frame(part.tables["swapped"][ENTRY[:2]])
-    rows = pd.MultiIndex.from_frame(table[ENTRY[:2]]).isin(keys)
-    every = "swapped" if split == "test_swapped" else part.release.contents.prompts
-    for prompts, of in [(every, table)] + [("swapped", table[rows])] * (split == "test_seen"):
-        about = {"set": name, "split": split, "prompts": prompts, "distractors": kind, "judged": len(of)}
-        told = controls.get(f"{name} {prompts}") or dict.fromkeys(CONTROLS)
-        yield {**about, **adjective_summary(of), **told}
 
 
 def compare_submissions(
@@ -207,9 +269,8 @@ def compare_submissions(
     """
     scores = [score for score in part.controls if controls is None or score.generator in controls]
     scores += [score for name, judges in submissions for score in scored_of(part, name, judges)]
-    variants = read_json(part.folder / "variants.json")["splits"]
     contents, about = part.release.contents, part.about
-    composition = scores, read_divergences(part.folder), dict[str, Any](), variants
+    composition = scores, part.divergences, dict[str, Any](), part.variants
     return make_table([composition], contents.reference, about.anchors, about.generators, contents.scoring.chunks)
 
 

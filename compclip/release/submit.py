@@ -28,6 +28,7 @@ from compclip.release.submission import (
     Submission,
     SubmittedComposition,
     SubmittedScores,
+    check_name,
     environment,
     figures_of,
     submitted_scores,
@@ -169,8 +170,7 @@ def main(command: Submit) -> None:
     from compclip.release.submission_page import write_submission_page
 
     started, release = time.monotonic(), open_release(command.release)
-    taken = [name for part in release.parts.values() for name in part.about.generators]
-    require(command.name not in taken, "--name", f"{command.name} is a control of the release", "choose another name")
+    check_name("--name", command.name, release)
     pictures = all_pictures(release, command.images)
     for name, of in pictures.items():
         check_pictures(command.images, name, of, command.missing, command.sizes)

@@ -17,7 +17,8 @@ from pydantic_settings import CliPositionalArg
 from compclip.core.cli import Command
 from compclip.core.digests import sha256
 from compclip.core.section import CacheFolder
-from compclip.io import read_json, write_json
+from compclip.io import write_json
+from compclip.release.models import Name, Sha256, Strict, read_strictly
 from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
     MEASURED,
@@ -34,6 +35,7 @@ from compclip.release.submission import (
 from compclip.release.submit import all_pictures, score_parts
 from compclip.stats.r_precision import expected_top1
 
+OF_SPLIT = ("similarity", "adjective_first", "adjusted_first")  # values that do not depend on the distractors
 SIX_DECIMALS = 2e-6  # for values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
@@ -62,6 +64,18 @@ class VerifySubmission(Command):
     cache: CacheFolder
 
 
+class VerifiedSubmission(Strict):
+    """What ``--record`` remembers of a submission, by its sha256."""
+
+    name: Name
+    release: Sha256
+
+
+def read_verified(file: Path) -> dict[str, VerifiedSubmission]:
+    """Return the verified submissions by their sha256."""
+    return read_strictly(file, dict[Sha256, VerifiedSubmission], "correct its path, or verify again")
+
+
 def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValues) -> Iterator[tuple[str, np.ndarray]]:
     """Yield each kind of impossible value, and which entries (n,) have it."""
     table, rules = score_frame(part, split, values), part.rules
@@ -72,6 +86,7 @@ def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValu
     far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
     yield "expected_top1 does not follow from p_beaten and p_tied", made & far
     hit = table["hit"].to_numpy()
+    yield "p_beaten and p_tied are more than 1 together", beaten + tied > 1 + SIX_DECIMALS
     yield "a hit, although all distractors rank higher", hit & (beaten == 1)
     yield "no hit, although no distractor ranks as high", made & ~hit & (table["expected_top1"] == 1).to_numpy()
     for name, known in (("adjective_first", True), ("adjusted_first", part.adjustment(judge) is not None)):
@@ -80,6 +95,16 @@ def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValu
         possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (places <= adjectives)
         none, choice = np.isnan(first), known & (adjectives > 1)
         yield f"{name} is not a chance among the prompt's adjectives", np.where(none, choice, ~possible | ~choice)
+
+
+def set_faults(part: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
+    """Yield each contradiction between sets, and between a set and its controls."""
+    first = dict[str, str]()
+    for each, split, _ in sets_of(part):
+        same = first.setdefault(split, each)
+        for name in OF_SPLIT:
+            if getattr(scores.values[each], name) != getattr(scores.values[same], name):
+                yield f"{each}: {name} differs from that of {same}, which has the same images"
 
 
 def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
@@ -92,8 +117,10 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
                     if rows.any():
                         more = f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
                         yield f"{name}, judge {judge}, {each}: {names[rows].iloc[0]}: {fault}{more}"
+            yield from (f"{name}, judge {judge}, {line}" for line in set_faults(part, scores))
     judges = {name: of.judges for name, of in submission.compositions.items()}
-    yield from unequal_figures(submission.scores, figures_of(release, submission.name, judges))
+    given = [figure.model_dump() for figure in submission.scores]
+    yield from unequal_figures(given, figures_of(release, submission.name, judges))
 
 
 def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]]) -> Iterator[str]:
@@ -103,13 +130,14 @@ def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]])
         return
     for a, b in zip(given, computed, strict=True):
         where = ", ".join(str(b[key]) for key in FIGURE if b[key] is not None)
-        for key in {**b, **a}:
-            if not _equal(a.get(key), b.get(key)):
-                yield f"scores: {where}: {key} is {a.get(key)}, {b.get(key)} follows from the values"
+        for key in b:
+            if not equal(a[key], b[key]):
+                yield f"scores: {where}: {key} is {a[key]}, {b[key]} follows from the values"
 
 
-def _equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (a, b))
+def equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
+    """Return whether two JSON values are equal, numbers within ``tolerance``."""
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
     return abs(a - b) <= tolerance if numbers else a == b
 
 
@@ -122,7 +150,7 @@ def unequal_values(
         names: (n,) file_name of each entry.
         same: whether processor and packages are the same, so that values must be equal.
     """
-    a, b = (pd.DataFrame(values).astype(dict.fromkeys(MEASURED, float)) for values in (given, computed))
+    a, b = (pd.DataFrame(of.model_dump()).astype(dict.fromkeys(MEASURED, float)) for of in (given, computed))
     is_similarity = np.array(MEASURED) == "similarity"
     tolerances = np.where(is_similarity, SIMILARITY, SIX_DECIMALS) * (not same)
     far = ~np.isclose(a, b, rtol=0, atol=tolerances, equal_nan=True)
@@ -134,7 +162,7 @@ def unequal_values(
     for column, name in enumerate(MEASURED):
         if (rows := far[:, column]).any():
             first, more = int(rows.argmax()), f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
-            values = f"{given[name][first]} submitted, {computed[name][first]} computed"
+            values = f"{getattr(given, name)[first]} submitted, {getattr(computed, name)[first]} computed"
             lines.append(f"{where}: {names.iloc[first]}: {name}: {values}{more}")
     return lines, [f"{where}: {name}" for name in names[ties]]
 
@@ -160,12 +188,10 @@ def unequal_scores(
                 found = unequal_values(where, scores.values[each], own.values[each], names, same)
                 lines, ties = lines + found[0], ties + found[1]
             for place, controls in own.controls.items():
-                given = scores.controls.get(place, {})
-                lines += [
-                    f"{name}, judge {judge}, {place}: {key}: {given.get(key)} submitted, {value} computed"
-                    for key, value in controls.items()
-                    if not _equal(given.get(key), value, 0 if same else NEAR_TIES)
-                ]
+                for key, value in controls:
+                    told = getattr(scores.controls[place], key)
+                    if not equal(told, value, 0 if same else NEAR_TIES):
+                        lines.append(f"{name}, judge {judge}, {place}: {key}: {told} submitted, {value} computed")
     return lines, ties
 
 
@@ -195,6 +221,6 @@ def main(command: VerifySubmission) -> None:
     how = "exactly" if same else f"within rounding (similarities within {SIMILARITY}, {len(ties)} near ties)"
     print(f"verified: all values and figures of {submission.name} follow from its images {how}. {UNPROVEN_ORIGIN}")
     if command.record:
-        known = read_json(command.record) if command.record.is_file() else {}
-        about = {"name": submission.name, "release": release.digest}
-        write_json(known | {sha256(command.submission): about}, command.record)
+        known = read_verified(command.record) if command.record.exists() else {}
+        known[sha256(command.submission)] = VerifiedSubmission(name=submission.name, release=release.digest)
+        write_json({digest: of.model_dump() for digest, of in known.items()}, command.record)

@@ -1,0 +1,200 @@
+"""The files of releases and submissions as strict models, because strangers write them.
+
+A model has no free keys, converts no types, and its numbers are finite and bounded. What a field's type cannot say is
+checked where files meet: ``release.check`` and ``release.submission``.
+"""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+    field_validator,
+)
+
+from compclip.core import limits
+from compclip.core.errors import UserError, require
+from compclip.core.section import NAME
+from compclip.io import read_json, safe_id
+from compclip.release.config import VERSION, Line
+from compclip.score.config import Scoring
+
+SCHEMA_VERSION = 1
+MOST_CHUNKS = 10_000
+SHOWN = 300  # characters of a fault that are shown
+DOWNLOAD = "download the release again"  # what users do about a faulty release
+
+
+def _relative(name: str) -> str:
+    """Refuse a path that could lead out of its folder, or that means something else on another system."""
+    try:
+        return safe_id(name.replace(":", "\\"))
+    except UserError:
+        raise ValueError(f"{name!r} is not a plain relative path") from None
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("a value is listed twice")
+    return values
+
+
+Name = Annotated[str, Field(pattern=NAME, max_length=100)]
+RelativePath = Annotated[str, Field(max_length=500), AfterValidator(_relative)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0, le=limits.EXACT_FLOAT)]
+Chance = Annotated[float, Field(ge=0, le=1)]
+Signed = Annotated[float, Field(ge=-1, le=1)]  # a cosine, or a difference of chances
+Multiple = Annotated[float, Field(ge=-100, le=100)]
+Split = Literal["test_seen", "test_unseen", "test_swapped"]
+
+
+CONTROLS = ("blind_control", "hubness")  # of a set; they need the images, and without these they are as told
+
+
+class Strict(BaseModel):
+    """Base of all models here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), strict=True, allow_inf_nan=False)
+
+
+class ReleasedJudge(Strict):
+    """The location of a judge. Kinds other than two towers need a newer compclip."""
+
+    kind: Literal["two_towers"] = "two_towers"
+    folder: RelativePath
+    hash: Line
+
+
+class ReleasedComposition(Strict):
+    """A composition's judges by name, control generators, and reference and habit of each held-out split."""
+
+    candidates: Annotated[int, Field(ge=2, le=100_000)]
+    judges: dict[Name, ReleasedJudge] = Field(min_length=1, max_length=100)
+    generators: Annotated[list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)]
+    anchors: dict[Literal["test_unseen", "test_swapped"], tuple[Name | None, Name | None]]
+
+
+class Contents(Strict):
+    """The content of ``release.json``."""
+
+    schema_version: Literal[1] = 1
+    name: Name
+    version: str = Field(pattern=VERSION, max_length=100)
+    license: Line
+    compclip: Line
+    dataset: Name
+    compositions: dict[Name, ReleasedComposition] = Field(min_length=1, max_length=1000)
+    reference: Name | None
+    scoring: Scoring
+    seed: Count
+    halves: Count
+    train_on: Literal["train", "half", "all"]
+    prompts: Literal["pairs", "all"]
+    health: Chance
+    batch: Annotated[int, Field(ge=1, le=1 << 16)]
+    threads: Annotated[int, Field(ge=1, le=1024)]
+    files: dict[RelativePath, Sha256] = Field(max_length=1_000_000)
+
+    @field_validator("scoring")
+    @classmethod
+    def _bounded(cls, scoring: Scoring) -> Scoring:
+        """Refuse settings that a config may have, but that would exhaust memory or score a set twice."""
+        _distinct(scoring.distractors)
+        if scoring.chunks > MOST_CHUNKS or not math.isfinite(scoring.balance.ratio):
+            raise ValueError(f"expected at most {MOST_CHUNKS:,} chunks and a finite ratio")
+        return scoring
+
+
+def fields(names: str, kind: Any, default: Any = ...) -> dict[str, Any]:
+    """Return the fields with these names, of one kind, for ``create_model``."""
+    return dict.fromkeys(names.split(), (kind, default))
+
+
+# ``adjustments/J.json``: ``score.choices.Adjustment``.
+AdjustmentFile = create_model(
+    "AdjustmentFile", __base__=Strict, multiple=(Multiple, ...), of_seen=(dict[Line, Multiple], ...),
+    mean=(list[Signed], ...),
+)  # fmt: skip
+
+# ``health/J.json``, as ``score.measure_health`` describes it.
+MEANS = "accuracy low high fixed_low fixed_high adjusted chance two_way"
+Accuracy = create_model(
+    "Accuracy", __base__=Strict, n=(Count, ...), pairs=(Count, 0), **fields(MEANS, Chance | None, None)
+)
+Loss = create_model("Loss", __base__=Strict, **fields("value low high fixed_low fixed_high", Signed | None))
+HealthOfImages = create_model(
+    "HealthOfImages", __base__=Strict, **fields("seen matched held_out", Accuracy), difference=(Loss | None, ...)
+)
+Synonyms = create_model("Synonyms", __base__=Strict, n=(Count, ...), agreement=(Chance | None, ...))
+JudgeHealth = create_model(
+    "JudgeHealth", __base__=Strict, **fields("dataset composition judge judge_hash", Line),
+    images=(dict[Literal["real", "drawn"], HealthOfImages], ...), pairs=(dict[Line, Accuracy], ...),
+    adjustment=(Multiple | None, ...), synonyms=(Synonyms, ...),
+)  # fmt: skip
+
+# ``variants.json``: numbers of prompts and variants, and the accuracy of people.
+VariantsOfSplit = create_model(
+    "VariantsOfSplit", __base__=Strict, **fields("prompts with_variants alternatives", Count),
+    dropped=(dict[Line, Count], ...), ceiling=(Chance | None, ...),
+)  # fmt: skip
+VariantsFile = create_model("VariantsFile", __base__=Strict, splits=(dict[Split, VariantsOfSplit], ...))
+
+# ``scores/J/G/summary.json``: ``score.scores.set_summary`` of each set. Only controls of a set are read from it.
+SAMPLED = fields("sampled_mean sampled_std", Chance | None)
+POOL = "images captions distinct eligible_least entries_with_fewer_than_candidates"
+Pool = create_model("Pool", __base__=Strict, **fields(POOL, Count))
+Balance = create_model(
+    "Balance", __base__=Strict, rule=(Line, ...), pairs=(Count, ...),
+    cut=(dict[Line, dict[Literal["of", "kept"], Count]], ...), **SAMPLED,
+)  # fmt: skip
+SetSummary = create_model(
+    "SetSummary", __base__=Strict, **fields("set split prompts distractors", Line), **SAMPLED,
+    **fields("judged images adjective_judged", Count), **fields("missing unreadable", list[RelativePath]),
+    **fields("exact adjective adjective_chance blind_control hubness", Chance | None),
+    pool=(Pool, ...), balance=(Balance | None, None),
+)  # fmt: skip
+Summary = create_model(
+    "Summary", __base__=Strict, **fields("dataset composition generator train_on ties chunking", Line),
+    **fields("judge judge_hash class_rule", Line), adjustment=(Multiple | None, ...), judge_epochs=(Count | None, ...),
+    **fields("seed candidates chunks images_without_class captions truncated_captions", Count),
+    scores=(list[SetSummary], ...),
+)  # fmt: skip
+
+
+def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> Any:
+    """Read a JSON file as a model, or as another type that pydantic knows.
+
+    Args:
+        versioned: the kind of file that has a schema version; "" if it has none.
+
+    Raises:
+        UserError: the file is too large or not JSON, has a key twice or NaN, or does not fit; names the first fault.
+    """
+    require(os.path.isfile(file), file, "not a regular file", remedy)
+    size = file.stat().st_size
+    require(size <= limits.JSON_BYTES, file, limits.over("JSON_BYTES", f"{size:,} bytes"), remedy)
+    content = read_json(file)
+    if versioned:
+        given = content.get("schema_version") if isinstance(content, dict) else None
+        fault = f"version {given!r} of the schema of a {versioned}, expected {SCHEMA_VERSION}"
+        remedy_here = f"use the compclip that wrote it, or correct the path of the {versioned}"
+        require(given == SCHEMA_VERSION, file, fault[:SHOWN], remedy_here)
+    try:
+        # Python's reader takes NaN and 1e999, pydantic's a key twice; a strict tuple may be a list only in JSON.
+        return TypeAdapter(kind).validate_json(json.dumps(content, allow_nan=False), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+    except ValueError as error:
+        fault = str(error)
+    raise UserError(f"{file}: {fault[:SHOWN]}; {remedy}")
