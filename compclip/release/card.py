@@ -11,7 +11,7 @@ from compclip.core.tables import CAPTIONS, PROMPTS, SPLIT, SWAPPED, VARIANTS, Sc
 from compclip.io import read_json, read_table
 from compclip.plot.page import render
 from compclip.release.config import ReleaseConfig
-from compclip.release.released import Contents
+from compclip.release.models import Contents
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
 CONTEXT = {

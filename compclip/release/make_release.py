@@ -9,8 +9,9 @@ from compclip.core.digests import digests
 from compclip.core.log import log
 from compclip.io import atomic_folder, write_json, write_text
 from compclip.release.card import croissant, data_card
+from compclip.release.check import RELEASE_FILE
 from compclip.release.config import ReleaseConfig
-from compclip.release.released import RELEASE_FILE, Contents
+from compclip.release.models import Contents
 from compclip.score.choices import Adjustment
 
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest date, so that equal content has equal bytes

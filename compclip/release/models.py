@@ -61,10 +61,13 @@ Split = Literal["test_seen", "test_unseen", "test_swapped"]
 CONTROLS = ("blind_control", "hubness")  # of a set; they need the images, and without these they are as told
 
 
+STRICT = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), strict=True, allow_inf_nan=False)
+
+
 class Strict(BaseModel):
     """Base of all models here."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), strict=True, allow_inf_nan=False)
+    model_config = STRICT
 
 
 class ReleasedJudge(Strict):

@@ -13,14 +13,15 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, create_model
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from compclip.core.errors import require
 from compclip.core.rounding import json_values
 from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
 from compclip.generate.generators.folder import MOST_EQUAL
 from compclip.release.config import Line
-from compclip.release.models import Chance, Name, Sha256, Signed, Strict, read_strictly
+from compclip.release.models import CONTROLS, STRICT, Chance, Name, Sha256, Signed, Strict, read_strictly
 from compclip.release.released import Release, ReleasePart, package_version
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
@@ -44,8 +45,10 @@ class ReleaseId(Strict):
     digest: Sha256
 
 
-class MeasuredValues(Strict):
+class MeasuredValues(TypedDict):
     """The values of a set, a list for each measured column of ``tables.SCORES``."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
 
     similarity: list[Signed | None]
     p_beaten: list[Chance]
@@ -56,11 +59,13 @@ class MeasuredValues(Strict):
     adjusted_first: list[Chance | None]
 
 
-MEASURED = tuple(MeasuredValues.model_fields)
+MEASURED = tuple(MeasuredValues.__annotations__)
 
 
-class ControlValues(Strict):
+class ControlValues(TypedDict):
     """The controls of a set that need the images; without the images they are as told."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
 
     blind_control: Chance | None
     hubness: Chance | None
@@ -87,8 +92,10 @@ class SubmittedComposition(Strict):
     judges: dict[str, SubmittedScores]
 
 
-class Environment(Strict):
+class Environment(TypedDict):
     """The processor, as reported by Linux, and the versions of packages: both affect embeddings' rounding."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
 
     machine: Line
     processor: Line
@@ -100,11 +107,8 @@ class Environment(Strict):
 
 
 # A row of ``scores.parquet``.
-Figure = create_model(
-    "Figure",
-    __base__=Strict,
-    **{name: (TYPES[column.dtype] | None, ...) for name, column in MEASUREMENTS.columns.items()},  # type: ignore[call-overload]
-)
+Figure = TypedDict("Figure", {name: TYPES[column.dtype] | None for name, column in MEASUREMENTS.columns.items()})  # type: ignore
+Figure.__pydantic_config__ = STRICT
 
 
 class Submission(Strict):
@@ -127,10 +131,10 @@ def environment() -> Environment:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    packages = [*Environment.model_fields][2:]
+    packages = [*Environment.__annotations__][2:]
     processor = " ".join(next(models, platform.processor()).split())
     about = {"machine": platform.machine(), "processor": processor}
-    return Environment(**about, **{name: package_version(name) for name in packages})
+    return Environment(**about, **{name: package_version(name) for name in packages})  # type: ignore[typeddict-item]
 
 
 def look(name: str) -> str:
@@ -194,10 +198,10 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePa
 
 def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
     """Raise UserError unless all values are in range, missing images count as wrong, and chances are consistent."""
-    for name, column in values:
+    for name, column in values.items():
         fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"
         require(len(column) == len(prompts), where, fault, "submit again")
-    table = pd.DataFrame(values.model_dump(), index=prompts["file_name"])
+    table = pd.DataFrame(values, index=prompts["file_name"])
     failed = table.index.map(images).isin(("missing", "unreadable"))
     wrong = table[["hit", "adjective_first", "adjusted_first"]].fillna(0).eq(0).all(axis=1)
     wrong &= table["similarity"].isna() & (table[["p_beaten", "p_tied", "expected_top1"]] == WRONG).all(axis=1)
@@ -221,20 +225,19 @@ def prompts_of(part: ReleasePart, split: str) -> pd.DataFrame:
 
 def submitted_scores(judge_hash: str, scored: Mapping[str, SetScores]) -> SubmittedScores:
     """Return the scores by one judge in the form of a submission."""
-    told = [summary for of in scored.values() for summary in of.summaries]
     controls = {
-        f"{of['set']} {of['prompts']}": ControlValues(blind_control=of["blind_control"], hubness=of["hubness"])
-        for of in told
+        f"{summary['set']} {summary['prompts']}": {name: summary[name] for name in CONTROLS}
+        for of in scored.values()
+        for summary in of.summaries
     }
-    lists = {name: json_values(of.table[[*MEASURED]].to_dict("list")) for name, of in scored.items()}
-    values = {name: MeasuredValues.model_validate(of) for name, of in lists.items()}
+    values = {name: json_values(of.table[[*MEASURED]].to_dict("list")) for name, of in scored.items()}
     return SubmittedScores(hash=judge_hash, values=values, controls=controls)
 
 
 def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.DataFrame:
     """Return ``tables.SCORES`` of a set, from its values and the release."""
     prompts = prompts_of(part, split)
-    table = prompts[[*ENTRY, "pair"]].assign(**values.model_dump())
+    table = prompts[[*ENTRY, "pair"]].assign(**pd.DataFrame(values).to_dict("series"))
     pairs, scoring, weights = prompts["pair"].tolist(), part.release.contents.scoring, np.ones(len(prompts))
     if split == "test_swapped":
         cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(part.name), scoring.balance.ratio)
@@ -251,7 +254,7 @@ def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores
     for judge in part.about.judges:
         of = judges[judge]
         tables = {each: score_frame(part, split, of.values[each]) for each, split, _ in sets_of(part)}
-        told = {key: of.controls[f"{key.set} {key.prompts}"].model_dump() for key in part.summaries}
+        told = {key: of.controls[f"{key.set} {key.prompts}"] for key in part.summaries}
         by_judge[judge] = part.scored(name, judge, tables, told)
     return part.of_judges(by_judge)
 

@@ -103,7 +103,7 @@ def set_faults(part: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
     for each, split, _ in sets_of(part):
         same = first.setdefault(split, each)
         for name in OF_SPLIT:
-            if getattr(scores.values[each], name) != getattr(scores.values[same], name):
+            if scores.values[each][name] != scores.values[same][name]:
                 yield f"{each}: {name} differs from that of {same}, which has the same images"
 
 
@@ -119,8 +119,7 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
                         yield f"{name}, judge {judge}, {each}: {names[rows].iloc[0]}: {fault}{more}"
             yield from (f"{name}, judge {judge}, {line}" for line in set_faults(part, scores))
     judges = {name: of.judges for name, of in submission.compositions.items()}
-    given = [figure.model_dump() for figure in submission.scores]
-    yield from unequal_figures(given, figures_of(release, submission.name, judges))
+    yield from unequal_figures(submission.scores, figures_of(release, submission.name, judges))
 
 
 def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]]) -> Iterator[str]:
@@ -150,19 +149,19 @@ def unequal_values(
         names: (n,) file_name of each entry.
         same: whether processor and packages are the same, so that values must be equal.
     """
-    a, b = (pd.DataFrame(of.model_dump()).astype(dict.fromkeys(MEASURED, float)) for of in (given, computed))
+    a, b = (pd.DataFrame(values).astype(dict.fromkeys(MEASURED, float)) for values in (given, computed))
     is_similarity = np.array(MEASURED) == "similarity"
     tolerances = np.where(is_similarity, SIMILARITY, SIX_DECIMALS) * (not same)
     far = ~np.isclose(a, b, rtol=0, atol=tolerances, equal_nan=True)
     ties = far.any(axis=1) & ~far[:, is_similarity].any(axis=1) & (not same)
-    if ties.sum() > max(1, NEAR_TIES * len(names)):
+    if ties.sum() > NEAR_TIES * len(names):
         ties[:] = False
     far[ties] = False
     lines = []
     for column, name in enumerate(MEASURED):
         if (rows := far[:, column]).any():
             first, more = int(rows.argmax()), f" ({rows.sum()} entries)" if rows.sum() > 1 else ""
-            values = f"{getattr(given, name)[first]} submitted, {getattr(computed, name)[first]} computed"
+            values = f"{given[name][first]} submitted, {computed[name][first]} computed"
             lines.append(f"{where}: {names.iloc[first]}: {name}: {values}{more}")
     return lines, [f"{where}: {name}" for name in names[ties]]
 
@@ -188,10 +187,12 @@ def unequal_scores(
                 found = unequal_values(where, scores.values[each], own.values[each], names, same)
                 lines, ties = lines + found[0], ties + found[1]
             for place, controls in own.controls.items():
-                for key, value in controls:
-                    told = getattr(scores.controls[place], key)
-                    if not equal(told, value, 0 if same else NEAR_TIES):
-                        lines.append(f"{name}, judge {judge}, {place}: {key}: {told} submitted, {value} computed")
+                given = scores.controls[place]
+                lines += [
+                    f"{name}, judge {judge}, {place}: {key}: {given[key]} submitted, {value} computed"
+                    for key, value in controls.items()
+                    if not equal(given[key], value, 0 if same else NEAR_TIES)
+                ]
     return lines, ties
 
 

@@ -13,7 +13,8 @@ import yaml
 from compclip.core.digests import sha256
 from compclip.core.errors import UserError
 from compclip.io import read_json
-from compclip.release.released import RELEASE_FILE, Release, open_release
+from compclip.release.check import RELEASE_FILE
+from compclip.release.released import Release, open_release
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.release.conftest import write_release
 

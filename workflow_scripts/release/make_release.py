@@ -11,7 +11,8 @@ from compclip.core.tables import IMAGES
 from compclip.io import read_json, read_table
 from compclip.release.config import ReleaseConfig
 from compclip.release.make_release import make_release
-from compclip.release.released import Contents, ReleasedComposition, ReleasedJudge, package_version
+from compclip.release.models import Contents, ReleasedComposition, ReleasedJudge
+from compclip.release.released import package_version
 from compclip.score.adjust import choose_adjustment
 from compclip.score.choices import Adjustment
 from compclip.score.config import Scoring
