@@ -27,6 +27,7 @@ from compclip.core.section import NAME
 from compclip.io import read_json, safe_id
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
+from compclip.stats.estimates import ENDS
 
 SCHEMA_VERSION = 1
 MOST_CHUNKS = 10_000
@@ -130,11 +131,15 @@ AdjustmentFile = create_model(
 )  # fmt: skip
 
 # ``health/J.json``, as ``score.measure_health`` describes it.
-MEANS = "accuracy low high fixed_low fixed_high adjusted chance two_way"
+INTERVALS = " ".join(ENDS)
 Accuracy = create_model(
-    "Accuracy", __base__=Strict, n=(Count, ...), pairs=(Count, 0), **fields(MEANS, Chance | None, None)
+    "Accuracy",
+    __base__=Strict,
+    n=(Count, ...),
+    pairs=(Count, 0),
+    **fields(f"accuracy {INTERVALS} adjusted chance two_way", Chance | None, None),
 )
-Loss = create_model("Loss", __base__=Strict, **fields("value low high fixed_low fixed_high", Signed | None))
+Loss = create_model("Loss", __base__=Strict, **fields(f"value {INTERVALS}", Signed | None))
 HealthOfImages = create_model(
     "HealthOfImages", __base__=Strict, **fields("seen matched held_out", Accuracy), difference=(Loss | None, ...)
 )
