@@ -31,13 +31,10 @@ from compclip.core.log import log
 CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
 # Without threads: if memory is too short to start one, Arrow waits forever.
-UNBUFFERED: dict[str, Any] = {"page_checksum_verification": True, "pre_buffer": False}
-PARQUET_READING: dict[str, Any] = {"use_threads": False} | UNBUFFERED
+PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
 # Files that ``save_to_disk`` of Hugging Face datasets writes beside caches, and files in repositories of the Hub.
 DATASETS_FILES = ("data-*.arrow", "*.parquet")
-# Types of values whose bytes are known, and bytes of a value in memory; in lists it is part of a Python object.
-FLAT_TYPES = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE", "BYTE_ARRAY")
-WIDTH, NESTED_WIDTH = 8, 64
+VALUE_BYTES = 64  # of a value in memory; in lists it is part of a Python object
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 Records = tuple[pd.DataFrame, list[str]]  # rows, and the bad rows
@@ -208,36 +205,34 @@ def parquet_faults(path: str | Path, remedy: str, kind: str = "Parquet") -> Iter
 def check_expansion(path: Path, remedy: str) -> None:
     """Raise UserError unless a Parquet table has a bounded size in memory.
 
-    Run lengths and dictionaries expand without limit, and before a table is expanded only its dictionaries are known.
+    Run lengths and dictionaries expand without limit. Here dictionaries stay dictionaries, so the table's size is known
+    before it is expanded.
     """
     most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
     fault = f"unpacks to over {limits.ARCHIVE_RATIO} times its size"
-    size = 0
-    texts = []
-    with parquet_faults(path, remedy), pq.ParquetFile(path) as file:
-        metadata = file.metadata
-        for group, column in product(range(metadata.num_row_groups), range(metadata.num_columns)):
-            chunk = metadata.row_group(group).column(column)
-            require(chunk.physical_type in FLAT_TYPES, path, f"has values of type {chunk.physical_type}", remedy)
-            is_text = chunk.physical_type == "BYTE_ARRAY"
-            texts += [chunk.path_in_schema] if is_text else []
-            width = NESTED_WIDTH if "." in chunk.path_in_schema else WIDTH
-            size += max(chunk.total_uncompressed_size, chunk.num_values * width)
-            require(size <= most, path, fault, remedy)
-    with parquet_faults(path, remedy), pq.ParquetFile(path, read_dictionary=list(set(texts)), **UNBUFFERED) as file:
-        for batch in file.iter_batches(use_threads=False):
-            size += sum(map(_expanded, batch.columns))
-            require(size <= most, path, fault, remedy)
+    with parquet_faults(path, remedy):
+        metadata = pq.read_metadata(path)
+        numbers = product(range(metadata.num_row_groups), range(metadata.num_columns))
+        chunks = [metadata.row_group(group).column(column) for group, column in numbers]
+        fixed = [chunk for chunk in chunks if chunk.physical_type == "FIXED_LEN_BYTE_ARRAY"]
+        require(not fixed, path, "has values of a fixed number of bytes, which no table of compclip has", remedy)
+        size = sum(max(chunk.total_uncompressed_size, VALUE_BYTES * chunk.num_values) for chunk in chunks)
+        require(size <= most, path, fault, remedy)
+        texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(use_threads=False):
+                size += sum(map(_expanded, batch.columns))
+                require(size <= most, path, fault, remedy)
 
 
-def _expanded(values: arrow.Array) -> int:
-    """Return the bytes of the texts in an array whose texts are dictionaries, if each text is written out."""
-    if arrow.types.is_dictionary(values.type):
-        lengths = compute.binary_length(values.dictionary)
-        return compute.sum(compute.cast(lengths.take(values.indices), arrow.int64())).as_py() or 0
-    if arrow.types.is_list(values.type) or arrow.types.is_large_list(values.type):
-        return _expanded(values.flatten())
-    return sum(map(_expanded, values.flatten())) if arrow.types.is_struct(values.type) else 0
+def _expanded(values: Any) -> int:
+    """Return the bytes of all texts in an array, if each is written out; its texts are dictionaries."""
+    if isinstance(values, arrow.DictionaryArray):
+        lengths = compute.binary_length(values.dictionary).cast(arrow.int64())
+        return compute.sum(lengths.take(values.indices)).as_py() or 0
+    # Lists have one array of items, structs have a list of arrays.
+    inner = values.flatten() if hasattr(values, "flatten") else []
+    return sum(map(_expanded, inner if isinstance(inner, list) else [inner]))
 
 
 def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:

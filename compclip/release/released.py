@@ -11,7 +11,7 @@ the folder; ``C`` is a composition, ``J`` a judge and ``G`` a control generator:
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -94,13 +94,10 @@ class ReleasePart:
         scoring = about.scoring.model_copy(update={"candidates": self.about.candidates})
         return Rules(scoring, classes, about.seed, self.name, about.prompts, self.tables["swapped"])
 
-    def health_of(self, judge: str) -> dict[str, Any]:
-        """Return the health of a judge, as measured when the release was made."""
-        return read_strictly(self.folder / "health" / f"{judge}.json", JudgeHealth, DOWNLOAD).model_dump()
-
     @property
     def health(self) -> Health:
-        content = {name: self.health_of(name) for name in self.about.judges}
+        files = {name: self.folder / "health" / f"{name}.json" for name in self.about.judges}
+        content = {name: read_strictly(file, JudgeHealth, DOWNLOAD).model_dump() for name, file in files.items()}
         return Health(content, self.release.contents.health)
 
     @property
@@ -110,22 +107,6 @@ class ReleasePart:
         sets = set_names(tables.TESTS, contents.scoring.distractors)
         keys = [SummaryKey(*of, "swapped" if of[1] == "test_swapped" else contents.prompts) for of in sets]
         return sum(([key, key._replace(prompts="swapped")] if key.split == "test_seen" else [key] for key in keys), [])
-
-    def abouts(
-        self, of_sets: Mapping[str, pd.DataFrame], told: Mapping[SummaryKey, Mapping[str, Any]]
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the scores of a generator's summary: what is told of its images, then what is computed and so wins.
-
-        Args:
-            of_sets: its entries (``tables.SCORES``) by set.
-            told: the controls of each summary.
-        """
-        swapped = pd.MultiIndex.from_frame(self.tables["swapped"][tables.CAPTION_KEY])
-        for key, controls in told.items():
-            entries = of_sets[key.set]
-            if key.split == "test_seen" and key.prompts == "swapped":
-                entries = entries[pd.MultiIndex.from_frame(entries[tables.CAPTION_KEY]).isin(swapped)]
-            yield {**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)}
 
     @cached_property
     def matched(self) -> set[str]:
@@ -140,33 +121,59 @@ class ReleasePart:
     def divergences(self) -> pd.DataFrame:
         return read_divergences(self.folder)
 
+    def read_all(self) -> None:
+        """Read each file that is not read with the scores; UserError as of their models and schemas."""
+        for judge in self.about.judges:
+            self.adjustment(judge)
+        _ = self.health, self.matched, self.variants, self.divergences, self.rules
+
     def adjustment(self, judge: str) -> Adjustment | None:
         """Return how a judge's similarities are adjusted, as chosen on real images."""
         file = self.folder / "adjustments" / f"{judge}.json"
         content = read_strictly(file, AdjustmentFile | None, DOWNLOAD)
         return content and Adjustment(np.array(content.mean, np.float32), content.multiple, content.of_seen)
 
+    def summary(self, judge: str, generator: str) -> dict[str, Any]:
+        """Return ``summary.json`` of a control generator by a judge."""
+        file = self.folder / "scores" / judge / generator / "summary.json"
+        return read_strictly(file, Summary, DOWNLOAD).model_dump()
+
     def control(self, judge: str, generator: str) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
         """Return the summary of a control generator by a judge, and its scores by set."""
         folder = self.folder / "scores" / judge / generator
-        summary = read_strictly(folder / "summary.json", Summary, DOWNLOAD).model_dump()
-        told = {
-            SummaryKey(*map(of.get, SummaryKey._fields)): {name: of[name] for name in CONTROLS}
-            for of in summary["scores"]
-        }
+        scores = self.summary(judge, generator)["scores"]
+        told = {SummaryKey(*map(of.get, SummaryKey._fields)): of for of in scores}
         served = [key for key in self.summaries if key in told]
-        is_complete = served == [*told] and len(told) == len(summary["scores"])
+        is_complete = served == [*told] and len(told) == len(scores)
         require(served and is_complete, folder, "other sets than the release scores", DOWNLOAD)
         of_sets = {key.set: read_table(folder / f"{key.set}.parquet", tables.SCORES) for key in served}
-        return summary | {"scores": [*self.abouts(of_sets, told)]}, of_sets
+        return self.scored(generator, judge, of_sets, told), of_sets
 
     def scored(
         self, generator: str, judge: str, of_sets: Mapping[str, pd.DataFrame],
         told: Mapping[SummaryKey, Mapping[str, Any]],
-    ) -> tuple[dict[str, Any], Mapping[str, pd.DataFrame]]:  # fmt: skip
-        """Return the summary of a submission, and its scores by set; arguments as of ``abouts``."""
-        summary, _ = self.control(judge, self.about.generators[0])
-        return summary | {"generator": generator, "scores": [*self.abouts(of_sets, told)]}, of_sets
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return the summary of a generator's scores by a judge: what is computed wins over what is told.
+
+        Args:
+            of_sets: its entries (``tables.SCORES``) by set.
+            told: the controls of each summary, which only its images determine.
+        """
+        contents = self.release.contents
+        swapped = pd.MultiIndex.from_frame(self.tables["swapped"][tables.CAPTION_KEY])
+        scores = []
+        for key, of in told.items():
+            entries = of_sets[key.set]
+            if key.split == "test_seen" and key.prompts == "swapped":
+                entries = entries[pd.MultiIndex.from_frame(entries[tables.CAPTION_KEY]).isin(swapped)]
+            controls = {name: of[name] for name in CONTROLS}
+            scores.append({**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)})
+        # From the summary of a control are only the judge's name and the rule for classes.
+        return self.summary(judge, self.about.generators[0]) | {
+            "dataset": contents.dataset, "composition": self.name, "generator": generator, "scores": scores,
+            "judge_hash": self.about.judges[judge].hash, "candidates": self.about.candidates, "seed": contents.seed,
+            "chunking": contents.scoring.chunking,
+        }  # fmt: skip
 
     def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], Mapping[str, pd.DataFrame]]]) -> list[Scored]:
         """Return a generator's scores. ``by_judge``: the summary, and the entries of each set."""

@@ -255,7 +255,7 @@ def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores
         of = judges[judge]
         tables = {each: score_frame(part, split, of.values[each]) for each, split, _ in sets_of(part)}
         told = {key: of.controls[f"{key.set} {key.prompts}"] for key in part.summaries}
-        by_judge[judge] = part.scored(name, judge, tables, told)
+        by_judge[judge] = part.scored(name, judge, tables, told), tables
     return part.of_judges(by_judge)
 
 
