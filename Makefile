@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults reference \
+.PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults forge reference \
   picture readme release report unlock verify lock
 
 # Not in parallel: two pips in one .venv would disturb each other.
@@ -133,6 +133,10 @@ scale: .venv/run
 # Kills at random moments, and flipped bits: docs/faults.md. Options: MOMENTS, SEED, FLIPS.
 faults: .venv/test
 	python -m benchmarks.faults --moments $(or $(MOMENTS),20) --seed $(or $(SEED),0) --flips $(or $(FLIPS),3)
+
+# Forged submissions and spoiled releases: docs/submitting.md. Option: SEED.
+forge: .venv/test
+	python -m benchmarks.forge --seed $(or $(SEED),0)
 
 # docs/config.md, from the models of the config.
 reference: .venv/run

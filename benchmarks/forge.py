@@ -4,9 +4,8 @@
 asked, and forges that submission: each field of its models changed, removed, doubled, of another type, beyond its
 bounds, NaN or exchanged between entries, with all figures recomputed as a forger would; another model's images under
 these scores, and the best of several draws. Releases are spoiled in the same ways, with all digests recomputed. Fields
-come from the models' schemas, so a new field is forged without a change here.
-
-Writes docs/forged.md.
+come from the models' schemas, so a new field is forged without a change here. Prints what passes; its result is kept in
+docs/submitting.md.
 """
 
 import copy
@@ -30,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 from pydantic import Field, TypeAdapter
 
 from compclip.core import cli
@@ -52,7 +52,6 @@ MODELS = {"health": JudgeHealth, "adjustments": AdjustmentFile, "scores": Summar
 TOLD = ("name", "judge_weights", "environment")  # of a submission; no verification can prove them
 PAGE = ROOT / "docs" / "submitting.md"
 SECTION = "## What cannot be proven"
-REPORT = ROOT / "docs" / "forged.md"
 Path_ = tuple[str, ...]
 Change = Callable[[Any], None]
 
@@ -287,12 +286,15 @@ def world_of(folder: Path, results: Path) -> World:
     release = open_release(results / "release")
     prompts = release.part(COMPOSITION).tables["prompts"]
     if len(prompts) > MOST_IMAGES:
-        prompts = prompts[:MOST_IMAGES]
-    drawn = {}
-    for name, generator in (("images", "faithful"), ("others", "memorizer")):
-        made = results / DATASET / COMPOSITION / "generated" / generator / "images"
-        drawn[name] = Path(shutil.copytree(made, folder / name))
-        write_manifest(drawn[name], release.part(COMPOSITION).tables["prompts"])
+        raise UserError(f"{len(prompts)} prompts, more than {MOST_IMAGES}; make the run in SMALLER smaller")
+    made = results / DATASET / COMPOSITION / "generated" / "faithful" / "images"
+    drawn = {name: Path(shutil.copytree(made, folder / name)) for name in ("images", "others")}
+    for file in drawn["others"].rglob("*.png"):
+        with Image.open(file) as image:
+            darker = image.convert("RGB").point(lambda value: value // 2)
+        darker.save(file)
+    for place in drawn.values():
+        write_manifest(place, prompts)
     world = World(release, drawn["images"], drawn["others"], folder / "honest.json", folder / "cache")
     world.submit(world.images, world.submission)
     honest = world.verify(world.submission, images=world.images)

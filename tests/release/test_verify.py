@@ -1,6 +1,7 @@
 """Changed submissions are refused with a line for each difference; what cannot be proven is said."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 from compclip.core.cli import run
 from compclip.io import read_json, write_json
-from compclip.release import verify
+from compclip.release import leaderboard, verify
 from compclip.release.check import RELEASE_FILE
 from compclip.release.released import Release
+from compclip.release.submission import SubmittedScores, figures_of
 from compclip.release.verify import NEAR_TIES, SIMILARITY, unequal_values
 from tests.project import COMPOSITION
 from tests.release.conftest import refused
@@ -49,6 +51,8 @@ def put_figure(split: str, measure: str, **values: float) -> Callable[[Content],
 PART = ("compositions", COMPOSITION)
 JUDGE = (*PART, "judges", "0")
 VALUES = (*JUDGE, "values", "test_unseen")
+CONTROL = (*JUDGE, "controls", "test_unseen pairs")
+FILE = "x.png"
 TAMPERED: list[tuple[Callable[[Content], None], str]] = [
     (
         put_figure("test_unseen", "r_precision", value=0.987),
@@ -81,6 +85,40 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
     (put("1.1.0", "release", "version"), "is for release sketch 1.1.0 ("),
     (put(2, "schema_version"), "version 2 of the schema of a submission, expected 1"),
     (put(lambda rows: rows[1:], "scores"), "rows, "),
+    (put(True, "schema_version"), "schema_version: Input should be 1"),
+    (put(1, "more"), "more: Extra inputs are not permitted; submit again"),
+    (put(lambda about: about | {"more": "x"}, "environment"), "environment.more: Extra inputs are not permitted"),
+    (put("a\nb", "environment", "processor"), "environment.processor: expected one line of printable characters"),
+    (put(None, "environment", "torch"), "environment.torch: Input should be a valid string"),
+    (put("x" * 101, "name"), "name: String should have at most 100 characters"),
+    (put("mine\u200b", "name"), "name: String should match pattern"),
+    (put({}, *JUDGE, "controls"), "controls of , expected test_seen pairs, test_seen swapped"),
+    (put({"blind_control": 0.1, "hubness": 0.1}, *JUDGE, "controls", "more"), "controls of test_seen pairs"),
+    (put(lambda of: of | {"adjective": 0.99}, *CONTROL), "test_unseen pairs.adjective: Extra inputs are not permitted"),
+    (put({"hubness": 0.1}, *CONTROL), "test_unseen pairs.blind_control: Field required"),
+    (put(17, *CONTROL, "blind_control"), "blind_control: Input should be less than or equal to 1"),
+    (put(True, *CONTROL, "blind_control"), "blind_control: Input should be a valid number"),
+    (put(-5, *CONTROL, "hubness"), "hubness: Input should be greater than or equal to 0"),
+    (put(1e308, *VALUES, "similarity", 0), "similarity.0: Input should be less than or equal to 1"),
+    (put(-1.1, *VALUES, "similarity", 0), "similarity.0: Input should be greater than or equal to -1"),
+    (put("0.5", *VALUES, "similarity", 0), "similarity.0: Input should be a valid number"),
+    (put(None, *VALUES, "similarity", 0), "has an image but no similarity"),
+    (put(None, *VALUES, "hit", 0), "hit.0: Input should be a valid boolean"),
+    (put(1, *VALUES, "hit", 0), "hit.0: Input should be a valid boolean"),
+    (put(lambda of: [-0.01] * len(of), *VALUES, "p_beaten"), "p_beaten.0: Input should be greater than or equal to 0"),
+    (put(lambda of: [1.01] * len(of), *VALUES, "p_tied"), "p_tied.0: Input should be less than or equal to 1"),
+    (put(lambda of: of | {"more": []}, *VALUES), "test_unseen.more: Extra inputs are not permitted"),
+    (put(lambda of: [1.0] * len(of), *VALUES, "p_tied"), "p_beaten and p_tied are more than 1 together"),
+    (
+        put(lambda of: [0.5] * len(of), *JUDGE, "values", "test_swapped.distractors-swapped", "similarity"),
+        "test_swapped.distractors-swapped: similarity differs from that of test_swapped, which has the same images",
+    ),
+    (put(lambda rows: [rows[0] | {"more": 1}, *rows[1:]], "scores"), "scores.0.more: Extra inputs are not permitted"),
+    (put(lambda rows: [rows[0] | {"value": True}, *rows[1:]], "scores"), "scores.0.value: Input should be"),
+    (put(lambda rows: [rows[0] | {"n": 10**400}, *rows[1:]], "scores"), "scores.0.n is 1000"),
+    (put(lambda rows: [rows[1], rows[0], *rows[2:]], "scores"), "follows from the values"),
+    (put(lambda images: dict.fromkeys(images, "0" * 64), *PART, "images"), "images are equal to that of another text"),
+    (put("0" * 63, *PART, "images", FILE), "String should match pattern"),
 ]
 
 
@@ -97,6 +135,81 @@ def test_a_changed_submission_is_refused_without_images(
     assert all(row.startswith(("difference: ", "error: ")) for row in text.splitlines())
 
 
+def test_what_is_computed_wins_over_controls(
+    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Added controls replaced the accuracy from which a figure follows, and the figure was recomputed from them."""
+    content = read_json(submitted)
+    for controls in content["compositions"][COMPOSITION]["judges"]["0"]["controls"].values():
+        controls |= {"adjective": 0.99, "adjective_chance": 0.01}
+    for row in content["scores"]:
+        row |= {"value": 0.989899} if row["measure"] == "adjective_accuracy_corrected" else {}
+        row |= {"value": 0.01} if row["measure"] == "adjective_accuracy_chance" else {}
+    write_json(content, file := tmp_path / "submission.json")
+    text = refused(capsys, check, file, release.folder, "--images", images)
+    assert "adjective: Extra inputs are not permitted; submit again" in text
+    for controls in content["compositions"][COMPOSITION]["judges"]["0"]["controls"].values():
+        del controls["adjective"], controls["adjective_chance"]
+    write_json(content, file)
+    text = refused(capsys, check, file, release.folder, "--images", images)
+    assert "adjective_accuracy_corrected: value is 0.989899" in text
+
+
+@pytest.mark.parametrize("name", ["faithful", "Faithful", "FAITHFUL", "fa1thfu1", "faithfuI", "memorizer"])
+def test_a_name_like_a_control_is_refused_when_read(
+    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    content = read_json(submitted)
+    scores = [row | {"generator": name} for row in content["scores"]]
+    write_json(content | {"name": name, "scores": scores}, file := tmp_path / "submission.json")
+    assert "choose another name" in refused(capsys, check, file, release.folder, "--images", images)
+    page = ["--release", release.folder, "--output", tmp_path / "page.html"]
+    text = refused(capsys, run, leaderboard.main, [*map(str, [file, *page])], "compclip leaderboard")
+    assert "choose another name" in text and not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("name", ["faithful\u200b", "faithful ", "ｆaithful", "faıthful", "fai\u00adthful", "a\nb", "", "a\0"])
+def test_a_name_that_is_not_plain_is_refused_when_read(
+    submitted: Path, release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    content = read_json(submitted)
+    scores = [row | {"generator": name} for row in content["scores"]]
+    write_json(content | {"name": name, "scores": scores}, file := tmp_path / "submission.json")
+    assert "name: String should match pattern" in refused(capsys, check, file, release.folder)
+
+
+def test_another_processor_gains_no_hit(
+    submitted: Path, release: Release, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a small set, a single entry is more than near ties may change."""
+    content = read_json(submitted)
+    content["environment"]["processor"] = "another"
+    hits = content["compositions"][COMPOSITION]["judges"]["0"]["values"]["test_unseen"]["hit"]
+    hits[hits.index(False)] = True
+    judges = {COMPOSITION: {"0": SubmittedScores.model_validate(content["compositions"][COMPOSITION]["judges"]["0"])}}
+    write_json(content | {"scores": figures_of(release, "mine", judges)}, file := tmp_path / "submission.json")
+    check(file, release.folder)
+    assert "test_unseen: " in refused(capsys, check, file, release.folder, "--images", images)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"x": {}}', '{"x": {"name": "mine"}}', "{"])
+def test_a_damaged_record_is_refused(
+    submitted: Path, release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    (tmp_path / "verified.json").write_text(text)
+    places = [submitted, "--release", release.folder, "--verified", tmp_path / "verified.json"]
+    error = refused(capsys, run, leaderboard.main, [*map(str, places)], "compclip leaderboard")
+    assert "verified.json: " in error and len(error.splitlines()) == 1
+
+
+def test_a_submission_that_is_not_a_file_is_refused(
+    release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "submission.json")
+    for file in (tmp_path / "submission.json", tmp_path, "/dev/zero", "x" * 5000, tmp_path / "none.json"):
+        assert ": not a regular file; submit again" in refused(capsys, check, file, release.folder)
+
+
 def test_damaged_files_are_refused(
     submitted: Path, release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +218,10 @@ def test_damaged_files_are_refused(
         (submitted.read_bytes()[:1000], "not valid JSON"),
         (b"[]", "version None of the schema of a submission"),
         (b'{"schema_version": 1}', "name: Field required; submit again"),
+        (b'{"schema_version": 1, "schema_version": 1}', "duplicate key 'schema_version'"),
+        (submitted.read_bytes().replace(b'"hubness":', b'"hubness":NaN,"x":', 1), "Out of range float values"),
+        (submitted.read_bytes().replace(b'"hubness":', b'"hubness":1e999,"x":', 1), "Out of range float values"),
+        (b"[" * 100_000, "nested too deeply"),
     ):
         file.write_bytes(raw)
         error = refused(capsys, check, file, release.folder)
