@@ -394,14 +394,17 @@ def drawn_forgeries(
     files: dict[str, tuple[Any, Any]], number: int, draw: random.Random, release: Release | None = None
 ) -> Iterator[tuple[Path_, str, Any]]:
     """Yield forged contents: every field in turn, each time in another way; the path begins with the file's name."""
+    # Each field once, whatever the number of files that have it.
+    by_model = {id(model): (model, [name for name in files if files[name][0] is model]) for model, _ in files.values()}
     fields = [
-        (name, path, schema) for name, (model, _) in files.items() for path, schema in model_fields(model).items()
+        (names, path, schema) for model, names in by_model.values() for path, schema in model_fields(model).items()
     ]
     draw.shuffle(fields)
     ways = [*WAYS] * (len(fields) // len(WAYS) + 1)
     made = turn = 0
     while made < number:
-        name, path, schema = fields[turn % len(fields)]
+        names, path, schema = fields[turn % len(fields)]
+        name = draw.choice(names)
         way = ways[(turn + turn // len(fields)) % len(ways)]
         content = copy.deepcopy(files[name][1])
         before = as_text(content)

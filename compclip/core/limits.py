@@ -12,6 +12,8 @@ YAML_CHARACTERS = 1_000_000
 # Bytes of a JSON file of a release or submission; Python takes some ten times as much memory. A submission of 100,000
 # images by ten judges has 80 MB.
 JSON_BYTES = 1 << 28
+# Bytes of any file of a release. A file of zeros takes no room on disk, but hours to read.
+FILE_BYTES = 1 << 36
 # Values of a YAML file, including those of aliases.
 YAML_VALUES = 100_000
 # Characters of a cell of a table, and of a caption that is parsed: some 4,000 words.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from compclip.core import limits
 from compclip.core.digests import sha256
 from compclip.core.errors import UserError, memory_for, one_line, require
 from compclip.core.records import check_expansion
@@ -44,6 +45,8 @@ def check_files(folder: Path, contents: Contents) -> None:
         raise UserError(f"{folder / name}: {fault}; {DOWNLOAD}")
     for name, expected in contents.files.items():
         file = folder / name
+        size = file.stat().st_size
+        require(size <= limits.FILE_BYTES, file, limits.over("FILE_BYTES", f"{size:,} bytes"), DOWNLOAD)
         require(sha256(file) == expected, file, f"damaged: its sha256 is not that of {RELEASE_FILE}", DOWNLOAD)
         if file.suffix == ".parquet":
             check_expansion(file, "do not trust it")

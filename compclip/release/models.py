@@ -85,7 +85,7 @@ class ReleasedComposition(Strict):
     candidates: Annotated[int, Field(ge=2, le=100_000)]
     judges: dict[Name, ReleasedJudge] = Field(min_length=1, max_length=100)
     generators: Annotated[list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)]
-    anchors: dict[Literal["test_unseen", "test_swapped"], tuple[Name | None, Name | None]]
+    anchors: dict[Literal["test_unseen", "test_swapped"], tuple[Name | None, Name | None]] = Field(min_length=2)
 
 
 class Contents(Strict):
@@ -203,6 +203,6 @@ def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> An
     except ValidationError as error:
         first = error.errors()[0]
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         fault = str(error)
-    raise UserError(f"{file}: {fault[:SHOWN]}; {remedy}")
+    raise UserError(f"{file}: {' '.join(fault.split())[:SHOWN]}; {remedy}")

@@ -217,6 +217,11 @@ SPOILED: dict[str, tuple[Any, str]] = {
     "line break": (list_file("a\nb"), "is not a plain relative path"),
     "overlong path": (list_file("x" * 5000), "String should have at most 500 characters"),
     "digest": (put(RELEASE_FILE, "files", "README.md", value="0" * 63), "files.README.md: String should match pattern"),
+    "sparse": (
+        exchanged("README.md", lambda file: (file.touch(), os.truncate(file, 1 << 40))),
+        "README.md: 1,099,511,627,776 bytes, more than the limit of",
+    ),
+    "one anchor": (put(RELEASE_FILE, *ABOUT, "anchors", value={"test_unseen": [None, None]}), "anchors: Dictionary"),
     "pipe": (exchanged("README.md", os.mkfifo), "README.md: not a regular file"),
     "device": (exchanged("README.md", lambda file: file.symlink_to("/dev/zero")), "README.md: not a regular file"),
     "link": (exchanged("README.md", lambda file: file.symlink_to("release.json")), "README.md: not a regular file"),

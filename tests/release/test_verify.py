@@ -168,7 +168,9 @@ def test_a_name_like_a_control_is_refused_when_read(
     assert "choose another name" in text and not (tmp_path / "page.html").exists()
 
 
-@pytest.mark.parametrize("name", ["faithful\u200b", "faithful ", "ｆaithful", "faıthful", "fai\u00adthful", "a\nb", "", "a\0"])
+@pytest.mark.parametrize(
+    "name", ["faithful\u200b", "faithful ", "ｆaithful", "faıthful", "fai\u00adthful", "a\nb", "", "a\0"]
+)
 def test_a_name_that_is_not_plain_is_refused_when_read(
     submitted: Path, release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
