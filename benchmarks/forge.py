@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -352,6 +353,16 @@ def named(world: World, name: str) -> dict[str, Any]:
     return recomputed(read_json(world.submission) | {"name": name}, world.release)
 
 
+def entries_exchanged(world: World) -> dict[str, Any]:
+    """Return a submission in which the first and the last entry of each set have each other's values."""
+    content = read_json(world.submission)
+    for scores in content["compositions"][COMPOSITION]["judges"].values():
+        for of in scores["values"].values():
+            for column in of.values():
+                column[0], column[-1] = column[-1], column[0]
+    return recomputed(content, world.release)
+
+
 def near_ties(world: World) -> dict[str, Any]:
     """Return a submission from another processor, with a hit more in each set."""
     content = read_json(world.submission)
@@ -373,6 +384,7 @@ def forged_submissions(
         ("images", "another model's images, and their digests", with_images_of(world, folder), world.others),
         ("images", "another model's images", read_json(world.submission), world.others),
         ("values", "the better values of two models", best_of(world, folder), world.images),
+        ("values", "entries exchanged", entries_exchanged(world), world.images),
         ("controls", "more than controls", controls_added(world), world.images),
         ("hit", "near ties of another processor", near_ties(world), world.images),
         *(
@@ -570,7 +582,7 @@ def try_releases(world: World, number: int, draw: random.Random, folder: Path) -
         shutil.rmtree(copied, ignore_errors=True)
         shutil.copytree(world.release.folder, copied)
         how = change(copied)
-        outcome = attempt(lambda: open_release(copied))
+        outcome = attempt(partial(open_release, copied))
         kind = {"passed": "opened"}.get(outcome.kind, outcome.kind)
         if kind == "opened":
             # Another valid value makes another release, which takes no submission of this one.
@@ -614,7 +626,8 @@ def summary(submissions: list[tuple[str, str, str, str]], releases: list[tuple[s
                       for field, _, kind, _ in submissions if kind == "without")  # fmt: skip
     unnamed = sorted(set(without) - documented())
     return [
-        f"forged submissions: {len(submissions)}; refused: {of_submissions['refused']}; raw errors: {of_submissions['raw']}",
+        f"forged submissions: {len(submissions)}",
+        f"refused without images: {of_submissions['refused']}; raw errors: {of_submissions['raw']}",
         f"passed without images: {sum(without.values())}"
         f" ({', '.join(f'{name} {n}' for name, n in sorted(without.items())) or 'none'}),"
         f" of these not named as unprovable: {len(unnamed)}{' ' + ', '.join(unnamed) if unnamed else ''}",
@@ -641,7 +654,7 @@ def main(command: Forge) -> None:
     seconds = time.monotonic() - started
     print(*lines, f"{images} images, seed {command.seed}, {seconds:.0f} s, {processor()}", sep="\n")
     bad = {"with", "raw", "opened"} & {row[2] for row in [*submissions, *releases]}
-    if bad or "not named as unprovable: 0" not in lines[1]:
+    if bad or "not named as unprovable: 0" not in lines[2]:
         raise UserError("a forgery passed; see the lines above")
 
 

@@ -31,7 +31,7 @@ from compclip.stats.estimates import ENDS
 
 SCHEMA_VERSION = 1
 MOST_CHUNKS = 10_000
-SHOWN = 300  # characters of a fault that are shown
+SHOWN = 200  # characters of a key or a fault that are shown
 DOWNLOAD = "download the release again"  # what users do about a faulty release
 
 
@@ -196,13 +196,15 @@ def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> An
         given = content.get("schema_version") if isinstance(content, dict) else None
         fault = f"version {given!r} of the schema of a {versioned}, expected {SCHEMA_VERSION}"
         remedy_here = f"use the compclip that wrote it, or correct the path of the {versioned}"
-        require(given == SCHEMA_VERSION, file, fault[:SHOWN], remedy_here)
+        is_current = type(given) is int and given == SCHEMA_VERSION  # True equals 1
+        require(is_current, file, fault[:SHOWN], remedy_here)
     try:
         # Python's reader takes NaN and 1e999, pydantic's a key twice; a strict tuple may be a list only in JSON.
         return TypeAdapter(kind).validate_json(json.dumps(content, allow_nan=False), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+        place = ".".join(map(str, first["loc"]))
+        fault = f"{place[:SHOWN]}: {first['msg'].removeprefix('Value error, ')[:SHOWN]}"
     except (ValueError, RecursionError) as error:
         fault = str(error)
-    raise UserError(f"{file}: {' '.join(fault.split())[:SHOWN]}; {remedy}")
+    raise UserError(f"{file}: {' '.join(fault.split())}; {remedy}")

@@ -133,9 +133,9 @@ class ReleasePart:
         content = read_strictly(file, AdjustmentFile | None, DOWNLOAD)
         return content and Adjustment(np.array(content.mean, np.float32), content.multiple, content.of_seen)
 
-    def summary(self, judge: str, generator: str) -> dict[str, Any]:
-        """Return ``summary.json`` of a control generator by a judge."""
-        file = self.folder / "scores" / judge / generator / "summary.json"
+    def summary(self, judge: str, generator: str | None = None) -> dict[str, Any]:
+        """Return ``summary.json`` of a control generator, by default the first, by a judge."""
+        file = self.folder / "scores" / judge / (generator or self.about.generators[0]) / "summary.json"
         return read_strictly(file, Summary, DOWNLOAD).model_dump()
 
     def control(self, judge: str, generator: str) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
@@ -169,7 +169,7 @@ class ReleasePart:
             controls = {name: of[name] for name in CONTROLS}
             scores.append({**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)})
         # From the summary of a control are only the judge's name and the rule for classes.
-        return self.summary(judge, self.about.generators[0]) | {
+        return self.summary(judge) | {
             "dataset": contents.dataset, "composition": self.name, "generator": generator, "scores": scores,
             "judge_hash": self.about.judges[judge].hash, "candidates": self.about.candidates, "seed": contents.seed,
             "chunking": contents.scoring.chunking,

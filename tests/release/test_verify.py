@@ -85,7 +85,7 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
     (put("1.1.0", "release", "version"), "is for release sketch 1.1.0 ("),
     (put(2, "schema_version"), "version 2 of the schema of a submission, expected 1"),
     (put(lambda rows: rows[1:], "scores"), "rows, "),
-    (put(True, "schema_version"), "schema_version: Input should be 1"),
+    (put(True, "schema_version"), "version True of the schema of a submission, expected 1"),
     (put(1, "more"), "more: Extra inputs are not permitted; submit again"),
     (put(lambda about: about | {"more": "x"}, "environment"), "environment.more: Extra inputs are not permitted"),
     (put("a\nb", "environment", "processor"), "environment.processor: expected one line of printable characters"),
