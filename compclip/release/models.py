@@ -57,6 +57,9 @@ Chance = Annotated[float, Field(ge=0, le=1)]
 Signed = Annotated[float, Field(ge=-1, le=1)]  # a cosine, or a difference of chances
 Multiple = Annotated[float, Field(ge=-100, le=100)]
 Split = Literal["test_seen", "test_unseen", "test_swapped"]
+HeldoutSplit = Annotated[str, Field(pattern="^test_(unseen|swapped)$")]
+ImageKind = Literal["real", "drawn"]
+BalanceKey = Literal["of", "kept"]
 
 
 CONTROLS = ("blind_control", "hubness")  # of a set; they need the images, and without these they are as told
@@ -85,7 +88,7 @@ class ReleasedComposition(Strict):
     candidates: Annotated[int, Field(ge=2, le=100_000)]
     judges: dict[Name, ReleasedJudge] = Field(min_length=1, max_length=100)
     generators: Annotated[list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)]
-    anchors: dict[Literal["test_unseen", "test_swapped"], tuple[Name | None, Name | None]] = Field(min_length=2)
+    anchors: dict[HeldoutSplit, tuple[Name | None, Name | None]] = Field(min_length=2)
 
 
 class Contents(Strict):
@@ -146,7 +149,7 @@ HealthOfImages = create_model(
 Synonyms = create_model("Synonyms", __base__=Strict, n=(Count, ...), agreement=(Chance | None, ...))
 JudgeHealth = create_model(
     "JudgeHealth", __base__=Strict, **fields("dataset composition judge judge_hash", Line),
-    images=(dict[Literal["real", "drawn"], HealthOfImages], ...), pairs=(dict[Line, Accuracy], ...),
+    images=(dict[ImageKind, HealthOfImages], ...), pairs=(dict[Line, Accuracy], ...),
     adjustment=(Multiple | None, ...), synonyms=(Synonyms, ...),
 )  # fmt: skip
 
@@ -163,7 +166,7 @@ POOL = "images captions distinct eligible_least entries_with_fewer_than_candidat
 Pool = create_model("Pool", __base__=Strict, **fields(POOL, Count))
 Balance = create_model(
     "Balance", __base__=Strict, rule=(Line, ...), pairs=(Count, ...),
-    cut=(dict[Line, dict[Literal["of", "kept"], Count]], ...), **SAMPLED,
+    cut=(dict[Line, dict[BalanceKey, Count]], ...), **SAMPLED,
 )  # fmt: skip
 SetSummary = create_model(
     "SetSummary", __base__=Strict, **fields("set split prompts distractors", Line), **SAMPLED,

@@ -108,7 +108,7 @@ class Environment(TypedDict):
 
 # A row of ``scores.parquet``.
 Figure = TypedDict("Figure", {name: TYPES[column.dtype] | None for name, column in MEASUREMENTS.columns.items()})  # type: ignore
-Figure.__pydantic_config__ = STRICT
+Figure.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
 
 
 class Submission(Strict):
@@ -193,10 +193,10 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePa
         fault = f"controls of {', '.join(scores.controls)}, expected {', '.join(controls)}"
         require([*scores.controls] == controls, by_judge, fault, "submit again")
         for each, split in sets.items():
-            check_values(f"{by_judge}: {each}", scores.values[each], prompts_of(part, split), of.images)
+            check_values(f"{by_judge}: {each}", {**scores.values[each]}, prompts_of(part, split), of.images)
 
 
-def check_values(where: str, values: MeasuredValues, prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
+def check_values(where: str, values: Mapping[str, Any], prompts: pd.DataFrame, images: Mapping[str, str]) -> None:
     """Raise UserError unless all values are in range, missing images count as wrong, and chances are consistent."""
     for name, column in values.items():
         fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"

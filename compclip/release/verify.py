@@ -5,7 +5,7 @@ similarities may differ by ``SIMILARITY``, and captions with almost equal simila
 ties* are listed; more than ``NEAR_TIES`` of a set are a difference.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def set_faults(part: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
     for each, split, _ in sets_of(part):
         same = first.setdefault(split, each)
         for name in OF_SPLIT:
-            if scores.values[each][name] != scores.values[same][name]:
+            if scores.values[each][name] != scores.values[same][name]:  # type: ignore[literal-required]
                 yield f"{each}: {name} differs from that of {same}, which has the same images"
 
 
@@ -122,7 +122,7 @@ def inconsistent(release: Release, submission: Submission) -> Iterator[str]:
     yield from unequal_figures(submission.scores, figures_of(release, submission.name, judges))
 
 
-def unequal_figures(given: list[dict[str, Any]], computed: list[dict[str, Any]]) -> Iterator[str]:
+def unequal_figures(given: Sequence[Any], computed: list[dict[str, Any]]) -> Iterator[str]:
     """Yield each figure of a submission that differs from that computed from its values."""
     if len(given) != len(computed):
         yield f"scores: {len(given)} rows, {len(computed)} follow from the values"
@@ -141,7 +141,7 @@ def equal(a: Any, b: Any, tolerance: float = SIX_DECIMALS) -> bool:
 
 
 def unequal_values(
-    where: str, given: MeasuredValues, computed: MeasuredValues, names: pd.Series, same: bool
+    where: str, given: Mapping[str, Any], computed: Mapping[str, Any], names: pd.Series, same: bool
 ) -> tuple[list[str], list[str]]:
     """Return the differences of a set's values from those computed from the images, and near ties.
 
@@ -184,10 +184,10 @@ def unequal_scores(
             own = computed[name][judge]
             for each, split, _ in sets_of(part):
                 where, names = f"{name}, judge {judge}, {each}", prompts_of(part, split)["file_name"]
-                found = unequal_values(where, scores.values[each], own.values[each], names, same)
+                found = unequal_values(where, {**scores.values[each]}, {**own.values[each]}, names, same)
                 lines, ties = lines + found[0], ties + found[1]
             for place, controls in own.controls.items():
-                given = scores.controls[place]
+                given: dict[str, Any] = {**scores.controls[place]}
                 lines += [
                     f"{name}, judge {judge}, {place}: {key}: {given[key]} submitted, {value} computed"
                     for key, value in controls.items()

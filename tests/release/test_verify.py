@@ -115,7 +115,7 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
     ),
     (put(lambda rows: [rows[0] | {"more": 1}, *rows[1:]], "scores"), "scores.0.more: Extra inputs are not permitted"),
     (put(lambda rows: [rows[0] | {"value": True}, *rows[1:]], "scores"), "scores.0.value: Input should be"),
-    (put(lambda rows: [rows[0] | {"n": 10**400}, *rows[1:]], "scores"), "scores.0.n is 1000"),
+    (put(lambda rows: [rows[0] | {"n": 10**400}, *rows[1:]], "scores"), "r_precision: n is 1000"),
     (put(lambda rows: [rows[1], rows[0], *rows[2:]], "scores"), "follows from the values"),
     (put(lambda images: dict.fromkeys(images, "0" * 64), *PART, "images"), "images are equal to that of another text"),
     (put("0" * 63, *PART, "images", FILE), "String should match pattern"),
