@@ -13,9 +13,8 @@ from compclip.core.digests import sha256
 from compclip.core.tables import SCORES
 from compclip.io import read_json, read_table, write_json, write_table
 from compclip.release import leaderboard, verify
-from compclip.release.check import RELEASE_FILE
 from compclip.release.leaderboard import lines_of
-from compclip.release.released import Release, open_release
+from compclip.release.released import RELEASE_FILE, Release, open_release
 from compclip.release.submission import compare_submissions, read_submission
 from tests.project import COMPOSITION, GENERATORS
 from tests.release.conftest import refused, submit_images

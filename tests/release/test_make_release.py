@@ -17,8 +17,7 @@ import yaml
 from compclip.core.digests import digests, sha256
 from compclip.core.errors import UserError, one_line
 from compclip.io import read_json, write_json
-from compclip.release.check import RELEASE_FILE
-from compclip.release.released import Release, open_release
+from compclip.release.released import RELEASE_FILE, Release, open_release
 from tests.project import COMPOSITION, DATASET, GENERATORS
 from tests.release.conftest import write_release
 

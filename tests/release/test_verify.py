@@ -14,8 +14,7 @@ import pytest
 from compclip.core.cli import run
 from compclip.io import read_json, write_json
 from compclip.release import leaderboard, verify
-from compclip.release.check import RELEASE_FILE
-from compclip.release.released import Release
+from compclip.release.released import RELEASE_FILE, Release
 from compclip.release.submission import SubmittedScores, figures_of
 from compclip.release.verify import NEAR_TIES, SIMILARITY, unequal_values
 from tests.project import COMPOSITION
