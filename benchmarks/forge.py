@@ -54,7 +54,8 @@ TOLD = ("name", "judge_weights", "environment")  # of a submission; no verificat
 PAGE = ROOT / "docs" / "submitting.md"
 SECTION = "## What cannot be proven"
 Path_ = tuple[str, ...]
-Change = Callable[[Any], None]
+Change = Callable[[Path], object]
+Row = tuple[str, str, str, str]  # field, way, kind of outcome, its line
 
 
 class Forge(Command):
@@ -78,13 +79,14 @@ class Outcome:
 
 def fields_of(schema: dict[str, Any], defs: dict[str, Any], path: Path_ = ()) -> Iterator[tuple[Path_, dict[str, Any]]]:
     """Yield each field below a schema, and its own schema; ``*`` stands for a key or an index that data choose."""
-    schema = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    schema = schema | defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     if path:
         yield path, schema
     for option in schema.get("anyOf", []):
         yield from ((at, of) for at, of in fields_of(option, defs, path) if at != path)
     for name, of in schema.get("properties", {}).items():
-        yield from fields_of(of, defs, (*path, name))
+        is_required = name in schema.get("required", [])
+        yield from fields_of(of | {"is_required": is_required}, defs, (*path, name))
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
             yield from fields_of(schema[key], defs, (*path, "*"))
@@ -145,12 +147,17 @@ def changed(value: Any, schema: dict[str, Any], draw: random.Random) -> Any:
     return 0.25
 
 
+def is_nullable(schema: dict[str, Any]) -> bool:
+    return {"type": "null"} in schema.get("anyOf", [])
+
+
 def of_another_type(value: Any, schema: dict[str, Any], draw: random.Random) -> Any:
     if isinstance(value, dict):
         return [*value.values()]
     if isinstance(value, list):
         return {str(row): of for row, of in enumerate(value)}
-    return draw.choice([[], {}, str(value), True, None] if not isinstance(value, str) else [7, [value], True, None])
+    others = [7, [value], True] if isinstance(value, str) else [[], {}, str(value), "true"]
+    return draw.choice(others if is_nullable(schema) else [*others, None])
 
 
 def below(value: Any, schema: dict[str, Any], draw: random.Random) -> Any:
@@ -163,7 +170,7 @@ def above(value: Any, schema: dict[str, Any], draw: random.Random) -> Any:
     if isinstance(value, str):
         return draw.choice([f"{value}\u200b", f"{value}\nx", f" {value}", value + "x" * 100_000, f"{value}\0"])
     if isinstance(value, list | dict):
-        return None
+        return 7
     return draw.choice([options_of(schema).get("maximum", 1e308) * 1.00001 + 1e-5, 1e308, 10**400])
 
 
@@ -202,6 +209,15 @@ def forge_field(content: Any, path: Path_, schema: dict[str, Any], way: str, dra
         put(content, place, at(content, other))
         put(content, other, value)
     return True
+
+
+def may_be_valid(value: Any, path: Path_, schema: dict[str, Any], way: str) -> bool:
+    """Return whether another release may have a field that was changed in this way."""
+    if way == "removed":
+        return path[-1] == "*" or not schema.get("is_required", True)
+    if way == "below its bounds":
+        return isinstance(value, list | dict) and not {"minItems", "minProperties"} & schema.keys()
+    return way in ("changed", "exchanged") or (way == "doubled" and path[-1] == "*")
 
 
 def as_text(content: Any) -> str:
@@ -394,18 +410,26 @@ def forged_submissions(
     ]
     for field, way, content, images in special[:number]:
         yield field, way, as_text(content), images
-    yield from (
-        (".".join(path), way, as_text(content), world.images)
-        for path, way, content in drawn_forgeries(
-            {"": (Submission, read_json(world.submission))}, number - len(special), draw, world.release
-        )
-    )
+    honest = {"": (Submission, read_json(world.submission))}
+    for forged in drawn_forgeries(honest, number - len(special), draw):
+        is_value = forged.path[0] == "compositions" and forged.path[-1] != "images"
+        content = recomputed(forged.content, world.release) if is_value else forged.content
+        yield ".".join(forged.path), forged.way, as_text(content), world.images
 
 
-def drawn_forgeries(
-    files: dict[str, tuple[Any, Any]], number: int, draw: random.Random, release: Release | None = None
-) -> Iterator[tuple[Path_, str, Any]]:
-    """Yield forged contents: every field in turn, each time in another way; the path begins with the file's name."""
+@dataclass(frozen=True)
+class Forgery:
+    """A forged JSON file; valid: whether another release may have this content."""
+
+    file: str
+    path: Path_
+    way: str
+    content: Any
+    valid: bool
+
+
+def drawn_forgeries(files: dict[str, tuple[Any, Any]], number: int, draw: random.Random) -> Iterator[Forgery]:
+    """Yield forged files: every field of every model in turn, each time in another way."""
     # Each field once, whatever the number of files that have it.
     by_model = {id(model): (model, [name for name in files if files[name][0] is model]) for model, _ in files.values()}
     fields = [
@@ -418,16 +442,17 @@ def drawn_forgeries(
         names, path, schema = fields[turn % len(fields)]
         name = draw.choice(names)
         way = ways[(turn + turn // len(fields)) % len(ways)]
+        turn += 1
         content = copy.deepcopy(files[name][1])
         before = as_text(content)
-        turn += 1
-        if forge_field(content, path, schema, way, draw) and as_text(content) != before:
+        places_before = places(content, path)
+        if places_before and forge_field(content, path, schema, way, draw) and as_text(content) != before:
             made += 1
-            is_inner = release is not None and path[0] == "compositions" and path[-1] != "images"
-            yield (name, *path) if name else path, way, recomputed(content, release) if is_inner else content
+            value = at(files[name][1], places_before[0])
+            yield Forgery(name, path, way, content, may_be_valid(value, path, schema, way))
 
 
-def try_submissions(world: World, number: int, draw: random.Random, folder: Path) -> list[tuple[str, str, str, str]]:
+def try_submissions(world: World, number: int, draw: random.Random, folder: Path) -> list[Row]:
     """Return field, way, kind and line of each forged submission: kinds are refused, without, with, told and raw."""
     rows = []
     honest = read_submission(world.submission, world.release)
@@ -486,8 +511,9 @@ def special_spoils(world: World) -> dict[str, Change]:
 
         return change
 
-    def then_signed(change: Change) -> Change:
-        return lambda folder: (change(folder), signed(folder))[0]
+    def empty(folder: Path) -> None:
+        (folder / "captions.parquet").write_bytes(b"")
+        signed(folder)
 
     names = ("/etc/hostname", "../outside", "a/../../outside", "C:\\x", "a\0b", "x" * 5000, "a//b", "./a", "", "a\nb")
     return {
@@ -506,8 +532,8 @@ def special_spoils(world: World) -> dict[str, Change]:
         "a link to a device": replaced("images.parquet", lambda file: file.symlink_to("/dev/zero")),
         "a Parquet bomb": bomb,
         "release.json is a pipe": replaced(RELEASE_FILE, lambda file: os.mkfifo(file)),
-        "an empty table": then_signed(replaced("captions.parquet", lambda file: file.write_bytes(b""))),
-        **{f"files lists {name[:20]!r}": lambda folder, name=name: put_file(folder, name) for name in names},
+        "an empty table": empty,
+        **{f"files lists {name[:20]!r}": partial(put_file, name=name) for name in names},
     }
 
 
@@ -538,7 +564,7 @@ def spoil_table(folder: Path, name: str, draw: random.Random) -> str:
 
 def release_files(world: World) -> dict[str, tuple[Any, Any]]:
     """Return the JSON files of the release: their model and content, by path."""
-    found = {RELEASE_FILE: (Contents, read_json(world.release.folder / RELEASE_FILE))}
+    found: dict[str, tuple[Any, Any]] = {RELEASE_FILE: (Contents, read_json(world.release.folder / RELEASE_FILE))}
     for name in world.release.contents.files:
         model = next((model for key, model in MODELS.items() if key in name.split("/")), None)
         if model and name.endswith(".json"):
@@ -546,63 +572,48 @@ def release_files(world: World) -> dict[str, tuple[Any, Any]]:
     return found
 
 
-def optional(files: dict[str, tuple[Any, Any]], path: Path_) -> bool:
-    """Return whether a file may lack a field."""
-    model, content = files[path[0]]
-    lacking = copy.deepcopy(content)
-    place = places(lacking, path[1:])[0]
-    del at(lacking, place[:-1])[place[-1]]
-    try:
-        TypeAdapter(model).validate_json(json.dumps(lacking), strict=True)
-    except ValueError:
-        return False
-    return True
-
-
-def try_releases(world: World, number: int, draw: random.Random, folder: Path) -> list[tuple[str, str, str, str]]:
+def try_releases(world: World, number: int, draw: random.Random, folder: Path) -> list[Row]:
     """Return file, way, kind and line of each spoiled release: kinds are refused, other, opened and raw."""
     rows = []
     files = release_files(world)
-    special = special_spoils(world)
     tables = [name for name in world.release.contents.files if name.endswith(".parquet")]
-    spoils: list[tuple[str, str, Change]] = [("files", name, change) for name, change in special.items()][: number // 2]
-    of_tables = min(len(tables), number // 6)
-    for name in draw.sample(tables, of_tables):
-        spoils.append((name, "a column", lambda copied, name=name: spoil_table(copied, name, draw)))
-    for path, way, content in drawn_forgeries(files, number - len(spoils), draw):
-
-        def change(copied: Path, name: str = path[0], text: str = as_text(content)) -> None:
-            write_text(text, copied / name)
-            if name != RELEASE_FILE:
-                signed(copied)
-
-        spoils.append((".".join(path), way, change))
-    for field, way, change in spoils:
+    # Field, way, change, and whether another release may be like this.
+    spoils: list[tuple[str, str, Change, bool]] = []
+    for name, change in [*special_spoils(world).items()][: number // 2]:
+        spoils.append(("files", name, change, False))
+    for name in draw.sample(tables, min(len(tables), number // 6)):
+        spoils.append((name, "a column", partial(spoil_table, name=name, draw=draw), False))
+    for forged in drawn_forgeries(files, number - len(spoils), draw):
+        change = partial(exchange_text, name=forged.file, text=as_text(forged.content))
+        spoils.append((".".join([forged.file, *forged.path]), forged.way, change, forged.valid))
+    for field, way, change, is_valid in spoils:
         copied = folder / "release"
         shutil.rmtree(copied, ignore_errors=True)
         shutil.copytree(world.release.folder, copied)
         how = change(copied)
         outcome = attempt(partial(open_release, copied))
-        kind = {"passed": "opened"}.get(outcome.kind, outcome.kind)
-        if kind == "opened":
+        kind = outcome.kind
+        if kind == "passed":
             # Another valid value makes another release, which takes no submission of this one.
             moved = world.verify(world.submission, copied)
             is_other = moved.kind == "refused" and "is for release" in moved.line
-            path = tuple(field.split("."))
-            may_differ = way in ("changed", "exchanged")
-            kind = "other" if is_other and may_differ else "opened"
+            kind = "other" if is_other and is_valid else "opened"
             resigned = read_json(world.submission)
             about = read_json(copied / RELEASE_FILE)
-            resigned["release"] = {
-                "name": about["name"],
-                "version": about["version"],
-                "digest": sha256(copied / RELEASE_FILE),
-            }
+            resigned["release"] = {"name": about["name"], "version": about["version"]}
+            resigned["release"]["digest"] = sha256(copied / RELEASE_FILE)
             write_text(json.dumps(resigned), folder / "moved.json")
             used = world.verify(folder / "moved.json", copied)
             kind, outcome = ("raw", used) if used.kind == "raw" else (kind, outcome)
         rows.append((field, f"{way}: {how}" if isinstance(how, str) else way, kind, outcome.line))
     return rows
+
+
+def exchange_text(folder: Path, name: str, text: str) -> None:
+    """Write a file of a release, and the digests of all files."""
+    write_text(text, folder / name)
+    if name != RELEASE_FILE:
+        signed(folder)
 
 
 # ---- report
@@ -619,7 +630,7 @@ def processor() -> str:
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
 
 
-def summary(submissions: list[tuple[str, str, str, str]], releases: list[tuple[str, str, str, str]]) -> list[str]:
+def summary(submissions: list[Row], releases: list[Row]) -> list[str]:
     """Return the lines that say what passed."""
     of_submissions, of_releases = (Counter(row[2] for row in rows) for rows in (submissions, releases))
     without = Counter(field.split(".")[-1] if not field.endswith("*") else field.split(".")[-2]
