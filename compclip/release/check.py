@@ -12,7 +12,7 @@ from compclip.core.digests import sha256
 from compclip.core.errors import UserError, memory_for, one_line, require
 from compclip.core.records import check_expansion
 from compclip.core.tables import CAPTION_KEY, PROMPT_KEY
-from compclip.io import safe_id
+from compclip.io import read_json, safe_id
 from compclip.release.models import DOWNLOAD, Contents
 from compclip.score.entries import ENTRY
 from compclip.split.pools import bounded, least_distractors
@@ -85,6 +85,10 @@ def check_part(part: "ReleasePart") -> None:
     for judge, released in about.judges.items():
         model = part.release.folder / released.folder / "model.json"
         require(model.is_file(), model, "missing", DOWNLOAD)
+        adjustment = part.adjustment(judge)
+        size = read_json(model)["model_cfg"]["embed_dim"]
+        is_whole = adjustment is None or len(adjustment.mean) == size
+        require(is_whole, part.folder / "adjustments" / f"{judge}.json", f"mean has not {size} numbers", DOWNLOAD)
         for generator in about.generators:
             for name, table in part.control(judge, generator)[1].items():
                 file = part.folder / "scores" / judge / generator / f"{name}.parquet"

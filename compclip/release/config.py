@@ -16,7 +16,7 @@ def printable(text: str) -> str:
     return text
 
 
-Line = Annotated[str, Field(max_length=1000), AfterValidator(printable)]
+Line = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(printable)]
 
 
 class ReleaseConfig(Section):
@@ -24,7 +24,7 @@ class ReleaseConfig(Section):
 
     name: str | None = Field(None, pattern=NAME, description="null: the name of the data set")
     version: str = Field("1.0.0", pattern=VERSION, description="semantic version; new scores need a new major one")
-    license: Line = Field("other", min_length=1, description="license of captions and images, as the Hub names it")
+    license: Line = Field("other", description="license of captions and images, as the Hub names it")
     creator: str = Field("unknown", min_length=1, description="who releases it")
     url: str = Field("https://example.org/release", min_length=1, description="where it is published")
     description: str = Field("", description="text at the beginning of the data card")

@@ -123,8 +123,6 @@ class ReleasePart:
 
     def read_all(self) -> None:
         """Read each file that is not read with the scores; UserError as of their models and schemas."""
-        for judge in self.about.judges:
-            self.adjustment(judge)
         _ = self.health, self.matched, self.variants, self.divergences, self.rules
 
     def adjustment(self, judge: str) -> Adjustment | None:

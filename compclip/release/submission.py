@@ -132,7 +132,7 @@ def environment() -> Environment:
     lines = info.read_text().splitlines() if info.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     packages = [*Environment.__annotations__][2:]
-    processor = " ".join(next(models, platform.processor()).split())
+    processor = " ".join(next(models, platform.processor()).split()) or "unknown"
     about = {"machine": platform.machine(), "processor": processor}
     return Environment(**about, **{name: package_version(name) for name in packages})  # type: ignore[typeddict-item]
 

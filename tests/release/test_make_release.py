@@ -194,6 +194,7 @@ def run_lengths(folder: Path) -> None:
 
 
 ABOUT = ("compositions", COMPOSITION)
+ADJUSTMENT = f"{COMPOSITION}/adjustments/0.json"
 HEALTH = f"{COMPOSITION}/health/0.json"
 SUMMARY = f"{COMPOSITION}/scores/0/faithful/summary.json"
 SCORED = f"{COMPOSITION}/scores/0/faithful/test_unseen.parquet"
@@ -241,7 +242,7 @@ SPOILED: dict[str, tuple[Any, str]] = {
     "NaN": (put(RELEASE_FILE, "health", value=float("nan")), "release.json: Out of range float values"),
     "schema version": (put(RELEASE_FILE, "schema_version", value=True), "version True of the schema of a release"),
     "scoring as text": (put(RELEASE_FILE, "scoring", "candidates", value="10"), "scoring.candidates: Input should be"),
-    "chunks": (put(RELEASE_FILE, "scoring", "chunks", value=10**12), "at most 10,000 chunks"),
+    "chunks": (put(RELEASE_FILE, "scoring", "chunks", value=10**8), "at most 10,000 chunks"),
     "set twice": (put(RELEASE_FILE, "scoring", "distractors", value=["original"] * 2), "a value is listed twice"),
     "candidates 0": (put(RELEASE_FILE, *ABOUT, "candidates", value=0), "candidates: Input should be greater than"),
     "too many candidates": (put(RELEASE_FILE, *ABOUT, "candidates", value=9999), "9999 candidates need 9998 captions"),
@@ -291,7 +292,11 @@ SPOILED: dict[str, tuple[Any, str]] = {
         lambda folder: put(SUMMARY, "scores", value=read_json(folder / SUMMARY)["scores"][:1] * 2)(folder),
         "other sets than the release scores",
     ),
-    "adjustment": (put(f"{COMPOSITION}/adjustments/0.json", value=[]), "adjustments/0.json: "),
+    "adjustment": (put(ADJUSTMENT, value=[]), "adjustments/0.json: "),
+    "a short mean": (
+        lambda folder: put(ADJUSTMENT, "mean", value=read_json(folder / ADJUSTMENT)["mean"][1:])(folder),
+        "adjustments/0.json: mean has not 128 numbers",
+    ),
     "variants": (put(f"{COMPOSITION}/variants.json", "splits", value={"train": {}}), "splits.train"),
     "held-out pairs": (put(f"{COMPOSITION}/heldout.json", "pairs", value=[]), "heldout.json: no list of pairs"),
     "similarity 1e308": (with_column(SCORED, "similarity", 1e308), "impossible similarities or chances"),

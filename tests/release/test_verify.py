@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 from compclip.core.cli import run
+from compclip.core.errors import UserError
 from compclip.io import read_json, write_json
 from compclip.release import leaderboard, verify
 from compclip.release.released import RELEASE_FILE, Release
-from compclip.release.submission import SubmittedScores, figures_of
-from compclip.release.verify import NEAR_TIES, SIMILARITY, unequal_values
+from compclip.release.submission import SubmittedScores, figures_of, read_submission
+from compclip.release.verify import NEAR_TIES, SIMILARITY, inconsistent, unequal_values
 from tests.project import COMPOSITION
 from tests.release.conftest import refused
 
@@ -84,6 +85,9 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
     (put("1.1.0", "release", "version"), "is for release sketch 1.1.0 ("),
     (put(2, "schema_version"), "version 2 of the schema of a submission, expected 1"),
     (put(lambda rows: rows[1:], "scores"), "rows, "),
+]
+# What is refused in one line, wherever a submission is read.
+FORGED: list[tuple[Callable[[Content], None], str]] = [
     (put(True, "schema_version"), "version True of the schema of a submission, expected 1"),
     (put(1, "more"), "more: Extra inputs are not permitted; submit again"),
     (put(lambda about: about | {"more": "x"}, "environment"), "environment.more: Extra inputs are not permitted"),
@@ -132,6 +136,18 @@ def test_a_changed_submission_is_refused_without_images(
     text = refused(capsys, check, file, release.folder)
     assert line in text and "Traceback" not in text
     assert all(row.startswith(("difference: ", "error: ")) for row in text.splitlines())
+
+
+@pytest.mark.parametrize("change, line", FORGED, ids=[line for _, line in FORGED])
+def test_a_forged_submission_is_refused_when_read(
+    submitted: Path, release: Release, tmp_path: Path, change: Callable[[Content], None], line: str
+) -> None:
+    content = read_json(submitted)
+    change(content)
+    (file := tmp_path / "submission.json").write_text(json.dumps(content))
+    with pytest.raises(UserError) as error:
+        raise UserError(next(inconsistent(release, read_submission(file, release)), ""))
+    assert line in str(error.value) and "\n" not in str(error.value)
 
 
 def test_what_is_computed_wins_over_controls(
