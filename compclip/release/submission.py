@@ -31,7 +31,7 @@ from compclip.score.scores import SetScores
 from compclip.stats import balance
 
 SHA256_DIGITS = 64
-WRONG = (1, 0, 0)  # p_beaten, p_tied and expected_top1 of a prompt without an image
+WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
 LOOK_ALIKE = str.maketrans("01i-", "oll_")
 JudgeWeights = Literal["none", "guided", "re-ranked"]
 TYPES = {"str": str, "float64": float, "Int64": int}  # of the columns of ``tables.MEASUREMENTS``, in JSON
@@ -204,7 +204,7 @@ def check_values(where: str, values: Mapping[str, Any], prompts: pd.DataFrame, i
     table = pd.DataFrame(values, index=prompts["file_name"])
     failed = table.index.map(images).isin(("missing", "unreadable"))
     wrong = table[["hit", "adjective_first", "adjusted_first"]].fillna(0).eq(0).all(axis=1)
-    wrong &= table["similarity"].isna() & (table[["p_beaten", "p_tied", "expected_top1"]] == WRONG).all(axis=1)
+    wrong &= table["similarity"].isna() & (table[WRONG.index] == WRONG).all(axis=1)
     for rows, fault in (
         (failed & ~wrong, "has no image but counts as scored"),
         (~failed & table["similarity"].isna(), "has an image but no similarity"),
