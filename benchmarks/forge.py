@@ -11,6 +11,7 @@ docs/submitting.md.
 import copy
 import io
 import json
+import logging
 import os
 import platform
 import random
@@ -38,6 +39,7 @@ from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.digests import digests, sha256
 from compclip.core.errors import UserError, one_line
+from compclip.core.log import log
 from compclip.io import read_json, write_manifest, write_text
 from compclip.release import submit, verify
 from compclip.release.check import RELEASE_FILE
@@ -652,6 +654,7 @@ def summary(submissions: list[Row], releases: list[Row]) -> list[str]:
 
 def main(command: Forge) -> None:
     started = time.monotonic()
+    log.setLevel(logging.WARNING)  # each verification logs what it encodes
     draw = random.Random(command.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

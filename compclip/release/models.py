@@ -22,7 +22,7 @@ from pydantic import (
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.section import NAME
+from compclip.core.section import NAME, SeedNumber
 from compclip.io import read_json, safe_id
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
@@ -102,8 +102,8 @@ class Contents(Strict):
     compositions: dict[Name, ReleasedComposition] = Field(min_length=1, max_length=1000)
     reference: Name | None
     scoring: Scoring
-    seed: Count
-    halves: Count
+    seed: SeedNumber
+    halves: SeedNumber
     train_on: Literal["train", "half", "all"]
     prompts: Literal["pairs", "all"]
     health: Chance
@@ -176,7 +176,7 @@ SetSummary = create_model(
 Summary = create_model(
     "Summary", __base__=Strict, **fields("dataset composition generator train_on ties chunking", Line),
     **fields("judge judge_hash class_rule", Line), adjustment=(Multiple | None, ...), judge_epochs=(Count | None, ...),
-    **fields("seed candidates chunks images_without_class captions truncated_captions", Count),
+    **fields("candidates chunks images_without_class captions truncated_captions", Count), seed=(SeedNumber, ...),
     scores=(list[SetSummary], ...),
 )  # fmt: skip
 
