@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from scipy import sparse
 
 from compclip.core.documents import parse_json, require_regular
@@ -156,7 +156,7 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
         UserError: a compound is a name in one sample and has structure in another.
         ValidationError: a sample has other fields.
     """
-    checked = [SampleLine.model_validate(line, strict=False) for line in lines]
+    checked = TypeAdapter(list[SampleLine]).validate_python(lines, strict=False)
     strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
     structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
     structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
