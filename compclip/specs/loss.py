@@ -44,7 +44,8 @@ class Margin:
 
 @checked
 def specs_loss(
-    images: Vectors, full: Vectors, base: Vectors, detail: Vectors, negative: Vectors, scale: torch.Tensor, margin: Margin | None = None, weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
+    images: Vectors, full: Vectors, base: Vectors, detail: Vectors, negative: Vectors, scale: torch.Tensor,
+    margin: Margin | None = None, weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
 ) -> Losses:  # fmt: skip
     """Return the contrastive term, the hinge of details and, with the adapted margin, the hinge of negatives.
 

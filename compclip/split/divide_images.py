@@ -32,7 +32,8 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
 
 @checked
 def divide_images(
-    image_ids: Ids, pairs: Occurrences, ranking: Ranking, target: Divergence | None = None, *, seed: Whole = 0, dataset: str = "dataset", composition: str = "composition",
+    image_ids: Ids, pairs: Occurrences, ranking: Ranking, target: Divergence | None = None, *, seed: Whole = 0,
+    dataset: str = "dataset", composition: str = "composition",
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Divide images by divergence.
 

@@ -194,8 +194,8 @@ def make_splits(
     captions: CaptionBlocks, pairs: OccurrenceBlocks, ranking: Ranking, heldout: PairNames,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     test_seen: Literal["auto"] | Count = "auto", published: str | Path | None = None,
-    division: Division | None = None, contested: list[dict[str, Any]] | None = None, seed: Whole = 0, dataset: str = "dataset",
-    composition: str = "composition",
+    division: Division | None = None, contested: list[dict[str, Any]] | None = None, seed: Whole = 0,
+    dataset: str = "dataset", composition: str = "composition",
 ) -> Result:  # fmt: skip
     """Divide images into train, test_seen and test_unseen.
 
