@@ -70,14 +70,14 @@ def need(holds: object, fault: str) -> None:
         raise ValueError(fault)
 
 
-def refuse(is_bad: Any, values: Any, expected: str, first: int = 0) -> None:
+def refuse(is_bad: Any, values: Any, expected: str, where: str = "", first: int = 0) -> None:
     """Raise ValueError with the first of ``values`` that ``is_bad``, and its row; ``first``: the number of row 0."""
     is_bad = np.asarray(is_bad)
     if is_bad.any():
-        place = tuple(np.argwhere(is_bad)[0])
-        row, *column = place
-        where = f"row {first + row}" + "".join(f", column {each}" for each in column)
-        raise ValueError(f"{where}: expected {expected}, got {ascii(np.asarray(values)[place])[:40]}")
+        row, *column = np.argwhere(is_bad)[0].tolist()
+        value = ascii(np.asarray(values).item(row, *column))[:40]
+        place = f"row {first + row}" + "".join(f", column {each}" for each in column)
+        raise ValueError(f"{where}{place}: expected {expected}, got {value}")
 
 
 def read_numbers(
@@ -99,19 +99,19 @@ def read_numbers(
     need(array.dtype.kind in kinds, f"expected an array of real numbers, got {array.dtype}")
     need(not np.ma.is_masked(values), "an array with masked values; give only the others")
     need(array.ndim in dimensions and array.size, f"expected an array of numbers, got one of shape {array.shape}")
-    expected = "a finite number" if low == -np.inf else f"a number from {low:g} to {high:g}"
+    expected = "a finite number" + ("" if low == -np.inf else f" from {low:g} to {high:g}")
     step = max(1, AT_ONCE // array[0].size)
     for start in range(0, len(array), step):
         block = array[start : start + step]
         is_good = np.isfinite(block) & (block >= low) & (block <= high)
-        refuse(~is_good & ~(missing & np.isnan(block)), block, expected, start)
+        refuse(~is_good & ~(missing & np.isnan(block)), block, expected, first=start)
     return array
 
 
 def read_ends(value: Any) -> tuple[float, float]:
-    low, high = read_numbers(value)
-    need(low < high, "expected the smaller end first")
-    return float(low), float(high)
+    ends = read_numbers(value)
+    need(len(ends) == 2 and ends[0] < ends[-1], "expected the smaller and the larger end")
+    return float(ends[0]), float(ends[1])
 
 
 def read_vectors(value: Any) -> Any:
@@ -141,13 +141,13 @@ def check_texts(rows: Iterable[tuple[Any, Any]], column: str = "") -> None:
 def read_list(value: Any) -> list[Any]:
     """Return the values of a list, array or column."""
     is_list = isinstance(value, Sequence | pd.Series | pd.Index) or hasattr(value, "tolist")
-    need(is_list and not isinstance(value, str | bytes), "expected a list")
+    need(is_list and not isinstance(value, str | bytes), f"expected a list, such as [{ascii(value)[:40]}]")
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def read_ids(values: pd.Series, column: str = "", missing: bool = False) -> pd.Series:
     """Return ids as texts. Floats are refused: they come from a column with a missing value, and lost leading zeros."""
-    refuse(values.isna() & (not missing), values, f"{column}an id")
+    refuse(values.isna() & (not missing), values, "an id", column)
     kind = pd.api.types.infer_dtype(values.astype(object), skipna=True)
     if kind == "integer":
         return values.astype("Int64").astype("str")
@@ -178,7 +178,7 @@ def read_counts(values: pd.Series, column: str) -> pd.Series:
     if values.dtype == "int64" and not (values < 0).any():
         return values
     texts = values.astype("str")
-    refuse(~is_count(texts), values, f"{column}a whole number of at least 0")
+    refuse(~is_count(texts), values, "a whole number of at least 0", column)
     return texts.astype("int64")
 
 
@@ -219,12 +219,12 @@ def as_captions(captions: Any, columns: Schema = CAPTIONS, required: Sequence[st
     Returns:
         The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within each image.
     """
+    need(not hasattr(captions, "__len__") or len(captions), "no captions")
     if not isinstance(captions, pd.DataFrame):
         texts = read_list(captions)
         check_texts(enumerate(texts))
         captions = pd.DataFrame({"image_id": map(str, range(len(texts))), "text": texts})
     captions = read_table(captions, columns, ["image_id", "text", *required])
-    need(len(captions), "no captions")
     if "caption_id" not in captions:
         captions = captions.assign(caption_id=captions.groupby("image_id").cumcount())
     key = [name for name in (*CAPTION_KEY, "draw") if name in captions]

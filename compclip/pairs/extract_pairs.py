@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from pydantic import BeforeValidator
 
-from compclip.core.inputs import Captions, Count, checked
+from compclip.core.inputs import Captions, Count, checked, read_list
 from compclip.core.log import log
 from compclip.core.tables import PAIRS
 from compclip.io import empty_table
@@ -18,7 +20,7 @@ from compclip.text.parsing import parse_texts
 @checked
 def extract_pairs(
     captions: Captions,
-    adjectives: Sequence[Lexicon | str] = SHARED,
+    adjectives: Annotated[Sequence[Lexicon | str], BeforeValidator(read_list)] = SHARED,
     nouns: Lexicon | str | None = None,
     compounds: Lexicon | None = None,
     *,

@@ -80,7 +80,7 @@ class Weights:
         """Return the weights (texts,) for class ``of``, excluding its own captions, and their total."""
         low, high = self.pool.span(of)
         if high - low == self.pool.images:
-            lacking = "only one image" if high - low == 1 else "all images have one class"
+            lacking = "only one image" if high - low == 1 else "no image of another class"
             raise UserError(f"{lacking} in this split, so no distractors; add captions of other images or classes")
         own = slice(*self.pool.starts[[low, high]])
         weights = self.weights.copy()
@@ -238,7 +238,7 @@ def r_precision(
     keys = [(str(ids[image[row]]), captions[row], draw) for row, draw in zip(own, draws, strict=True)]
     entries, pool = Entries(own, of_class[own], keys), make_pool(image, of_class, np.arange(texts))
     # The kernel reads float32 and float64; a whole matrix of another dtype is not copied.
-    kind = np.result_type(similarity.dtype, np.float32)
+    kind = np.float32 if np.can_cast(similarity.dtype, np.float32) else np.float64
     of_blocks = blocks(lambda rows: similarity[rows].astype(kind, copy=False), entries.classes)
     return judge_entries(of_blocks, texts, entries, pool, candidates=candidates, ties=ties, seed=seed)
 
