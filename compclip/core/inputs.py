@@ -194,7 +194,7 @@ def read_table(table: Any, columns: Schema, required: Sequence[str] = (), blocks
     need(not absent, f"no column {', '.join(absent)}")
     need(table.columns.is_unique, "two columns have one name")
     for name, column in columns.columns.items():
-        if name not in table:
+        if name not in table or table.empty:  # columns without rows have no type
             continue
         values, where = table[name], f"column {name}: "
         if name in ("image_id", "class_id"):
@@ -248,6 +248,8 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         key = [column for column in CAPTION_KEY if column in table and column in reference]
         known = pd.MultiIndex.from_frame(reference[key].drop_duplicates())
         is_apart = ~pd.MultiIndex.from_frame(table[key]).isin(known)
+        if not is_apart.any():
+            continue
         first = table[is_apart].head(1)
         # 4 may be what a program made of 0004.
         is_number = first["image_id"].map(plain).isin(reference["image_id"].map(plain)).any()
@@ -255,7 +257,7 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         fault = (
             f"{first[key].to_dict('list')} not among the {other}: {is_apart.sum()} rows, the first {is_apart.argmax()}"
         )
-        require(first.empty, name, fault, remedy)
+        raise UserError(f"{name}: {fault}; {remedy}")
 
 
 def require_length(size: int, unit: str, **arrays: Any) -> None:
@@ -311,6 +313,7 @@ Pairs = Annotated[Any, table(PAIRS)]
 Occurrences = Annotated[Any, table(PAIRS, "image_id", "adjective", "noun")]
 OccurrenceBlocks = Annotated[Any, table(PAIRS, "image_id", "adjective", "noun", "relation", blocks=True)]
 Ranking = Annotated[Any, table(RANKING)]
+RankedPairs = Annotated[Any, table(RANKING, "adjective", "noun")]
 Splits = Annotated[Any, table(SPLIT)]
 Swapped = Annotated[Any, table(SWAPPED)]
 Division = Annotated[Any, table(DIVISION)]

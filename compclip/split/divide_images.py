@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import require
-from compclip.core.inputs import Ids, Occurrences, Ranking, Whole, checked, require_joined
+from compclip.core.inputs import Ids, Occurrences, RankedPairs, Whole, checked, require_joined
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import derive_seed
@@ -32,7 +32,7 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
 
 @checked
 def divide_images(
-    image_ids: Ids, pairs: Occurrences, ranking: Ranking, target: Divergence | None = None, *, seed: Whole = 0,
+    image_ids: Ids, pairs: Occurrences, ranking: RankedPairs, target: Divergence | None = None, *, seed: Whole = 0,
     dataset: str = "dataset", composition: str = "composition",
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Divide images by divergence.

@@ -24,7 +24,7 @@ from compclip.core.inputs import (
     Division,
     OccurrenceBlocks,
     PairNames,
-    Ranking,
+    RankedPairs,
     Whole,
     checked,
     require_joined,
@@ -191,7 +191,7 @@ def divided_splits(
 
 @checked
 def make_splits(
-    captions: CaptionBlocks, pairs: OccurrenceBlocks, ranking: Ranking, heldout: PairNames,
+    captions: CaptionBlocks, pairs: OccurrenceBlocks, ranking: RankedPairs, heldout: PairNames,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     test_seen: Literal["auto"] | Count = "auto", published: str | Path | None = None,
     division: Division | None = None, contested: list[dict[str, Any]] | None = None, seed: Whole = 0,

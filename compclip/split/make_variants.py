@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.heldout import split_pair
-from compclip.core.inputs import Captions, Pairs, Prompts, Ranking, Swapped, checked, require_joined
+from compclip.core.inputs import Captions, Pairs, Prompts, RankedPairs, Swapped, checked, require_joined
 from compclip.core.log import log
 from compclip.core.rounding import rounded
 from compclip.core.tables import PROMPT_KEY, SWAPPED, VARIANTS
@@ -153,7 +153,7 @@ def summarize_variants(counts: Mapping[str, Sequence[Mapping[str, int]]]) -> dic
 
 @checked
 def make_variants(
-    prompts: Prompts, captions: Captions, pairs: Pairs, ranking: Ranking, adjectives: Lexicon | str,
+    prompts: Prompts, captions: Captions, pairs: Pairs, ranking: RankedPairs, adjectives: Lexicon | str,
     nouns: Lexicon | str | None = None, swapped: Swapped | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Return the variants of prompts, and the numbers of prompts and adjectives without one, by reason.
