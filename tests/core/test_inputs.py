@@ -90,7 +90,8 @@ FUNCTIONS = sorted(set(compclip.__all__) - OTHERS)
 
 # Without a division there is nothing to join with; None and NaN are no pair; one of many texts.
 ALLOWED = {
-    ("rank_pairs", "pairs", "other ids"), ("extract_pairs", "captions", "a list"), ("sample_heldout", "pairs", "other ids"),
+    ("rank_pairs", "pairs", "other ids"), ("extract_pairs", "captions", "a list"),
+    ("sample_heldout", "pairs", "other ids"),
     ("estimate_score", "pairs", "with None"), ("estimate_score", "pairs", "with NaN"),
     ("write_manifest", "prompts", "no image_id"),
 }  # fmt: skip
