@@ -305,7 +305,7 @@ Count = Annotated[int, BeforeValidator(_number), Field(ge=1)]
 # The sampled score draws as many numbers for each image.
 Candidates = Annotated[int, BeforeValidator(_number), Field(ge=2, le=100_000)]
 Fraction = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
-PairNames = list[Annotated[str, Field(pattern="^[^_]+_.")]]
+PairNames = list[Annotated[str, Field(pattern="^[^_]+_.")]] | tuple[()]
 Captions = Annotated[Any, by(as_captions)]
 CaptionBlocks = Annotated[Any, by(_blocks_or_captions)]
 Entries = Annotated[Any, by(as_captions, columns=ENTRIES, required=["path"])]

@@ -203,7 +203,7 @@ def join_audits(
 def audit(
     captions: Captions, pairs: Pairs, splits: Splits, swapped: Swapped, heldout: PairNames,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    facts: Facts | None = None, reported: list[dict[str, Any]] = (), unused: list[str] = (),
+    facts: Facts | None = None, reported: Sequence[dict[str, Any]] = (), unused: Sequence[str] = (),
     tolerance: str = "refuse", where: str = "split",
 ) -> dict[str, Any]:  # fmt: skip
     """Check a split and its swapped captions by word order alone, and compare word order with the pair extraction.

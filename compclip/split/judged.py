@@ -1,9 +1,10 @@
 """Which test images are judged, and which images train the judge."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field
 
 from compclip.core.inputs import Images, Splits, Whole, checked, require_joined
 from compclip.core.seeds import rng
@@ -27,7 +28,7 @@ def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.Da
 
 @checked
 def judged_images(
-    splits: Splits, images: Images, train_on: Literal["train", "half", "all"], seed: Whole
+    splits: Splits, images: Images, train_on: Annotated[str, Field(pattern="^(train|half|all)$")], seed: Whole
 ) -> pd.DataFrame:
     """Return the test images that may be prompted for and judged.
 
