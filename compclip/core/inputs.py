@@ -301,7 +301,7 @@ Names = Annotated[Any, by(read_names)]
 Ids = Annotated[Any, by(read_image_ids)]
 MaybeNames = Annotated[Any, by(read_names, missing=True)]
 Whole = Annotated[int, BeforeValidator(_number), Field(ge=0)]
-Count = Annotated[int, BeforeValidator(_number), Field(ge=1)]
+Positive = Annotated[int, BeforeValidator(_number), Field(ge=1, le=1_000_000_000)]
 # The sampled score draws as many numbers for each image.
 Candidates = Annotated[int, BeforeValidator(_number), Field(ge=2, le=100_000)]
 Fraction = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, require
-from compclip.core.inputs import Count, Fraction, Whole, checked
+from compclip.core.inputs import Fraction, Positive, Whole, checked
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.rounding import DECIMALS
@@ -64,8 +64,8 @@ class Start:
 
 @checked
 def divide_samples(
-    samples: Samples | list[Any], n_train: Count, n_test: Count, atom: Fraction = 0.02,
-    compound: Literal["max"] | Fraction = "max", seed: Whole = 0, restarts: Count = RESTARTS,
+    samples: Samples | list[Any], n_train: Positive, n_test: Positive, atom: Fraction = 0.02,
+    compound: Literal["max"] | Fraction = "max", seed: Whole = 0, restarts: Positive = RESTARTS,
     moves: Whole | None = None,
 ) -> Start:  # fmt: skip
     """Divide samples into ``n_train``, ``n_test`` and unused ones, with the wanted divergences.

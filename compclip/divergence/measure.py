@@ -58,7 +58,9 @@ def random_baseline(
 
 
 @checked
-def measure_divergence(train: list[Any], test: list[Any], *, shuffles: Positive = 10, seed: Whole = 0) -> dict[str, Any]:
+def measure_divergence(
+    train: list[Any], test: list[Any], *, shuffles: Positive = 10, seed: Whole = 0
+) -> dict[str, Any]:
     """Measure the divergence of test from train in atoms and compounds.
 
     Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020), section 2.1.

@@ -7,7 +7,7 @@ from typing import Annotated
 import pandas as pd
 from pydantic import BeforeValidator
 
-from compclip.core.inputs import Captions, Count, checked, read_list
+from compclip.core.inputs import Captions, Positive, checked, read_list
 from compclip.core.log import log
 from compclip.core.tables import PAIRS
 from compclip.io import empty_table
@@ -25,7 +25,7 @@ def extract_pairs(
     compounds: Lexicon | None = None,
     *,
     model: str = "en_core_web_sm",
-    processes: Count = 1,
+    processes: Positive = 1,
     cache: str | Path = ":memory:",
 ) -> pd.DataFrame:
     """Find the adjective-noun pairs of captions; each distinct text is parsed once.

@@ -14,7 +14,7 @@ from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, 
 from compclip.core.cache import Cache
 from compclip.core.digests import sha256
 from compclip.core.errors import require
-from compclip.core.inputs import AS_TEXT, Captions, Count, Entries, Variants, Whole, checked, require_joined
+from compclip.core.inputs import AS_TEXT, Captions, Entries, Positive, Variants, Whole, checked, require_joined
 from compclip.core.log import log
 from compclip.core.rounding import rounded
 from compclip.core.tables import CAPTION_KEY
@@ -189,7 +189,7 @@ class ImageScores:
 @checked
 def score_with_judge(
     entries: Entries, judge: Encoder, captions: Captions | None = None, variants: Variants | None = None, *,
-    scoring: Scoring | None = None, batch: Count = 256, seed: Whole = 0,
+    scoring: Scoring | None = None, batch: Positive = 256, seed: Whole = 0,
 ) -> ImageScores:  # fmt: skip
     """Score images by a judge: R-precision, exact and sampled, and adjective accuracy, with their 95 % intervals.
 

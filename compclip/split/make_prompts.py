@@ -14,9 +14,9 @@ from compclip.core.errors import require
 from compclip.core.heldout import matched_pairs, pair_names
 from compclip.core.inputs import (
     Captions,
-    Count,
     PairNames,
     Pairs,
+    Positive,
     Ranking,
     Splits,
     Swapped,
@@ -148,7 +148,7 @@ def texts_of(split: str, captions: pd.DataFrame, swapped: pd.DataFrame) -> pd.Da
 @checked
 def make_prompts(
     captions: Captions, pairs: Pairs, ranking: Ranking, heldout: PairNames = (), judged: Splits | None = None,
-    swapped: Swapped | None = None, *, every_caption: bool = False, draws: Count = 1, per_image: Count | None = None,
+    swapped: Swapped | None = None, *, every_caption: bool = False, draws: Positive = 1, per_image: Positive | None = None,
     seed: Whole = 0, dataset: str = "dataset",
     composition: str = "composition",
 ) -> pd.DataFrame:  # fmt: skip

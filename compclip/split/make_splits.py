@@ -20,10 +20,10 @@ from compclip.core.errors import require
 from compclip.core.heldout import pair_names, split_pair
 from compclip.core.inputs import (
     CaptionBlocks,
-    Count,
     Division,
     OccurrenceBlocks,
     PairNames,
+    Positive,
     RankedPairs,
     Whole,
     checked,
@@ -193,7 +193,7 @@ def divided_splits(
 def make_splits(
     captions: CaptionBlocks, pairs: OccurrenceBlocks, ranking: RankedPairs, heldout: PairNames,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    test_seen: Literal["auto"] | Count = "auto", published: str | Path | None = None,
+    test_seen: Literal["auto"] | Positive = "auto", published: str | Path | None = None,
     division: Division | None = None, contested: list[dict[str, Any]] | None = None, seed: Whole = 0,
     dataset: str = "dataset", composition: str = "composition",
 ) -> Result:  # fmt: skip
