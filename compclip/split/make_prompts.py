@@ -148,9 +148,8 @@ def texts_of(split: str, captions: pd.DataFrame, swapped: pd.DataFrame) -> pd.Da
 @checked
 def make_prompts(
     captions: Captions, pairs: Pairs, ranking: Ranking, heldout: PairNames = (), judged: Splits | None = None,
-    swapped: Swapped | None = None, *, every_caption: bool = False, draws: Positive = 1, per_image: Positive | None = None,
-    seed: Whole = 0, dataset: str = "dataset",
-    composition: str = "composition",
+    swapped: Swapped | None = None, *, every_caption: bool = False, draws: Positive = 1,
+    per_image: Positive | None = None, seed: Whole = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> pd.DataFrame:  # fmt: skip
     """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
