@@ -193,7 +193,7 @@ def test_against_torchmetrics(n: int, d: int, seed: int, dtype: torch.dtype) -> 
 
 @pytest.mark.parametrize("shape", [(2, 5), (3, 4), (4,)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="expected pairs of rows"):
+    with pytest.raises(UserError, match="^(images|texts): expected "):
         specs_score(torch.zeros(2, 4), torch.zeros(shape))
 
 
