@@ -39,8 +39,9 @@ ENTRIES = Schema({**CAPTIONS.columns, "draw": PROMPTS.columns["draw"], "pair": P
 AT_ONCE = 1 << 24  # numbers that are checked at once, so that a large matrix needs little more memory
 AS_TEXT = "read tables with pandas.read_csv(..., dtype=str), so that ids stay texts"
 NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # control characters, lone surrogates
-# Anything but white space and characters without a glyph; pandas would search for \\s in a loop.
-VISIBLE = re.compile("[^\t-\r\x1c-\x20\u0085\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]")
+# White space and characters without a glyph; pandas would search for \s in a loop.
+HIDDEN = "\t-\r\x1c-\x20\u0085\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+VISIBLE = re.compile(f"[^{HIDDEN}]")
 
 
 def checked(function: F) -> F:
