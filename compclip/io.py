@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from compclip.core.documents import parse_json, require_regular
 from compclip.core.errors import UserError, require
+from compclip.core.inputs import Made, checked
 from compclip.core.records import PARQUET_READING, parquet_faults
 from compclip.core.tables import Schema
 
@@ -259,12 +260,16 @@ def safe_id(image_id: str) -> str:
     return image_id
 
 
-def write_manifest(folder: str | Path, prompts: pd.DataFrame) -> None:
+@checked
+def write_manifest(folder: str | Path, prompts: Made) -> None:
     """Write ``manifest.jsonl`` into a folder of images: the texts from which the images were made.
 
     Args:
         prompts: columns file_name and text, as in prompts.jsonl; optionally seed and status (``ok`` or why there is no
             image). Lines of earlier calls for other images are kept.
+
+    Raises:
+        UserError: a text or a name is missing or blank, or a name has two rows.
     """
     file = Path(folder) / MANIFEST_NAME
     earlier = [pd.read_json(file, lines=True, dtype=False)] if file.is_file() else []

@@ -21,8 +21,8 @@ import compclip
 from compclip.clip.config import ModelConfig
 from compclip.clip.model import build, save_judge
 from compclip.core.code import PACKAGE, ROOT
+from compclip.core.inputs import as_captions
 from compclip.core.seeds import rng
-from compclip.core.tables import as_captions
 from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
 from tests.workflow.test_envs import imported, normal, with_brought

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -53,6 +53,7 @@ def check_embeddings(vectors: np.ndarray, judge: str, item: Callable[[int], str]
         raise InvalidEmbedding(f"{item(row)}: its embedding by judge {judge} {fault}{others}; use another judge")
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """The interface of a judge (``clip.model.Judge``): float32 rows of unit length, which depend only on ``batch``."""
 

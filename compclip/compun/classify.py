@@ -17,6 +17,7 @@ from compclip.compun.config import NamedModel
 from compclip.compun.models import open_model
 from compclip.compun.prompts import Prompts, compound_prompts
 from compclip.core.errors import require
+from compclip.core.inputs import Matrix, checked
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.tables import ROLES
@@ -25,7 +26,8 @@ from compclip.dataset.source import named
 CLASSIFY_BATCH = 256  # items encoded at once; changes floating-point rounding
 
 
-def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+@checked
+def choose_compound(three: Matrix) -> tuple[np.ndarray, np.ndarray]:
     """Choose among the three images of each compound the one that is most similar to its text.
 
     Source: Kumar et al., "Do Vision-Language Models Understand Compound Nouns?" (NAACL 2024), section 3.
@@ -35,7 +37,11 @@ def choose_compound(three: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns:
         The choices (n,), of ``tables.ROLES``, and whether they are right (n,); a tie is not.
+
+    Raises:
+        UserError: an argument is refused (docs/library.md).
     """
+    require(three.shape[1] == len(ROLES), "three", f"expected (n, {len(ROLES)}) similarities, got {three.shape}")
     # argmax returns the first of ties, so distractors precede the compound.
     order = np.array([1, 2, 0])
     answers = order[three[:, order].argmax(axis=1)]
@@ -60,7 +66,7 @@ def ask_model(
         three = np.take_along_axis(similarities, own, axis=1)
         answer, right = choose_compound(three)
         # Among all images; images that tie precede the compound's own.
-        rank = (similarities >= three[:, :1]).sum(axis=1)
+        rank = (~(similarities < three[:, :1])).sum(axis=1)
         columns_of = {f"similarity_{role}": three[:, place] for place, role in enumerate(ROLES)}
         columns_of |= {"answer": answer, "right": right, "rank": rank}
         tables.append(pd.DataFrame({"compound": list(of), "model": model, "prompt": prompt} | columns_of))

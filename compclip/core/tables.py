@@ -126,24 +126,6 @@ PAIRS = schema(
 )  # fmt: skip
 
 
-def as_captions(captions: pd.DataFrame | Sequence[str]) -> pd.DataFrame:
-    """Return captions as a table with image_id and caption_id.
-
-    Args:
-        captions: a table with image_id and text; or texts, each of its own image, named "0", "1" and so on.
-
-    Returns:
-        The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within each image.
-    """
-    if not isinstance(captions, pd.DataFrame):
-        captions = pd.DataFrame({"image_id": map(str, range(len(captions))), "text": list(captions)})
-    if not pd.api.types.is_string_dtype(captions["image_id"]):
-        captions = captions.assign(image_id=captions["image_id"].astype("str"))
-    if "caption_id" not in captions:
-        captions = captions.assign(caption_id=captions.groupby("image_id").cumcount())
-    return captions
-
-
 # A table with rows of all images, whole or in blocks of images.
 Blocks = pd.DataFrame | Iterator[pd.DataFrame]
 Captions = Blocks | Sequence[str]

@@ -1,6 +1,5 @@
 """Divide samples into train and test with wanted divergences (DBCA: Keysers et al. 2020)."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,6 +9,7 @@ from pydantic import Field
 
 from compclip.core.cli import Command
 from compclip.core.errors import UserError, require
+from compclip.core.inputs import Fraction, Positive, Whole, checked
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.rounding import DECIMALS
@@ -62,9 +62,11 @@ class Start:
     compound: float  # D_C of train and test
 
 
+@checked
 def divide_samples(
-    samples: Samples | Sequence[Mapping[str, Any]], n_train: int, n_test: int, atom: float = 0.02,
-    compound: Target = "max", seed: int = 0, restarts: int = RESTARTS, moves: int | None = None,
+    samples: Samples | list[Any], n_train: Positive, n_test: Positive, atom: Fraction = 0.02,
+    compound: Literal["max"] | Fraction = "max", seed: Whole = 0, restarts: Positive = RESTARTS,
+    moves: Whole | None = None,
 ) -> Start:  # fmt: skip
     """Divide samples into ``n_train``, ``n_test`` and unused ones, with the wanted divergences.
 

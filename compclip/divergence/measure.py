@@ -1,7 +1,6 @@
 """Measure the divergence of two sets of samples (DBCA: Keysers et al. 2020)."""
 
 import json
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from pydantic import Field
 
 from compclip.core.cli import Command
 from compclip.core.errors import UserError
+from compclip.core.inputs import Positive, Whole, checked
 from compclip.core.section import Count, Seed
 from compclip.core.seeds import rng
 from compclip.divergence.chernoff import ATOMS_ALPHA, COMPOUNDS_ALPHA, divergence, divergences
@@ -57,21 +57,25 @@ def random_baseline(
     return result
 
 
+@checked
 def measure_divergence(
-    train: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], *, shuffles: int = 10, seed: int = 0
+    train: list[Any], test: list[Any], *, shuffles: Positive = 10, seed: Whole = 0
 ) -> dict[str, Any]:
     """Measure the divergence of test from train in atoms and compounds.
 
     Source: Keysers et al., "Measuring Compositional Generalization" (ICLR 2020), section 2.1.
 
     Args:
-        train, test: samples in the form that ``make_samples`` takes.
+        train, test: samples in the form that ``make_samples`` takes, lists or generators.
         shuffles: random divisions of the same samples at the same sizes to compare with.
         seed: of the random divisions.
 
     Returns:
         atom_divergence and compound_divergence, from 0 (equal distributions) to 1 (nothing in common), the mean and
         the standard deviation of both over random divisions (random_atom_mean and so on), and counts.
+
+    Raises:
+        UserError: a sample has another form (train and test are numbered together), or a side weighs nothing.
     """
     samples, n = make_samples([*train, *test]), len(train)
     return divergence_report(samples, np.arange(n), np.arange(n, len(samples)), shuffles, seed)

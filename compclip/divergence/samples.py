@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from scipy import sparse
 
 from compclip.core.documents import parse_json, require_regular
@@ -153,10 +153,12 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
             mappings with name, atoms and edges).
 
     Raises:
-        UserError: a compound is a name in one sample and has structure in another.
-        ValidationError: a sample has other fields.
+        UserError: a sample has another form, or a compound is a name in one sample and has structure in another.
     """
-    checked = [SampleLine.model_validate(line, strict=False) for line in lines]
+    try:
+        checked = TypeAdapter(list[SampleLine]).validate_python(lines, strict=False)
+    except ValidationError as error:
+        raise UserError(f"samples: {_last_fault(error)}") from None
     strings = [Counter(compound for compound in line.compounds if isinstance(compound, str)) for line in checked]
     structured = [[c for c in line.compounds if isinstance(c, Compound)] for line in checked]
     structures = [[(c.name, frozenset([*c.atoms, *c.edges])) for c in compounds] for compounds in structured]
@@ -173,6 +175,12 @@ def make_samples(lines: Sequence[SampleLine | Mapping[str, Any]]) -> Samples:
     return from_bags([Counter(line.atoms) for line in checked], bags)
 
 
+def _last_fault(error: ValidationError) -> str:
+    """Return the last fault: where a text or an object is expected, it is that of the object."""
+    fault = error.errors()[-1]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+
+
 def read_lines(path: Path) -> list[SampleLine]:
     lines = []
     require_regular(path)
@@ -184,9 +192,7 @@ def read_lines(path: Path) -> list[SampleLine]:
                 lines.append(SampleLine.model_validate_json(text))
                 parse_json(text)  # refuses duplicate keys, of which pydantic keeps the last
             except ValidationError as error:
-                # Where a text or an object is expected, the last fault is that of the object.
-                fault = error.errors()[-1]
-                raise UserError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+                raise UserError(f"{where}: {_last_fault(error)}") from None
             except (UserError, ValueError) as error:
                 raise UserError(f"{where}: {error}") from None
     return lines

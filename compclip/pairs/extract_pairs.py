@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from pydantic import BeforeValidator
 
+from compclip.core.inputs import Captions, Positive, checked, read_list
 from compclip.core.log import log
-from compclip.core.tables import PAIRS, as_captions
+from compclip.core.tables import PAIRS
 from compclip.io import empty_table
 from compclip.pairs.engine import Extractor, Occurrence, decode_occurrences
 from compclip.pairs.noun_forms import NounForms, caption_words
@@ -14,20 +17,21 @@ from compclip.text.lexicon import SHARED, Lexicon, find_lexicon
 from compclip.text.parsing import parse_texts
 
 
+@checked
 def extract_pairs(
-    captions: pd.DataFrame | Sequence[str],
-    adjectives: Sequence[Lexicon | str] = SHARED,
+    captions: Captions,
+    adjectives: Annotated[Sequence[Lexicon | str], BeforeValidator(read_list)] = SHARED,
     nouns: Lexicon | str | None = None,
     compounds: Lexicon | None = None,
     *,
     model: str = "en_core_web_sm",
-    processes: int = 1,
+    processes: Positive = 1,
     cache: str | Path = ":memory:",
 ) -> pd.DataFrame:
     """Find the adjective-noun pairs of captions; each distinct text is parsed once.
 
     Args:
-        captions: texts, or a table with image_id and text (``tables.as_captions``).
+        captions: texts, or a table with image_id and text (``inputs.as_captions``).
         adjectives: lexicons of the adjectives that count, or their names in ``lexicons/adjectives``.
         nouns: lexicon of the nouns that count, or its name in ``lexicons/nouns``; None: any noun.
         compounds: lexicon of compounds that count as one noun; None: ``lexicons/compounds/common.yaml``.
@@ -40,9 +44,9 @@ def extract_pairs(
         words), the character offsets of both, relation.
 
     Raises:
-        UserError: there is no such lexicon, or the pipeline is not installed (``pip install compclip[text]``).
+        UserError: an argument is refused (docs/library.md), there is no such lexicon, or
+            the pipeline is not installed (``pip install compclip[text]``).
     """
-    captions = as_captions(captions)
     listed = [find_lexicon(lexicon, "adjectives") for lexicon in adjectives]
     listed_nouns = find_lexicon(nouns, "nouns") if nouns else None
     extractor = Extractor(model, listed, listed_nouns, compounds)

@@ -1,10 +1,9 @@
 """Select adjectives and nouns, and rank their pairs by frequency."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from compclip.core.errors import require
+from compclip.core.inputs import OccurrenceBlocks, checked
 from compclip.core.log import log
 from compclip.core.tables import in_blocks
 from compclip.pairs.config import Selection
@@ -25,8 +24,9 @@ def count_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     return sure.groupby(NAMED)["image_id"].agg(count="size", images="nunique").reset_index()
 
 
+@checked
 def rank_pairs(
-    pairs: pd.DataFrame | Iterator[pd.DataFrame], adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
+    pairs: OccurrenceBlocks, adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
     selection: Selection | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Rank the pairs of a composition by frequency.
@@ -42,7 +42,7 @@ def rank_pairs(
         ``tables.RANKING``: a row for each pair, most frequent first.
 
     Raises:
-        UserError: no pairs are left.
+        UserError: no pairs are left, or an argument is refused (docs/library.md).
     """
     adjectives, selection = find_lexicon(adjectives, "adjectives"), selection or Selection()
     nouns = find_lexicon(nouns, "nouns") if nouns else None

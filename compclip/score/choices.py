@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from compclip.core.inputs import Indices, Vector, checked, require_below, require_length
 from compclip.core.tables import CAPTION_KEY
 
 # Maps n texts, or paths in the manifest, to their embeddings, (n, d).
@@ -48,7 +49,8 @@ def variants_of_entries(entries: pd.DataFrame, split: str, variants: pd.DataFram
     return rows["entry"].to_numpy(), rows["variant"].to_numpy()
 
 
-def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
+@checked
+def adjective_accuracy(own: Vector, of_variants: Vector, entry: Indices) -> Choices:
     """Compare each image's similarity with its prompt to those with the prompt's variants; ties are broken at random.
 
     Args:
@@ -59,11 +61,22 @@ def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarr
     Returns:
         Arrays (n,): ``np.nanmean(first)`` is the adjective accuracy; chance is the mean of ``1 / adjectives`` where
         that is below 1.
+
+    Raises:
+        UserError: an argument is refused (docs/library.md).
     """
+    require_length(len(of_variants), "variants", entry=entry)
+    require_below(len(own), "images", entry=entry)
+    return choose_adjectives(own, of_variants, entry.astype(np.int64))
+
+
+def choose_adjectives(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> Choices:
+    """Do the same without checks, also for similarities that are infinite."""
     n = len(own)
     others, better, tied = (
         np.bincount(entry, weights=weights, minlength=n)
-        for weights in (None, of_variants > own[entry], of_variants == own[entry])
+        # A comparison with NaN is false, so NaN loses.
+        for weights in (None, ~(of_variants <= own[entry]), of_variants == own[entry])
     )
     first = np.where(better > 0, 0.0, 1 / (1 + tied))
     with np.errstate(invalid="ignore"):
@@ -74,7 +87,7 @@ def adjective_accuracy(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarr
 def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd.DataFrame) -> Choices:
     """Append the choices for prompts without an image, for which every variant is ranked above the prompt."""
     entry, _ = variants_of_entries(failed, split, variants)
-    wrong = adjective_accuracy(np.full(len(failed), -np.inf), np.zeros(len(entry)), entry)
+    wrong = choose_adjectives(np.full(len(failed), -np.inf), np.zeros(len(entry)), entry)
     return Choices(
         np.append(choices.adjectives, wrong.adjectives),
         np.append(choices.first, wrong.first),
@@ -112,7 +125,7 @@ def compare_texts(
 
     def choices(multiples: np.ndarray) -> Choices:
         adjusted = own - multiples * with_mean[:n], of_variants - multiples[entry] * with_mean[n:]
-        return adjective_accuracy(*adjusted, entry)
+        return choose_adjectives(*adjusted, entry)
 
     return choices
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from compclip.core.cli import Command
 from compclip.core.errors import require
+from compclip.core.inputs import VISIBLE
 from compclip.core.records import is_count, read_records
 from compclip.core.section import Count, Seed, Threads
 from compclip.io import atomic
@@ -49,7 +50,7 @@ def read_rows(file: Path, required: list[str], optional: list[str]) -> pd.DataFr
     for name in [name for name in NUMBERS if name in rows]:
         bad += list(rows["where"][~is_count(rows[name])] + f": {name} is not a whole number")
     for name in required:
-        bad += list(rows["where"][rows[name].fillna("") == ""] + f": no {name}")
+        bad += list(rows["where"][~rows[name].fillna("").map(VISIBLE.search).astype(bool)] + f": no {name}")
     require(not bad, file, bad[0] if bad else "", "correct it")
     require(len(rows), file, "no rows", "add some")
     return rows.drop(columns="where").astype({name: "int64" for name in NUMBERS if name in rows})

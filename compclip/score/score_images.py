@@ -1,9 +1,10 @@
 """Score a generator's images by a trained judge, and find hubs: captions that are close to many images."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ import pandas as pd
 
 from compclip.clip.embed import Embedder, Encoder, mean_embedding, merge_equal, similarities
 from compclip.core.cache import Cache
+from compclip.core.digests import sha256
+from compclip.core.errors import require
+from compclip.core.inputs import AS_TEXT, Captions, Entries, Positive, Variants, Whole, checked, require_joined
+from compclip.core.log import log
 from compclip.core.rounding import rounded
-from compclip.core.tables import CAPTION_KEY, as_captions
+from compclip.core.tables import CAPTION_KEY
 from compclip.score import scores
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices, with_failed
 from compclip.score.config import Scoring
@@ -43,7 +48,7 @@ class Nearest:
             own, kept = of_class[each, entries.own[rows[part]]], of_class[:, no_candidates]
             of_class[:, no_candidates] = -np.inf
             best = of_class.argmax(axis=1)
-            self.wrong[rows[part]] = np.where(of_class[each, best] > own, best, -1)
+            self.wrong[rows[part]] = np.where(of_class[each, best] <= own, -1, best)
             of_class[:, no_candidates] = kept
 
     def hubness(self, rows: np.ndarray) -> float | None:
@@ -124,6 +129,52 @@ def score_images(
     return scored
 
 
+def find_truncated(judge: Encoder, texts: Collection[str]) -> set[str]:
+    """Return the distinct ``texts`` that the judge truncates, and warn of them."""
+    from compclip.clip.tokens import cut_texts, say_cut  # torch is slow to import
+
+    truncated = cut_texts(judge.tokenizer, texts)
+    say_cut(len(truncated), len(texts))
+    return truncated
+
+
+def image_digests(entries: pd.DataFrame) -> dict[str, str]:
+    """Return the digest of each image by its path; warn of images and rows that are repeated.
+
+    Raises:
+        UserError: a path is not a file.
+    """
+    for row, path in enumerate(entries["path"]):
+        # A pipe or a device may have no end.
+        is_file = isinstance(path, str | Path) and Path(path).is_file()
+        require(is_file, "entries", f"row {row}: {path}: no such image file", "correct the path")
+    digests = {str(path): sha256(Path(path)) for path in entries["path"].unique()}
+    images = entries.assign(image=entries["path"].astype(str).map(digests))
+    is_shared = images.groupby("image")["image_id"].transform("nunique") > 1
+    is_repeat = images.duplicated(["image", "image_id", "text"])
+    for rows, fault in ((is_shared, "have the image of another image_id"), (is_repeat, "repeat an image and its text")):
+        if rows.any():
+            log.warning("warning: entries: %d of %d rows %s, the first %d", rows.sum(), len(rows), fault, rows.argmax())
+    return digests
+
+
+def variants_of_captions(variants: pd.DataFrame, entries: pd.DataFrame, captions: pd.DataFrame) -> pd.DataFrame:
+    """Return the variants of the entries' splits; UserError unless each is a new text of an entry or a caption."""
+    if "split" in variants and "split" in entries:
+        variants = variants[variants["split"].isin(entries["split"])]
+    asked = entries[[*CAPTION_KEY, "text"]]
+    require_joined(pd.concat([asked, captions]), "entries and captions", variants=variants)
+    of_entries = variants.merge(asked.drop_duplicates(), on=CAPTION_KEY, suffixes=("", "_of_entry"))
+    require(len(of_entries), "variants", "none is of an entry", AS_TEXT)
+    # Judges read texts stripped and in lower case.
+    read, own = (of_entries[name].str.strip().str.lower() for name in ("text", "text_of_entry"))
+    equal = of_entries.loc[read == own, [*CAPTION_KEY, "text"]].head(1).to_dict("list")
+    require(not (read == own).any(), "variants", f"{equal} equals its entry's text", "remove it")
+    repeats = variants.loc[variants.duplicated([*CAPTION_KEY, "text"]), [*CAPTION_KEY, "text"]].head(1)
+    require(repeats.empty, "variants", f"duplicate {repeats.to_dict('list')}", "remove one")
+    return variants
+
+
 @dataclass(frozen=True)
 class ImageScores:
     """The scores of images by one judge."""
@@ -135,9 +186,10 @@ class ImageScores:
     table: pd.DataFrame  # ``tables.SCORES``: a row for each image, in the order of image_id, caption_id and draw
 
 
+@checked
 def score_with_judge(
-    entries: pd.DataFrame, judge: Encoder, captions: pd.DataFrame | None = None, variants: pd.DataFrame | None = None,
-    *, scoring: Scoring | None = None, batch: int = 256, seed: int = 0,
+    entries: Entries, judge: Encoder, captions: Captions | None = None, variants: Variants | None = None, *,
+    scoring: Scoring | None = None, batch: Positive = 256, seed: Whole = 0,
 ) -> ImageScores:  # fmt: skip
     """Score images by a judge: R-precision, exact and sampled, and adjective accuracy, with their 95 % intervals.
 
@@ -155,29 +207,43 @@ def score_with_judge(
         scoring: None: the defaults of the config.
         batch: items encoded at once; changes floating-point rounding.
 
+    Texts that the judge truncates, equal images of different ids and repeated rows are counted in a warning.
+
     Raises:
-        UserError: an image cannot be read, or there are too few distractors.
+        UserError: an image cannot be read, there are too few distractors, an entry's image is not among captions, a
+            variant is of no entry or caption, or equals its entry's text, or an argument is refused (docs/library.md).
     """
     name, scoring = "images", scoring or Scoring()
-    entries = as_captions(entries)
-    captions = entries.drop_duplicates(CAPTION_KEY) if captions is None else as_captions(captions)
+    digests = image_digests(entries)
+    captions = entries.drop_duplicates(CAPTION_KEY) if captions is None else captions
+    require_joined(captions[["image_id"]], "captions", entries=entries)
     defaults = {"draw": 0, "pair": None}
     entries = entries.assign(**{key: value for key, value in defaults.items() if key not in entries})
+    entries["path"] = entries["path"].astype(str)
     classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION_KEY, "class_id"]))
     entry_set = EntrySet(name, name, "original", entries.sort_values(ENTRY, ignore_index=True), captions)
     numbered = number_set(entry_set, classes)
     least = {name: pool_summary(numbered.pool, numbered.entries.classes, 2)["eligible_least"]}
     scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, "the captions")})
-    others = pd.DataFrame(columns=[*CAPTION_KEY, "text"]) if variants is None else as_captions(variants)
+    others = entries[[*CAPTION_KEY, "text"]].head(0)
+    if variants is not None:
+        others = variants_of_captions(variants, entries, captions)
+    texts = {*entries["text"], *captions["text"], *others["text"]}
+    counts = {"texts": len(texts), "truncated_texts": len(find_truncated(judge, texts))}
     with Cache(":memory:") as cache:
         embedder = Embedder(judge, cache, batch, name)
-        scored = score_images(
-            [entry_set], Rules(scoring, classes, seed), others.assign(split=name), embedder.texts, embedder.files
-        )[name]
+
+        def images(paths: Sequence[str]) -> np.ndarray:
+            return embedder.images([(Path(path), None) for path in paths], digests)
+
+        rules = Rules(scoring, classes, seed)
+        scored = score_images([entry_set], rules, others.assign(split=name), embedder.texts, images)[name]
     table = scored.table
 
     def estimate(column: str) -> ScoreEstimate:
         return estimate_score(table[column], classes.loc[table["image_id"]], table["pair"])
 
     accuracy = None if table["adjective_first"].isna().all() else estimate("adjective_first")
-    return ImageScores(estimate("expected_top1"), accuracy, scoring.candidates or 0, scored.summaries[0], table)
+    return ImageScores(
+        estimate("expected_top1"), accuracy, scoring.candidates or 0, scored.summaries[0] | counts, table
+    )

@@ -16,7 +16,7 @@ from compclip.core.errors import require
 from compclip.core.rounding import rounded
 from compclip.core.tables import CAPTION_KEY
 from compclip.score import scores
-from compclip.score.choices import Choices, adjective_accuracy, gathered, variants_of_entries, with_failed
+from compclip.score.choices import Choices, choose_adjectives, gathered, variants_of_entries, with_failed
 from compclip.score.entries import ENTRY, EntrySet, number_set
 from compclip.score.scores import Rules, SetScores
 from compclip.stats.r_precision import Blocks, Judged, Weights, blocks, expected_top1, weigh
@@ -68,7 +68,7 @@ def oracle_choices(entry_set: EntrySet, oracle: Oracle, own: Facts, scenes: pd.D
     true, stated, size = _counted(scenes, [*asked, *(oracle.of_variants[row] for row in variant)])
     n, counts = len(asked), gathered(true, stated)
     of_prompts = counts(np.arange(n), np.arange(n)) / size[:n]
-    choices = adjective_accuracy(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
+    choices = choose_adjectives(of_prompts, counts(entry, np.arange(n, len(size))) / size[n:], entry)
     return with_failed(choices, entry_set.failed, entry_set.split, oracle.variants)
 
 

@@ -8,6 +8,9 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
+from compclip.core.errors import require
+from compclip.core.inputs import Vectors, checked
+
 # Weights of the contrastive term, the details and the negatives: as published, and only the contrastive term.
 LOSS_WEIGHTS = {"specs": (1.0, 8.0, 0.8), "contrastive": (1.0, 0.0, 0.0)}
 MARGIN_RANGE = (0.0, 1.5)  # in logits
@@ -39,9 +42,10 @@ class Margin:
         return loss
 
 
+@checked
 def specs_loss(
-    images: torch.Tensor, full: torch.Tensor, base: torch.Tensor, detail: torch.Tensor, negative: torch.Tensor,
-    scale: torch.Tensor, margin: Margin | None = None, weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
+    images: Vectors, full: Vectors, base: Vectors, detail: Vectors, negative: Vectors, scale: torch.Tensor,
+    margin: Margin | None = None, weights: tuple[float, float, float] = LOSS_WEIGHTS["specs"],
 ) -> Losses:  # fmt: skip
     """Return the contrastive term, the hinge of details and, with the adapted margin, the hinge of negatives.
 
@@ -54,7 +58,16 @@ def specs_loss(
         scale: the inverse temperature, which turns cosines into logits.
         margin: the margin after the previous batch; None for the first batch.
         weights: of the contrastive term, the details and the negatives.
+
+    Returns:
+        Scalars; ``total`` is NaN if an input is NaN or infinite. An error would wait for the GPU in each step.
+
+    Raises:
+        UserError: the shapes differ, or an input is not a tensor of floats.
     """
+    texts = {"full": full, "base": base, "detail": detail, "negative": negative}
+    for name, rows in texts.items():
+        require(rows.shape == images.shape, name, f"expected {tuple(images.shape)}, as images, got {tuple(rows.shape)}")
     margin = margin or Margin()
     logits = scale * full @ images.T
     contrastive = F.cross_entropy(logits, torch.arange(len(images), device=images.device))
@@ -62,4 +75,7 @@ def specs_loss(
     details = margin.hinge(nearer, near)
     negatives = margin.hinge(near, farther)
     total = weights[0] * contrastive + weights[1] * details + weights[2] * negatives
+    # The hinges of infinite embeddings are finite.
+    is_finite = torch.stack([rows.isfinite().all() for rows in (images, *texts.values(), scale)]).all()
+    total = torch.where(is_finite, total, torch.nan)
     return Losses(total, contrastive, details, negatives)

@@ -6,14 +6,17 @@ Source: Chen, Salazar and Kementchedjhieva, "SPECS" (EMNLP 2025), and the README
 import torch
 import torch.nn.functional as F
 
+from compclip.core.errors import require
+from compclip.core.inputs import Vectors, checked
+
 
 def cosine(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
     """Return the cosine of each row of ``images`` (n, d) with the same row of ``texts`` (n, d), (n,).
 
     Computed in float32, or in float64 if both inputs are; the cosine of a row of zeros is 0.
     """
-    if images.ndim != 2 or images.shape != texts.shape:
-        raise ValueError(f"expected pairs of rows, got images {tuple(images.shape)} and texts {tuple(texts.shape)}")
+    shapes = f"{tuple(images.shape)} and texts {tuple(texts.shape)}"
+    require(images.ndim == 2 and images.shape == texts.shape, "images", f"expected pairs of rows, got {shapes}")
     if not images.dtype == texts.dtype == torch.float64:
         images, texts = images.float(), texts.float()
     return F.cosine_similarity(images, texts, dim=-1)
@@ -23,7 +26,8 @@ def from_cosine(cosines: torch.Tensor) -> torch.Tensor:
     return ((cosines + 1) / 2).clamp(min=0)
 
 
-def specs_score(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
+@checked
+def specs_score(images: Vectors, texts: Vectors) -> torch.Tensor:
     """Return the SPECS score, ``max((cos + 1) / 2, 0)``, of pairs of embeddings by one model.
 
     Args:
@@ -33,6 +37,9 @@ def specs_score(images: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
         (n,) from 0 to 1.
 
     Raises:
-        ValueError: the shapes differ.
+        UserError: the shapes differ, or a value is NaN or infinite.
     """
-    return from_cosine(cosine(images, texts))
+    scores = cosine(images, texts)
+    is_bad = ~(images.isfinite() & texts.isfinite()).all(dim=1)
+    require(not is_bad.any(), "images or texts", f"row {is_bad.int().argmax()}: NaN or infinite", "use another model")
+    return from_cosine(scores)

@@ -18,9 +18,10 @@ from typing import Any
 import pandas as pd
 
 from compclip.core.heldout import split_pair
+from compclip.core.inputs import Captions, Facts, PairNames, Pairs, Splits, Swapped, checked, require_joined
 from compclip.core.log import log
 from compclip.core.progress import track
-from compclip.core.tables import CAPTION_KEY, SPLITS, as_captions
+from compclip.core.tables import CAPTION_KEY, SPLITS
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
@@ -198,11 +199,12 @@ def join_audits(
     }
 
 
+@checked
 def audit(
-    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, swapped: pd.DataFrame,
-    heldout: Collection[str], adjectives: Lexicon | str, nouns: Lexicon | str | None = None,
-    compounds: Lexicon | None = None, *, facts: pd.DataFrame | None = None, reported: Sequence[dict[str, Any]] = (),
-    unused: Collection[str] = (), tolerance: str = "refuse", where: str = "split",
+    captions: Captions, pairs: Pairs, splits: Splits, swapped: Swapped, heldout: PairNames,
+    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
+    facts: Facts | None = None, reported: Sequence[dict[str, Any]] = (), unused: Sequence[str] = (),
+    tolerance: str = "refuse", where: str = "split",
 ) -> dict[str, Any]:  # fmt: skip
     """Check a split and its swapped captions by word order alone, and compare word order with the pair extraction.
 
@@ -223,8 +225,12 @@ def audit(
 
     Returns:
         The content of audit.json: violations, counts, suspicions by pair, and disagreement (``join_readings``).
+
+    Raises:
+        UserError: a row of another table is not among captions, or an argument is refused (docs/library.md).
     """
-    part = audit_block(as_captions(captions), pairs, splits, swapped, heldout, adjectives, nouns, compounds, facts)
+    require_joined(captions, "captions", pairs=pairs, splits=splits, swapped=swapped, facts=facts)
+    part = audit_block(captions, pairs, splits, swapped, heldout, adjectives, nouns, compounds, facts)
     return join_audits([part], heldout=heldout, reported=reported, unused=unused, tolerance=tolerance, where=where)
 
 

@@ -8,7 +8,7 @@ is chosen, else the one that comes nearest to it.
 import math
 from collections.abc import Iterable
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -71,7 +71,8 @@ def captions_needed(
 def choose_draw(
     captions: pd.DataFrame, pairs: pd.DataFrame, ranking: pd.DataFrame, config: DrawConfig, width: float,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    test_seen: str | int = "auto", seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    test_seen: Literal["auto"] | int = "auto", seed: int = 0, dataset: str = "dataset",
+    composition: str = "composition",
 ) -> tuple[Draw, dict[str, Any]]:  # fmt: skip
     """Choose the settings of the draw that a config does not set, and log the choice, its reason and the widths.
 

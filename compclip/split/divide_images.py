@@ -4,13 +4,13 @@ Follows DBCA (Keysers et al. 2020), with images and all their captions as sample
 the division.
 """
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from compclip.core.errors import require
+from compclip.core.inputs import Ids, Occurrences, RankedPairs, Whole, checked, require_joined
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import derive_seed
@@ -30,9 +30,10 @@ def side_sizes(images: int, train: float, test: float) -> tuple[int, int]:
     return n_train, n_test
 
 
+@checked
 def divide_images(
-    image_ids: Collection[str], pairs: pd.DataFrame, ranking: pd.DataFrame, target: Divergence | None = None, *,
-    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    image_ids: Ids, pairs: Occurrences, ranking: RankedPairs, target: Divergence | None = None, *, seed: Whole = 0,
+    dataset: str = "dataset", composition: str = "composition",
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Divide images by divergence.
 
@@ -44,9 +45,13 @@ def divide_images(
 
     Returns:
         The division (``tables.DIVISION``), sorted by image_id, and a summary of target and result.
+
+    Raises:
+        UserError: a pair's image is not among image_ids, or an argument is refused (docs/library.md).
     """
+    require_joined(image_ids, "image_ids", pairs=pairs)
     target = target or Divergence()
-    images = sorted(set(image_ids))
+    images = sorted(set(image_ids["image_id"]))
     n_train, n_test = side_sizes(len(images), target.train, target.test)
     samples = pair_samples(pairs, ranking, images)
     step_seed = derive_seed(seed, "divide_images", dataset, composition)

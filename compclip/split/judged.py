@@ -1,9 +1,12 @@
 """Which test images are judged, and which images train the judge."""
 
 from collections.abc import Iterable
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field
 
+from compclip.core.inputs import Images, Splits, Whole, checked, require_joined
 from compclip.core.seeds import rng
 
 
@@ -23,7 +26,10 @@ def _with_learns(splits: pd.DataFrame, images: pd.DataFrame, seed: int) -> pd.Da
     return kept.assign(learns=is_first | (kept["split"] == "train"))
 
 
-def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, seed: int) -> pd.DataFrame:
+@checked
+def judged_images(
+    splits: Splits, images: Images, train_on: Annotated[str, Field(pattern="^(train|half|all)$")], seed: Whole
+) -> pd.DataFrame:
     """Return the test images that may be prompted for and judged.
 
     Args:
@@ -34,7 +40,11 @@ def judged_images(splits: pd.DataFrame, images: pd.DataFrame, train_on: str, see
 
     Returns:
         image_id and split, sorted by split and image_id.
+
+    Raises:
+        UserError: an image of splits is not among images, or an argument is refused (docs/library.md).
     """
+    require_joined(images, "images", splits=splits)
     rows = _with_learns(splits, images, seed)
     rows = rows[(rows["split"] != "train") & ~(rows["learns"] & (train_on == "half"))]
     return rows[["image_id", "split"]].sort_values(["split", "image_id"], ignore_index=True)

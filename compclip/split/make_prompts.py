@@ -12,8 +12,20 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.heldout import matched_pairs, pair_names
+from compclip.core.inputs import (
+    Captions,
+    PairNames,
+    Pairs,
+    Positive,
+    Ranking,
+    Splits,
+    Swapped,
+    Whole,
+    checked,
+    require_joined,
+)
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, Captions, as_captions, in_blocks
+from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, in_blocks
 from compclip.io import empty_table, safe_id
 
 
@@ -133,11 +145,11 @@ def texts_of(split: str, captions: pd.DataFrame, swapped: pd.DataFrame) -> pd.Da
     return table[[*CAPTION_KEY, text]].rename(columns={text: "text"})
 
 
+@checked
 def make_prompts(
-    captions: Captions, pairs: pd.DataFrame, ranking: pd.DataFrame, heldout: Collection[str] = (),
-    judged: pd.DataFrame | None = None, swapped: pd.DataFrame | None = None, *, every_caption: bool = False,
-    draws: int = 1, per_image: int | None = None, seed: int = 0, dataset: str = "dataset",
-    composition: str = "composition",
+    captions: Captions, pairs: Pairs, ranking: Ranking, heldout: PairNames = (), judged: Splits | None = None,
+    swapped: Swapped | None = None, *, every_caption: bool = False, draws: Positive = 1,
+    per_image: Positive | None = None, seed: Whole = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> pd.DataFrame:  # fmt: skip
     """Return the prompts (``tables.PROMPTS``), sorted by split (seen, unseen, swapped), image, caption and draw.
 
@@ -157,13 +169,16 @@ def make_prompts(
         draws: images to be made for each prompt.
         per_image: most captions per image and split, in test_seen also of those with a matched pair; None for all.
         dataset, composition: names for the random stream and for the file names.
+
+    Raises:
+        UserError: a row of another table is not among captions, or an argument is refused (docs/library.md).
     """
-    captions = as_captions(captions)
+    require_joined(captions, "captions", pairs=pairs, judged=judged, swapped=swapped)
     if judged is None:
         judged = captions[["image_id"]].drop_duplicates().assign(split="test_seen")
-    swapped = empty_table(SWAPPED) if swapped is None else as_captions(swapped)
+    swapped = empty_table(SWAPPED) if swapped is None else swapped
     chosen = choose_prompts(
-        captions, as_captions(pairs), ranking, heldout, judged, swapped, every_caption=every_caption, draws=draws,
+        captions, pairs, ranking, heldout, judged, swapped, every_caption=every_caption, draws=draws,
         per_image=per_image, seed=seed, dataset=dataset, composition=composition,
     )  # fmt: skip
     texts = {split: texts_of(split, captions, swapped) for split in TESTS}

@@ -10,7 +10,7 @@ Images in which word order states a held-out pair that was not extracted are in 
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,21 @@ from pandas.api.types import union_categoricals
 
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names, split_pair
+from compclip.core.inputs import (
+    CaptionBlocks,
+    Division,
+    OccurrenceBlocks,
+    PairNames,
+    Positive,
+    RankedPairs,
+    Whole,
+    checked,
+    require_joined,
+)
 from compclip.core.log import log
 from compclip.core.published import read_split
 from compclip.core.seeds import rng
-from compclip.core.tables import SPLITS, Blocks, Captions, as_captions, in_blocks
+from compclip.core.tables import SPLITS, in_blocks
 from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, word_pairs
 from compclip.text.lexicon import Lexicon, forms_of
@@ -178,12 +189,13 @@ def divided_splits(
     }
 
 
+@checked
 def make_splits(
-    captions: Captions, pairs: Blocks, ranking: pd.DataFrame, heldout: Collection[str],
+    captions: CaptionBlocks, pairs: OccurrenceBlocks, ranking: RankedPairs, heldout: PairNames,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    test_seen: str | int = "auto", published: str | Path | None = None, division: pd.DataFrame | None = None,
-    contested: Sequence[dict[str, Any]] | None = None, seed: int = 0, dataset: str = "dataset",
-    composition: str = "composition",
+    test_seen: Literal["auto"] | Positive = "auto", published: str | Path | None = None,
+    division: Division | None = None, contested: list[dict[str, Any]] | None = None, seed: Whole = 0,
+    dataset: str = "dataset", composition: str = "composition",
 ) -> Result:  # fmt: skip
     """Divide images into train, test_seen and test_unseen.
 
@@ -203,13 +215,14 @@ def make_splits(
         image_id and split, sorted, and the content of splits.json.
 
     Raises:
-        UserError: train would keep less than 20 % of the images, or a test split would be empty.
+        UserError: train would keep less than 20 % of the images, or a test split would be empty; an image of
+            pairs or division is not among captions, or an argument is refused (docs/library.md).
     """
+    require_joined(captions, "captions", pairs=pairs, division=division)
     where, images, of_images = f"{dataset}/{composition}", list[str](), list[pd.DataFrame]()
     reader = reader_of(heldout, *forms_of(adjectives, nouns), compounds)
     found = list(contested or ())
     for texts, occurrences in in_blocks(captions, pairs):
-        texts = as_captions(texts)
         images += texts["image_id"].unique().tolist()
         of_images.append(pairs_of_images(occurrences, ranking, heldout).astype(dict.fromkeys(NAMES, "category")))
         if not published and contested is None:

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.heldout import split_pair
+from compclip.core.inputs import Captions, Pairs, Prompts, RankedPairs, Swapped, checked, require_joined
 from compclip.core.log import log
 from compclip.core.rounding import rounded
-from compclip.core.tables import PROMPT_KEY, SWAPPED, VARIANTS, as_captions
+from compclip.core.tables import PROMPT_KEY, SWAPPED, VARIANTS
 from compclip.io import empty_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import Candidate, apply, mentions_by_caption, of_one_noun
@@ -150,9 +151,10 @@ def summarize_variants(counts: Mapping[str, Sequence[Mapping[str, int]]]) -> dic
     return result
 
 
+@checked
 def make_variants(
-    prompts: pd.DataFrame, captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, ranking: pd.DataFrame,
-    adjectives: Lexicon | str, nouns: Lexicon | str | None = None, swapped: pd.DataFrame | None = None,
+    prompts: Prompts, captions: Captions, pairs: Pairs, ranking: RankedPairs, adjectives: Lexicon | str,
+    nouns: Lexicon | str | None = None, swapped: Swapped | None = None,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Return the variants of prompts, and the numbers of prompts and adjectives without one, by reason.
 
@@ -168,8 +170,12 @@ def make_variants(
     Returns:
         ``tables.VARIANTS``: a row for each prompt and other ranked adjective of its noun that is false of the image;
         and ``count_variants`` of each split.
+
+    Raises:
+        UserError: a row of another table is not among captions, or an argument is refused (docs/library.md).
     """
-    captions, swapped = as_captions(captions), empty_table(SWAPPED) if swapped is None else swapped
+    require_joined(captions, "captions", prompts=prompts, pairs=pairs, swapped=swapped)
+    swapped = empty_table(SWAPPED) if swapped is None else swapped
     tables = captions, pairs, ranking, swapped
     variants, counts = vary(prompts, *tables, adjectives, nouns, nouns_of(captions, pairs, captions["image_id"]))
     return variants, summarize_variants(counts)

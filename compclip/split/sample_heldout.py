@@ -15,10 +15,11 @@ import pandas as pd
 
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names, split_pair
+from compclip.core.inputs import Division, OccurrenceBlocks, PairNames, Ranking, Whole, checked, require_joined
 from compclip.core.log import log
 from compclip.core.published import read_split
 from compclip.core.seeds import rng
-from compclip.core.tables import Blocks, in_blocks
+from compclip.core.tables import in_blocks
 from compclip.pairs.rank_pairs import count_pairs
 from compclip.split.config import Draw
 from compclip.split.published import take_pairs
@@ -101,10 +102,11 @@ def missing_pairs(
     return missing
 
 
+@checked
 def sample_heldout(
-    ranking: pd.DataFrame, draw: Draw | None = None, *, pairs: Blocks | None = None, listed: Sequence[str] = (),
-    published: str | Path | None = None, division: pd.DataFrame | None = None, adjectives: Lexicon | str | None = None,
-    nouns: Lexicon | str | None = None, seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    ranking: Ranking, draw: Draw | None = None, *, pairs: OccurrenceBlocks | None = None, listed: PairNames = (),
+    published: str | Path | None = None, division: Division | None = None, adjectives: Lexicon | str | None = None,
+    nouns: Lexicon | str | None = None, seed: Whole = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> dict[str, Any]:  # fmt: skip
     """Return the held-out pairs: drawn, listed, published, or missing from train.
 
@@ -123,8 +125,10 @@ def sample_heldout(
         The content of heldout.json: the ``pairs``, sorted, their source, settings of the draw, and their counts.
 
     Raises:
-        UserError: too few pairs are ranked, or one that is listed cannot be held out.
+        UserError: too few pairs are ranked, one that is listed cannot be held out, or an argument is refused
+            (docs/library.md).
     """
+    require_joined(division, "division", pairs=pairs)
     draw, where = draw or Draw(), f"{dataset}/{composition}"
     adjectives = find_lexicon(adjectives or Lexicon("none", {}), "adjectives")
     nouns = find_lexicon(nouns, "nouns") if nouns else None
@@ -142,7 +146,7 @@ def sample_heldout(
         chosen = {"not_ranked": sorted(set(heldout) - ranked), "violations": faults}
         source = "published"
     elif division is not None:
-        assert isinstance(pairs, pd.DataFrame), "a division needs all pairs"
+        require(isinstance(pairs, pd.DataFrame), "pairs", "a division needs all pairs")
         source, heldout, chosen = "divergence", missing_pairs(pairs, ranking, division, dataset, composition), {}
     elif listed:
         heldout = check_listed(ranking, counts, listed, adjectives, nouns, where)

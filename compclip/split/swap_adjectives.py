@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.heldout import split_pair
+from compclip.core.inputs import Captions, PairNames, Pairs, Splits, Whole, checked, require_joined
 from compclip.core.log import log
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, Captions, as_captions, in_blocks
+from compclip.core.tables import CAPTION_KEY, OFFERS, PAIRS, SWAPPED, Blocks, in_blocks
 from compclip.io import empty_table
 from compclip.pairs.counts import nouns_of
 from compclip.split.reading import Reader, reader_of, swap_faults
@@ -210,7 +211,7 @@ def count_swaps(
 
 
 def offer_swaps(
-    captions: Captions, pairs: Blocks, splits: pd.DataFrame, heldout: Collection[str], adjectives: Lexicon | str,
+    captions: Blocks, pairs: Blocks, splits: pd.DataFrame, heldout: Collection[str], adjectives: Lexicon | str,
     nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, known_nouns: Collection[str] = (),
 ) -> tuple[pd.DataFrame, int, Counter[str]]:  # fmt: skip
     """Return the captions of test_seen that can be swapped (``tables.OFFERS``), sorted, the number of all captions of
@@ -240,10 +241,11 @@ def offer_swaps(
     return pd.concat(offers, ignore_index=True), number, +reasons
 
 
+@checked
 def swap_adjectives(
-    captions: pd.DataFrame | Sequence[str], pairs: pd.DataFrame, splits: pd.DataFrame, heldout: Collection[str],
+    captions: Captions, pairs: Pairs, splits: Splits, heldout: PairNames,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    seed: int = 0, dataset: str = "dataset", composition: str = "composition",
+    seed: Whole = 0, dataset: str = "dataset", composition: str = "composition",
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
@@ -257,8 +259,12 @@ def swap_adjectives(
 
     Returns:
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
+
+    Raises:
+        UserError: a row of pairs or splits is not among captions, or an argument is refused (docs/library.md).
     """
-    captions, seen = as_captions(captions), splits.loc[splits["split"] == "test_seen", "image_id"]
+    require_joined(captions, "captions", pairs=pairs, splits=splits)
+    seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     known_nouns = nouns_of(captions, pairs, seen)
     offers, number, reasons = offer_swaps(captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns)
     parts, entries = choose_swaps(offers, seed, dataset, composition)

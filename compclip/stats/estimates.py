@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from compclip.core.errors import require
+from compclip.core.inputs import Differences, Ends, Fractions, MaybeNames, Names, checked, require_length
 from compclip.stats import crossed
 from compclip.stats.interval import Estimate
 
@@ -58,7 +60,8 @@ def _cells(
     return crossed.cells(images, of_pairs, by_judge.mean(axis=1), np.full(n, known, float))
 
 
-def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None) -> ScoreEstimate:
+@checked
+def estimate_score(values: Fractions, images: Names, pairs: MaybeNames | None = None) -> ScoreEstimate:
     """Estimate a score, the mean over entries of fractions such as hits, and its 95 % intervals.
 
     *New pairs* covers other pairs and judges, *same pairs* other images of these pairs and judges (docs/intervals.md).
@@ -69,12 +72,12 @@ def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None
         pairs: (n,) the pair of each entry, None where it has none; None: no entry has one.
 
     Raises:
-        ValueError: no entry has a value.
+        UserError: no entry has a value, or an argument is refused (docs/library.md).
     """
     by_judge = _by_judge(values)
     known = ~np.isnan(by_judge).any(axis=1)
-    if not known.any():
-        raise ValueError("no entry has a value")
+    require_length(len(known), "values", images=images, pairs=pairs)
+    require(known.any(), "values", "no entry has a value")
     cells, judges = _cells(by_judge, images, pairs, known), by_judge[known].mean(axis=0)
     new_pairs = crossed.estimate(cells, judges)
     same_pairs = crossed.estimate_within(cells)
@@ -88,9 +91,10 @@ def estimate_score(values: ArrayLike, images: ArrayLike, pairs: ArrayLike | None
     )
 
 
+@checked
 def compare_scores(
-    a: ArrayLike, b: ArrayLike, images: ArrayLike, pairs: ArrayLike | None = None, *,
-    b_images: ArrayLike | None = None, b_pairs: ArrayLike | None = None, ends: tuple[float, float] | None = None,
+    a: Differences, b: Differences, images: Names, pairs: MaybeNames | None = None, *, b_images: Names | None = None,
+    b_pairs: MaybeNames | None = None, ends: Ends | None = None,
 ) -> ScoreDifference:  # fmt: skip
     """Estimate the difference of two scores, a minus b, with its 95 % intervals and its p-value.
 
@@ -100,8 +104,16 @@ def compare_scores(
         b_images, b_pairs: (m,) if ``b`` are values of other entries: the difference is then unpaired.
         ends: the smallest and the largest difference that an unsampled pair can have. None: minus the mean of b, and
             the mean of a; if the values are differences themselves, state the possible range.
+
+    Raises:
+        UserError: an argument is refused (docs/library.md).
     """
     of_a, of_b = _by_judge(a), _by_judge(b)
+    require(of_a.shape[1] == of_b.shape[1], "b", f"expected {of_a.shape[1]} judges, as of a, got {of_b.shape[1]}")
+    is_fraction = min(of_a.min(), of_b.min()) >= 0
+    require(is_fraction or ends, "ends", "required for values below 0", "give the range of a difference")
+    require_length(len(of_a), "values of a", images=images, pairs=pairs)
+    require_length(len(of_a) if b_images is None else len(of_b), "values", b=of_b, b_images=b_images, b_pairs=b_pairs)
     value, judges = float(of_a.mean() - of_b.mean()), of_a.mean(axis=0) - of_b.mean(axis=0)
     if b_images is None:
         cells = [_cells(of_a - of_b, images, pairs)]

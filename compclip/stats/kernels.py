@@ -9,12 +9,14 @@ from numba import njit
 def sum_better(values: np.ndarray, own: np.ndarray, weights: np.ndarray, better: np.ndarray, equal: np.ndarray) -> None:
     """Sum the ``weights`` (k,) of each row of ``values`` (n, k) where it exceeds ``own`` (n,), and where it equals it.
 
+    A comparison with NaN is false: such a value counts as better, so NaN loses.
+
     The sums are written to ``better`` and ``equal`` (n,).
     """
     for row in range(len(values)):
         zero = weights.dtype.type(0)
         above, same = zero, zero
         for column in range(len(weights)):
-            above += weights[column] if values[row, column] > own[row] else zero
+            above += zero if values[row, column] <= own[row] else weights[column]
             same += weights[column] if values[row, column] == own[row] else zero
         better[row], equal[row] = above, same

@@ -8,14 +8,15 @@ computed only once.
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from compclip.core.errors import UserError
+from compclip.core.errors import UserError, require
+from compclip.core.inputs import Candidates, Indices, Matrix, Names, Whole, checked, require_below, require_length
 from compclip.core.seeds import derive_seed, rng
 
 Ties = Literal["random", "own_first"]
@@ -79,7 +80,8 @@ class Weights:
         """Return the weights (texts,) for class ``of``, excluding its own captions, and their total."""
         low, high = self.pool.span(of)
         if high - low == self.pool.images:
-            raise UserError("no image of another class in this split, so no distractors; add images or remove class_id")
+            lacking = "only one image" if high - low == 1 else "no image of another class"
+            raise UserError(f"{lacking} in this split, so no distractors; add captions of other images or classes")
         own = slice(*self.pool.starts[[low, high]])
         weights = self.weights.copy()
         np.subtract.at(weights, self.pool.texts[own], self.portions[own])
@@ -187,7 +189,8 @@ def judge_entries(
         similarity[rows] = own
         drawn, luck = sample_distractors(entries, rows, pool, candidates, seed)
         of_drawn = np.take_along_axis(values, drawn, axis=1)
-        hit[rows] = ~(of_drawn > own[:, None]).any(axis=1)
+        # A comparison with NaN is false, so NaN loses.
+        hit[rows] = (of_drawn <= own[:, None]).all(axis=1)
         if ties == "random":
             # The own caption is ranked first among k ties and itself with probability 1 / (k + 1).
             hit[rows] &= luck * ((of_drawn == own[:, None]).sum(axis=1) + 1) < 1
@@ -196,9 +199,10 @@ def judge_entries(
     return Judged(similarity, beaten, tied, top1, hit, np.where(hit, 0, best))
 
 
+@checked
 def r_precision(
-    similarity: np.ndarray, own: np.ndarray, images: Sequence[Any], classes: Sequence[Any] | None = None, *,
-    candidates: int = 100, ties: Ties = "random", seed: int = 0,
+    similarity: Matrix, own: Indices, images: Names, classes: Names | None = None, *, candidates: Candidates = 100,
+    ties: Ties = "random", seed: Whole = 0,
 ) -> Judged:  # fmt: skip
     """Rank each judged image's own caption among distractors, drawn as the module's docstring says.
 
@@ -206,10 +210,11 @@ def r_precision(
     over all draws of distractors is ours (``expected_top1``).
 
     Args:
-        similarity: (n, k) of judged images with captions; captions with equal texts have equal columns.
+        similarity: (n, k) of judged images with captions, of any real dtype, also a tensor; captions with equal texts
+            have equal columns.
         own: (n,) the column of the caption that each judged image was made from.
         images: (k,) the id of the image that each caption describes.
-        classes: (k,) its class, whose captions are not distractors; None: each image is its own class.
+        classes: (k,) the image's class, whose captions are not distractors; None: each image is its own class.
         candidates: number of candidates, including the own caption.
         ties: random: tied captions are ranked at random; own_first: the own one precedes them, as published.
         seed: of the sampled distractors.
@@ -218,16 +223,24 @@ def r_precision(
         Arrays (n,): ``expected.mean()`` is the exact R-precision, ``hit.mean()`` the sampled one.
 
     Raises:
-        UserError: no caption is of another class.
+        UserError: no caption is of another class, or an argument is refused (docs/library.md).
     """
-    image, ids = pd.factorize(np.asarray(images, object), sort=True)
-    of_class = image if classes is None else pd.factorize(np.asarray(classes, object), sort=True)[0]
-    own = np.asarray(own)
+    n, texts = similarity.shape
+    require_length(n, "images", own=own)
+    require_length(texts, "captions", images=images, classes=classes)
+    require_below(texts, "captions", own=own)
+    own = own.astype(np.int64)
+    image, ids = pd.factorize(images, sort=True)
+    of_class = image if classes is None else pd.factorize(classes, sort=True)[0]
+    is_one = pd.Series(of_class).groupby(image).nunique().max() == 1
+    require(is_one, "classes", "an image has two classes", "give each image one")
     captions, draws = (pd.Series(numbers).groupby(numbers).cumcount().tolist() for numbers in (image, own))
     keys = [(str(ids[image[row]]), captions[row], draw) for row, draw in zip(own, draws, strict=True)]
-    entries, texts = Entries(own, of_class[own], keys), len(image)
-    pool, rows = make_pool(image, of_class, np.arange(texts)), blocks(lambda rows: similarity[rows], entries.classes)
-    return judge_entries(rows, texts, entries, pool, candidates=candidates, ties=ties, seed=seed)
+    entries, pool = Entries(own, of_class[own], keys), make_pool(image, of_class, np.arange(texts))
+    # The kernel reads float32 and float64; a whole matrix of another dtype is not copied.
+    kind = np.float32 if np.can_cast(similarity.dtype, np.float32) else np.float64
+    of_blocks = blocks(lambda rows: similarity[rows].astype(kind, copy=False), entries.classes)
+    return judge_entries(of_blocks, texts, entries, pool, candidates=candidates, ties=ties, seed=seed)
 
 
 def sample_distractors(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from compclip.core.documents import decode, parse_yaml
 from compclip.core.errors import UserError, require
+from compclip.core.inputs import checked
 from compclip.text import LEXICONS
 
 # Compositions whose lexicons are also used for all others: they share the data set's pairs.
@@ -37,6 +38,7 @@ class Lexicon:
         return {other for group in self.groups or [self.words] if word in group for other in group} - {word}
 
 
+@checked
 def load_lexicon(path: str | Path) -> Lexicon:
     """Read a lexicon.
 

@@ -50,7 +50,7 @@ def command(place: Path, **options: object) -> ScoreFiles:
 def test_the_figures_are_those_of_the_library(place: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     output = tmp_path / "scores.csv"
     main(command(place, variants=place / "variants.jsonl", candidates=5, output=output))
-    entries = pd.read_csv(place / "entries.csv")
+    entries = pd.read_csv(place / "entries.csv", dtype=str)
     entries["path"] = f"{place}/" + entries["path"]
     judge = compclip.load_judge(place / "judge", 1, "cpu")
     options = {
@@ -77,6 +77,7 @@ def test_the_figures_are_those_of_the_library(place: Path, capsys: pytest.Captur
         ("entries", "path,image_id,text\n", "no rows"),
         ("captions", "image_id,text\n1,\n", "line 2: no text"),
         ("variants", "image_id,text\n1,red\n", "no column 'caption_id'"),
+        ("captions", "image_id,text\n1,\u200b \n", "line 2: no text"),
     ],
 )
 def test_a_bad_row_is_named(name: str, content: str, error: str, place: Path, tmp_path: Path) -> None:

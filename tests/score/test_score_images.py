@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.clip.tokens import WordTokenizer
 from compclip.core.errors import UserError
+from compclip.core.inputs import AS_TEXT
 from compclip.core.tables import MANIFEST, PROMPTS, SCORES, SWAPPED
 from compclip.io import read_json, read_table, write_table
 from compclip.score.config import Scoring
@@ -265,3 +267,75 @@ def test_an_image_without_class_is_its_own_and_a_pool_not_empty(tables: dict[str
     entries = captions.assign(draw=0, pair=None, path="x").iloc[:1]
     with pytest.raises(UserError, match="no captions"):
         number_set(EntrySet("test_seen", "test_seen", "original", entries, captions.iloc[:0]), class_names(captions))
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Entries with ids that numbers would lose, each with an image that shows its text, and a variant of each."""
+    texts = [f"a {color} {part}" for color in ("red", "blue", "green") for part in ("wing", "bill")]
+    ids = [f"{n:04d}" for n in range(len(texts))]
+    for name, text in zip(ids, texts, strict=True):
+        (tmp_path / name).write_text(text)
+    entries = pd.DataFrame({"image_id": ids, "caption_id": 0, "text": texts, "path": [str(tmp_path / i) for i in ids]})
+    return entries, entries[["image_id", "caption_id"]].assign(text="a black tail")
+
+
+def test_entries_and_variants_join_or_are_named(asked: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    entries, variants = asked
+    assert score_with_judge(entries, FakeJudge(), entries, variants).adjective_accuracy.value == 1
+    numbers = entries["image_id"].astype(int)
+    for given, name in (({"entries": entries.assign(image_id=numbers)}, "entries"),
+                        ({"variants": variants.assign(image_id=numbers)}, "variants")):  # fmt: skip
+        with pytest.raises(UserError) as raised:
+            score_with_judge(
+                **{"entries": entries, "judge": FakeJudge(), "captions": entries, "variants": variants} | given
+            )
+        assert str(raised.value).startswith(f"{name}: ") and AS_TEXT in str(raised.value)
+    for column, values, fault in (
+        ("image_id", numbers.astype(float), "entries: column image_id: ids are floating"),
+        ("text", [np.nan, *entries["text"][1:]], "entries: column text: row 0"),
+        ("text", [" ", *entries["text"][1:]], "entries: column text: row 0: blank text"),
+        ("path", ["nowhere", *entries["path"][1:]], "entries: row 0: nowhere: no such image file"),
+        ("path", ["/", *entries["path"][1:]], "entries: row 0: /: no such image file"),
+        ("path", ["/dev/zero", *entries["path"][1:]], "entries: row 0: /dev/zero: no such image file"),
+        ("image_id", "0000", "entries: row 1: expected each caption once"),
+    ):
+        with pytest.raises(UserError, match=fault):
+            score_with_judge(entries.assign(**{column: values}), FakeJudge(), entries)
+    for wrong, fault in (
+        (variants.assign(caption_id=7), "variants: .*not among the entries and captions"),
+        (variants.assign(text=entries["text"].str.upper() + " "), "variants: .*equals its entry's text"),
+        (pd.concat([variants, variants]), "variants: duplicate"),
+        (variants.drop(columns="caption_id"), "variants: no column caption_id"),
+    ):
+        with pytest.raises(UserError, match=fault):
+            score_with_judge(entries, FakeJudge(), None, wrong)
+    more = pd.concat([entries, entries.assign(caption_id=1)])
+    with pytest.raises(UserError, match="variants: none is of an entry"):
+        score_with_judge(entries, FakeJudge(), more, variants.assign(caption_id=1))
+
+
+def test_equal_images_and_repeated_rows_are_said(
+    asked: tuple[pd.DataFrame, pd.DataFrame], caplog: pytest.LogCaptureFixture
+) -> None:
+    entries = asked[0]
+    for file in entries["path"]:
+        Path(file).write_text("a red wing")
+    score_with_judge(entries, FakeJudge())
+    assert "6 of 6 rows have the image of another image_id, the first 0" in caplog.text
+    score_with_judge(pd.concat([entries, entries[:1].assign(caption_id=1)], ignore_index=True), FakeJudge())
+    assert "1 of 7 rows repeat an image and its text, the first 6" in caplog.text
+
+
+def test_truncated_texts_are_counted_and_said(
+    asked: tuple[pd.DataFrame, pd.DataFrame], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Short(FakeJudge):
+        tokenizer = WordTokenizer([*"abcdef", "wing", "bill"], 4)
+
+    entries, variants = asked
+    summary = score_with_judge(entries, Short(), None, variants).summary
+    assert (summary["texts"], summary["truncated_texts"]) == (7, 0) and "longer than" not in caplog.text
+    summary = score_with_judge(entries, Short(), None, variants.assign(text="a very long black tail")).summary
+    assert (summary["texts"], summary["truncated_texts"]) == (7, 1)
+    assert "1 of 7 captions are longer than the model reads" in caplog.text

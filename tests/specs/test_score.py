@@ -20,6 +20,7 @@ from compclip.clip.model import Judge, load_judge
 from compclip.clip.vision import import_torchvision
 from compclip.core import cli
 from compclip.core.cache import Cache
+from compclip.core.errors import UserError
 from compclip.specs import score as step
 from compclip.specs.loss import Margin, specs_loss
 from compclip.specs.measure import cosine, specs_score
@@ -193,7 +194,7 @@ def test_against_torchmetrics(n: int, d: int, seed: int, dtype: torch.dtype) -> 
 
 @pytest.mark.parametrize("shape", [(2, 5), (3, 4), (4,)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="expected pairs of rows"):
+    with pytest.raises(UserError, match="^(images|texts): expected "):
         specs_score(torch.zeros(2, 4), torch.zeros(shape))
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from compclip.clip.embed import Embedder, items_of, open_embedders
-from compclip.clip.tokens import cut_texts, say_cut
 from compclip.core.digests import file_digests
 from compclip.core.heldout import read_heldout
 from compclip.core.log import log
@@ -21,7 +20,7 @@ from compclip.score.adjust import choose_adjustment
 from compclip.score.entries import EntrySet
 from compclip.score.health import Health
 from compclip.score.measure_health import HealthEntries, health_entries, measure_health
-from compclip.score.score_images import embed_once, score_images
+from compclip.score.score_images import embed_once, find_truncated, score_images
 from workflow_scripts.inputs import read_tables
 from workflow_scripts.job import Job, run_script
 from workflow_scripts.score.scores import Inputs, JudgedSets, read_inputs, score_generators
@@ -34,8 +33,7 @@ def score_by(
     """Score all generators by one judge, each into its folder of ``scores``; return the judge's health."""
     params, captions = job.params, inputs.captions
     texts = embed_once(embedder, captions + inputs.variants["text"].tolist())
-    truncated = cut_texts(embedder.judge.tokenizer, captions)
-    say_cut(len(truncated), len(captions))
+    truncated = find_truncated(embedder.judge, captions)
 
     def images(paths: Sequence[str]) -> np.ndarray:
         return embedder.images(items_of(paths, inputs.images, Path(params.results)), digests)
