@@ -95,7 +95,7 @@ Reading = list[tuple[TextItem, TextItem]]  # pairs of an adjective and its noun
 
 def _is_participle(text: str, noun: TextItem) -> bool:
     """Return whether a noun is used as a participle: `red headed`."""
-    return text[noun.start : noun.end].lower().endswith("ed")
+    return normalize(text[noun.start : noun.end]).text.lower().endswith("ed")
 
 
 def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:

@@ -85,6 +85,25 @@ def test_spaces_and_apostrophes_do_not_prevent_a_swap() -> None:
     assert swapped["swapped_text"].tolist() == ["it\u2019s  an orange  cup"]
 
 
+def test_a_plural_in_any_form_has_the_noun_of_its_singular() -> None:
+    texts = [
+        "a red go\u200bose",
+        "two red gee\u00adse",
+        "a red go\u00adose and two red *geese*",
+        "a red &#118;ase",
+        "red va\u2060ses",
+    ]
+    found = extract_pairs(texts, [COLORS])
+    assert list(found["noun"]) == ["goose", "goose", "goose", "goose", "vase", "vase"]
+
+
+def test_denials_reach_a_hidden_pair() -> None:
+    texts = ["no r\u00aded cup", "the cup isn\u2019t *red*", "a n\u200bo red_cup"]
+    assert set(extract_pairs(texts, [COLORS], NOUNS)["relation"]) <= {"disputed"}
+    reader = reader_of(["red_cup"], COLORS.forms, NOUNS.forms, None)
+    assert not any(reader.pairs(text)[1] for text in texts)
+
+
 def test_a_lexicon_with_unusual_characters_reads_texts_as_they_look() -> None:
     nouns = Lexicon("nouns", {"t_shirt": "shirt", "cafe\u0301": "cafe"})
     texts = ["a red t_shirt", "a red caf\u00e9", "a red cafe\u0301"]
