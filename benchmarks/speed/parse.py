@@ -50,6 +50,7 @@ def plain_extraction(captions: Path, nouns: Path, processes: int, pairs: Path) -
     """Extract the pairs as a user of spaCy would, who has the rules."""
     import spacy
 
+    from compclip.core.normal import Normalized
     from compclip.pairs.engine import Occurrence, occurrences
     from compclip.pairs.words import Vocabulary, spans
 
@@ -61,7 +62,9 @@ def plain_extraction(captions: Path, nouns: Path, processes: int, pairs: Path) -
     docs = nlp.pipe(table["text"].tolist(), n_process=processes)
     for image, caption, doc in zip(table["image_id"], table["caption_id"], docs, strict=True):
         words = vocabulary.words(doc)
-        rows += [(image, caption, *occurrence) for occurrence in occurrences(doc, words, spans(words))]
+        rows += [
+            (image, caption, *occurrence) for occurrence in occurrences(doc, words, spans(words), Normalized(doc.text))
+        ]
     write_table(pd.DataFrame(rows, columns=["image_id", "caption_id", *Occurrence._fields]), pairs, PAIRS)
 
 

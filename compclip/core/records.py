@@ -1,19 +1,20 @@
 """Read the rows of a user's file: CSV, TSV, JSON lines, Parquet or lines ``id#n<TAB>caption``, or of a folder of
 Hugging Face ``datasets``, every value as text.
 
-Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are stripped and NFC-normalized, so that ids
-that look the same are equal. Rows that cannot be read are named, with the reason, in artifacts.
+Numbers written as text stay as they are (``007``). Ids (columns ``…_id``) are tidied (``normal.tidy_id``), so that ids
+that look the same are equal. Lines end at ``\\n`` and ``\\r\\n`` alone: other separators of lines are white space
+inside a text. Rows that cannot be read are named, with the reason, in artifacts.
 """
 
+import ast
 import csv
 import errno
 import logging
 import math
 import os
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,27 @@ from compclip.core import limits
 from compclip.core.documents import decode, nearest, no_such, parse_json, require_regular
 from compclip.core.errors import UserError, memory_for, require
 from compclip.core.log import log
+from compclip.core.normal import INVISIBLE, tidy_id
 
-CELL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-FORMATS = (*CELL_SEPARATORS, ".jsonl", ".parquet", ".txt")
+# The first that the header has separates the cells; several tools write .csv and .txt with other ones than a comma.
+CELL_SEPARATORS = {".csv": ",\t|;", ".tsv": "\t", ".txt": ",\t|;"}
+FORMATS = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 # Without threads: if memory is too short to start one, Arrow waits forever.
 PARQUET_READING: dict[str, Any] = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
 # Files that ``save_to_disk`` of Hugging Face datasets writes beside caches, and files in repositories of the Hub.
 DATASETS_FILES = ("data-*.arrow", "*.parquet")
 VALUE_BYTES = 64  # of a value in memory; in lists it is part of a Python object
 TOKEN_LINE = re.compile(r"(.+)#(\d+)\t(.*)")  # of Flickr8k and Flickr30k
+# A list of texts as Python or numpy prints it: pandas and ``datasets`` write it into a cell of a CSV file.
+_LITERAL = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|None|null|nan)"""
+_LITERALS = re.compile(_LITERAL)
+_PRINTED = re.compile(
+    rf"(?s)(?:array\()?[\[(]\s*(?:{_LITERAL}(?:(?:\s*+,\s*+|\s++){_LITERAL})*+)?\s*,?\s*[\])](?:,\s*dtype=\w+)?\)?"
+)
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 Records = tuple[pd.DataFrame, list[str]]  # rows, and the bad rows
 # Control characters except white space: mostly damage, or quotes of Windows-1252 read as Latin-1.
-CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or a lone surrogate
 
 
@@ -51,14 +60,16 @@ def read_records(path: str | Path, required: Sequence[str], optional: Sequence[s
 def record_blocks(
     path: str | Path, required: Sequence[str], optional: Sequence[str] = (),
     known_as: Mapping[str, Sequence[str]] | None = None, several: str = "", size: float = math.inf,
+    changed_ids: list[str] | None = None,
 ) -> Iterator[Records]:  # fmt: skip
     """Yield the rows of the columns ``required`` and of existing ``optional`` ones, and the bad rows, in blocks.
 
     Args:
         path: a file, or a folder of the files that Hugging Face ``datasets`` writes (Arrow or Parquet).
         known_as: the names that a column may have in the file; the first that it has is read.
-        several: a column in which a list has a value for each of several rows.
+        several: a column in which a list, or the printed form of one, has a value for each of several rows.
         size: rows of a block, about.
+        changed_ids: a list that gets the row and the value of each id with invisible characters.
 
     Yields:
         A table with a text (None: no value) in each cell, and a column ``where`` that names the row (``line 3``, with
@@ -97,6 +108,12 @@ def record_blocks(
             values = {name: row.get(source) for name, source in source_of.items()}
             for each in _spread(values, several):
                 cells.append([place, *(_as_text(name, value) for name, value in each.items())])
+            if changed_ids is not None:
+                changed_ids += [
+                    f"{place}: {name} {value!a}"
+                    for name, value in values.items()
+                    if name.endswith("_id") and INVISIBLE.search(str(value))
+                ]
         except ValueError as error:
             bad.append(f"{place}: {error}")
         if len(cells) + len(bad) >= size:
@@ -107,25 +124,46 @@ def record_blocks(
 
 def _spread(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return a row for each value of a list in column ``name``; the row itself if there is no list."""
-    listed = row.get(name)
+    listed = _listed(row.get(name))
     return [row | {name: value} for value in listed or [None]] if isinstance(listed, list) else [row]
 
 
-def _lines(path: Path, newline: str) -> Iterator[str]:
-    """Yield the lines of a text file with their ends, which are not translated; the end is any if ``newline`` is ""."""
+def _listed(cell: Any) -> Any:
+    """Return the texts of a cell that is the printed form of a list, by JSON, Python or numpy; else the cell."""
+    if not isinstance(cell, str):
+        return cell
+    with suppress(ValueError, SyntaxError):
+        if _PRINTED.fullmatch(cell.strip()):
+            texts = [ast.literal_eval(literal) for literal in _LITERALS.findall(cell) if literal[0] in "'\""]
+            # JSON writes some characters as two surrogates.
+            return [text.encode("utf-16", "surrogatepass").decode("utf-16") for text in texts]
+    return cell
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file with their ends, which are not translated.
+
+    Lines end at ``\\n`` and ``\\r\\n``; if the file has none, as of old Macs, at ``\\r``, which is else white space.
+    """
     require_regular(path)
+    with path.open("rb") as opened:
+        first = opened.readline(2 * limits.CELL)
+    require(b"\0" not in first[:4], path, "is UTF-16 or UTF-32, not UTF-8", "save the file as UTF-8")
     try:
-        with path.open(encoding="utf-8-sig", newline=newline) as file:
-            yield from file
+        with path.open(encoding="utf-8-sig", newline="\n" if first.endswith(b"\n") else "") as file:
+            for line in file:
+                yield re.sub("\r(?!\n|\\Z)", " ", line.lstrip("\ufeff"))
     except UnicodeDecodeError:
         decode(path)  # names the line
         raise
 
 
 def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
-    """Read lines ``image.jpg#0<TAB>caption``."""
-    names = ["image_id", "caption_id", "caption"]
-    texts = (text for line in _lines(path, "\n") for text in line.splitlines())
+    """Read lines ``image.jpg#0<TAB>caption``; or a table, as several data sets are distributed, with a header."""
+    names, head = ["image_id", "caption_id", "caption"], next(_lines(path), "")
+    if "#" not in head and any(sign in head for sign in CELL_SEPARATORS[suffix]):
+        return _csv(path, suffix)
+    texts = (line.rstrip("\r\n") for line in _lines(path))
     lines = ((number, TOKEN_LINE.fullmatch(text)) for number, text in enumerate(texts, 1) if text)
     return names, (
         (f"line {number}", dict(zip(names, match.groups(), strict=True)) if match else "not id#number<TAB>caption")
@@ -136,11 +174,6 @@ def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow
 def is_count(values: pd.Series) -> pd.Series:
     """Return which texts are integers of at most ``COUNT_DIGITS`` digits."""
     return values.fillna("").str.fullmatch(rf"\d{{1,{limits.COUNT_DIGITS}}}")
-
-
-def tidy_id(value: str) -> str:
-    """Return an id stripped and in Unicode's composed form; macOS decomposes file names."""
-    return unicodedata.normalize("NFC", value).strip()
 
 
 def _as_text(name: str, value: Any) -> str | None:
@@ -166,8 +199,9 @@ def _as_text(name: str, value: Any) -> str | None:
 
 def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     """Read CSV with the standard library: pandas reads a row with too few cells as one with empty cells."""
-    rows = _csv_rows(path, CELL_SEPARATORS[suffix])
-    header = [name.strip() for name in next(rows, (1, list[str]()))[1]]
+    head, signs = next(_lines(path), ""), CELL_SEPARATORS[suffix]
+    rows = _csv_rows(path, next((sign for sign in signs if sign in head), signs[0]))
+    header = [tidy_id(name) for name in next(rows, (1, list[str]()))[1]]
     fault = f"values, the header has {len(header)} columns"
     return header, (
         (f"line {line}", dict(zip(header, row, strict=True)) if len(row) == len(header) else f"{len(row)} {fault}")
@@ -178,7 +212,7 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
 def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not empty, each with its first line."""
     csv.field_size_limit(limits.CELL)
-    reader, line = csv.reader(_lines(path, ""), delimiter=separator, strict=True), 1
+    reader, line = csv.reader(_lines(path), delimiter=separator, strict=True), 1
     try:
         for row in reader:
             if row:
@@ -299,10 +333,10 @@ def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]
 
 
 def _json_rows(path: Path) -> Iterator[PlacedRow]:
-    for number, line in enumerate(_lines(path, "\n"), 1):
+    for number, line in enumerate(_lines(path), 1):
         if line.strip():
             try:
-                row = parse_json(line.removesuffix("\n"))
+                row = parse_json(line)
                 yield f"line {number}", row if isinstance(row, dict) else "not an object"
             except ValueError as error:
                 yield f"line {number}", f"not JSON ({error})"

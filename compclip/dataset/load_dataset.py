@@ -12,6 +12,7 @@ from pandas.util import hash_array
 from compclip.core import plugins
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
+from compclip.core.normal import normalize
 from compclip.core.pictures import BrokenImage, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import CONTROL
@@ -20,10 +21,19 @@ from compclip.dataset.source import BOX, SOURCES, named, named_differences, unbr
 from compclip.io import image_ids, safe_id, write_table
 
 FLOAT_BOX = dict.fromkeys(BOX, "float64")
+CHARACTERS_SHOWN = 60  # of a caption that is read otherwise than written
 
 
-def check_captions(captions: Blocks, source: str, empty: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield checked, sorted captions, each on one line; add ``image_id caption_id`` of each empty one to ``empty``."""
+def check_captions(
+    captions: Blocks, source: str, empty: list[str], normalized: dict[str, list[str]]
+) -> Iterator[pd.DataFrame]:
+    """Yield checked, sorted captions, each on one line.
+
+    Args:
+        empty: a list that gets ``image_id caption_id`` of each caption without a visible character.
+        normalized: a dict that gets the captions that are read otherwise than written, by ``captions_with_<kind>`` of
+            ``normalize``.
+    """
     faults, kept = dict[tuple[str, str], tuple[int, list[Any]]](), 0
     for (block,) in in_blocks(captions):
         for image_id in block["image_id"].unique():
@@ -39,7 +49,12 @@ def check_captions(captions: Blocks, source: str, empty: list[str]) -> Iterator[
         if not any(total for total, _ in faults.values()):
             block = block.sort_values(["image_id", "caption_id"], ignore_index=True)
             block["text"] = unbroken(block["text"])
-            is_empty = block["text"] == ""
+            as_read = [normalize(text) for text in block["text"]]
+            for row, read in zip(block.itertuples(), as_read, strict=True):
+                for kind in read.kinds:
+                    shown = f"{row.image_id} {row.caption_id}: {row.text[:CHARACTERS_SHOWN]!a}"
+                    normalized.setdefault(f"captions_with_{kind}", []).append(shown)
+            is_empty = np.array([not read.text for read in as_read], bool)
             empty += list(block["image_id"][is_empty] + " " + block["caption_id"][is_empty].astype(str))
             kept += len(block) - is_empty.sum()
             yield block[~is_empty]
@@ -180,10 +195,12 @@ def load_dataset(
     parsed = plugins.settings(module, settings)
     loaded = module.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
     captions, empty = scratch / "captions.parquet", list[str]()
-    write_table(check_captions(loaded.captions, where, empty), captions, CAPTIONS)
+    normalized: dict[str, list[str]] = {}
+    write_table(check_captions(loaded.captions, where, empty, normalized), captions, CAPTIONS)
     ids, number = image_ids(captions)
     images, report = check_image_files(ids.to_pylist(), loaded.images, folder, where)
     skipped = {"captions_empty": named(empty), **report}
+    skipped |= {kind: named(normalized[kind]) for kind in sorted(normalized)}
     warn({**loaded.summary, **skipped})
     summary = {
         "source": source,

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError, one_line, require
+from compclip.core.normal import tidy_id
 from compclip.human.tasks import ALL_KINDS
 
 WORKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,63}")
@@ -23,9 +24,12 @@ MAX_SECONDS = 86_400  # a day: the task was left open
 def read_answers(path: Path) -> pd.DataFrame:
     """Return texts in the columns task_id, worker, answer and seconds (NaN if unknown), and where each row is."""
     try:
-        table = pd.read_csv(path, usecols=lambda name: name in ANSWER_COLUMNS, dtype=str, keep_default_na=False)
+        table = pd.read_csv(
+            path, usecols=lambda name: tidy_id(name) in ANSWER_COLUMNS, dtype=str, keep_default_na=False
+        )
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: not a readable CSV file ({one_line(error)}); export the answers as CSV") from error
+    table = table.map(tidy_id).rename(columns=tidy_id)
     missing = [name for name in ANSWER_COLUMNS if name not in table and name != "lead_time"]
     require(not missing, path, f"no column {', '.join(missing)}", "export the answers of one project as CSV")
     table = table.rename(columns=ANSWER_COLUMNS).assign(where=[f"{path}: row {n + 1}" for n in range(len(table))])

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.log import log
+from compclip.core.normal import normalize
 from compclip.core.tables import CAPTION_KEY, RELATIONS, Blocks, in_blocks
 
 
 def surfaces(pairs: pd.DataFrame, role: str) -> list[str]:
-    """Return the nouns or adjectives (``role``) of pairs as written, in lower case; ``text`` is that of the caption."""
+    """Return the nouns or adjectives (``role``) of pairs as read, in lower case; ``text`` is that of the caption."""
     spans = zip(*(pairs[name].tolist() for name in ("text", f"{role}_start", f"{role}_end")), strict=True)
-    return [text[start:end].lower() for text, start, end in spans]
+    return [normalize(text[start:end]).text.lower() for text, start, end in spans]
 
 
 class PairCounts:

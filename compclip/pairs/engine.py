@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from compclip.core.cache import key
 from compclip.core.code import code_hash
+from compclip.core.normal import Normalized, normalize
 from compclip.pairs.parse import find_by_parse
 from compclip.pairs.scope import denied
 from compclip.pairs.surface import find_by_surface
@@ -38,9 +39,10 @@ class Occurrence(NamedTuple):
     relation: str
 
 
-def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurrence]:
+def occurrences(doc: Doc, words: list[Word], at: dict[int, int], text: Normalized) -> list[Occurrence]:
     """Return all pairs of a parsed caption, in the order of their adjectives and nouns; ``at`` is ``words.spans``.
 
+    ``text`` is the text of ``doc``, which has the offsets in the caption as given.
     If the surface gives an adjective a noun, a different noun that only the parse gives is disputed. So is a noun to
     the left of an attributive adjective: in `a white belly grey back` the parser may choose it, unlike a reader. So is
     a pair that the caption denies or supposes (``scope``): whether the image shows it is open.
@@ -56,7 +58,7 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int]) -> list[Occurre
     result = []
     for (a, n), relation in sorted(relations.items()):
         adjective, noun = words[a], words[n]
-        places = (adjective.start, adjective.end, noun.start, noun.end)
+        places = (*text.given(adjective.start, adjective.end), *text.given(noun.start, noun.end))
         # A noun in a scope is not enough: in `a red bill, not a bill`, it is red.
         relation = "disputed" if a in reached or n in absent else relation
         result.append(Occurrence(adjective.canonical, noun.canonical, *places, relation))
@@ -76,7 +78,7 @@ class Extractor:
             [lexicon.name, sorted(lexicon.forms.items())] for lexicon in (*adjectives, nouns, compounds) if lexicon
         ]
         self.context = key(
-            code_hash(__name__, within=("compclip.pairs", "compclip.text")),
+            code_hash(__name__, within=("compclip.pairs", "compclip.text", "compclip.core.normal")),
             identity(model),
             json.dumps([lexicons, nouns is None]),
         )
@@ -86,12 +88,14 @@ class Extractor:
 
     def parse(self, texts: Sequence[str]) -> list[bytes]:
         """Return the cached value of each text: its occurrences and, in a second line, its tree."""
-        return [self._encode(doc) for doc in self.nlp.pipe(texts, batch_size=parsing.CHUNK)]
+        as_read = [normalize(text) for text in texts]
+        docs = self.nlp.pipe([text.text for text in as_read], batch_size=parsing.CHUNK)
+        return [self._encode(doc, text) for doc, text in zip(docs, as_read, strict=True)]
 
-    def _encode(self, doc: Doc) -> bytes:
+    def _encode(self, doc: Doc, text: Normalized) -> bytes:
         words = self.vocabulary.words(doc)
         at = spans(words)
-        lines = occurrences(doc, words, at), tree(doc, words, self.vocabulary, at)
+        lines = occurrences(doc, words, at, text), tree(doc, words, self.vocabulary, at)
         return b"\n".join(JSON_ENCODE(line).encode() for line in lines)
 
 

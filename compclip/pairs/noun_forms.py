@@ -13,6 +13,7 @@ from functools import cache
 
 import pandas as pd
 
+from compclip.core.normal import normalize
 from compclip.core.tables import CAPTION_KEY
 from compclip.pairs.counts import surfaces
 from compclip.pairs.words import Role, Vocabulary
@@ -27,7 +28,7 @@ SINGULARS_IN_S = ("us", "is")
 
 def caption_words(texts: Iterable[str]) -> set[str]:
     """Return the lower-case words of texts; hyphens separate words."""
-    return {word for text in texts for word in WORD.findall(text.lower())}
+    return {word for text in texts for word in WORD.findall(normalize(text).text.lower())}
 
 
 class NounForms:

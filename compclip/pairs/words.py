@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from compclip.core.normal import normalize
 from compclip.text.grammar import WORDS
 from compclip.text.language import ON_REQUEST
 from compclip.text.lexicon import Lexicon, require_distinct, surface_forms
@@ -108,7 +109,7 @@ class Vocabulary:
         for lexicon, part in lexicons:
             for form, canonical in lexicon.forms.items():
                 self.forms[part][form] = canonical
-                tokens = tuple(token.lower_ for token in nlp.make_doc(form))
+                tokens = tuple(token.lower_ for token in nlp.make_doc(normalize(form).text))
                 self.entries[tokens] = LexiconEntry(part, canonical, lexicon.name)
                 self.longest[tokens[0]] = max(self.longest.get(tokens[0], 0), len(tokens))
 

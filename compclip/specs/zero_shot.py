@@ -63,7 +63,7 @@ def main(command: ZeroShot) -> None:
     library, judge = open_clip(), load_judge(command.judge, command.threads, command.device)
     folders, labels, images = read_classified(command.data)
     imagenet, default = library.IMAGENET_CLASSNAMES, [name.replace("_", " ") for name in folders]
-    given = command.classes and command.classes.read_text(encoding="utf-8").splitlines()
+    given = command.classes and command.classes.read_text(encoding="utf-8").rstrip("\n").split("\n")
     names = given or (imagenet if len(folders) == len(imagenet) else default)
     require(len(names) == len(folders), command.classes, f"{len(names)} names for {len(folders)} classes")
     templates = {"imagenet": library.OPENAI_IMAGENET_TEMPLATES, "simple": library.SIMPLE_IMAGENET_TEMPLATES}

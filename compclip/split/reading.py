@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compclip.core.heldout import split_pair
+from compclip.core.normal import normalize
 from compclip.split.denials import denied
 from compclip.text.grammar import WORDS
 from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plural, shared_beside, surface_forms
@@ -52,7 +53,7 @@ class Reader:
         others = {form: form for form in modifiers}
         for kind, forms in (("modifier", others), ("noun", nouns), ("adjective", adjectives)):
             for form, canonical in forms.items():
-                self.forms[tuple(m.group() for m in self._tokens(form.lower()))] = (kind, canonical)
+                self.forms[tuple(m.group() for m in self._tokens(normalize(form.lower()).text))] = (kind, canonical)
         # The length of the longest form by its first token; most tokens of a text do not begin a form.
         self.longest: dict[str, int] = {}
         for first, *more in self.forms:
@@ -64,8 +65,9 @@ class Reader:
         return [m for m in TOKEN.finditer(text) if m.group() != "-"]
 
     def read(self, text: str) -> list[TextItem]:
-        """Return the items of a text; of several matching forms, the longest."""
-        tokens = self._tokens(text)
+        """Return the items of a normalized text, with offsets as given; of several matching forms, the longest."""
+        as_read = normalize(text)
+        tokens = self._tokens(as_read.text)
         lowers = [m.group().lower() for m in tokens]
         items: list[TextItem] = []
         i = 0
@@ -77,7 +79,8 @@ class Reader:
                     break
             if kind == "noun" and items and items[-1].kind == "noun" and self.has_compounds:
                 items[-1] = replace(items[-1], kind="other")
-            items.append(TextItem(kind, word, tokens[i].start(), tokens[i + length - 1].end()))
+            start, end = as_read.given(tokens[i].start(), tokens[i + length - 1].end())
+            items.append(TextItem(kind, word, start, end))
             i += length
         return items
 
@@ -92,7 +95,7 @@ Reading = list[tuple[TextItem, TextItem]]  # pairs of an adjective and its noun
 
 def _is_participle(text: str, noun: TextItem) -> bool:
     """Return whether a noun is used as a participle: `red headed`."""
-    return text[noun.start : noun.end].lower().endswith("ed")
+    return normalize(text[noun.start : noun.end]).text.lower().endswith("ed")
 
 
 def _ends_phrase(text: str, items: list[TextItem], noun: int) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from compclip.core.normal import normalize
 from compclip.text.grammar import WORDS
 
 CAPTION_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -164,6 +165,9 @@ def objection(
     adjective, noun = caption.at(mention.start, mention.end), caption.at(mention.noun_start, mention.noun_end)
     surface = caption.text[mention.start : mention.end].lower()
     if adjective is None or noun is None or adjectives.get(surface) != mention.adjective:
+        return "not a plain word"
+    # What is read otherwise than written hides what is beside the word.
+    if normalize(caption.text).kinds:
         return "not a plain word"
     beside = (caption.beside(*at) for at in ((adjective[0], -1), (adjective[1], 1), (noun[1], 1)))
     place = _Place(caption, mention, *adjective, *noun, adjectives, nouns, *beside)

@@ -122,7 +122,7 @@ def test_errors(cub_archives: Path, tmp_path: Path) -> None:
 
 def test_the_real_archives(cub_root: Path, tmp_path: Path) -> None:
     loaded = load(cub_root, tmp_path / "images")
-    (captions,) = check_captions(loaded.captions, "cub", empty := [])
+    (captions,) = check_captions(loaded.captions, "cub", empty := [], {})
     images, report = check_image_files(sorted({*captions["image_id"]}), loaded.images, tmp_path / "images", "cub")
     assert len(captions) == 117_880 and captions["text"].nunique() == 96_481 and not empty
     assert len(images) == 11_788 and captions["class_id"].nunique() == 200

@@ -55,12 +55,12 @@ def run(tmp_path: Path, table: str, images: dict[str, bytes] | None = None, limi
 )
 def test_refused_captions(rows: list[tuple], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        [*check_captions(captions(*rows), "x", [])]
+        [*check_captions(captions(*rows), "x", [], {})]
 
 
 def test_empty_captions_and_boxes_outside_their_image() -> None:
     rows = captions(("a", 2, "two"), ("a", 1, " "), ("a", 0, "zero"), ("b", 0, ""))
-    (found,) = check_captions(rows, "x", empty := [])
+    (found,) = check_captions(rows, "x", empty := [], {})
     assert found[["image_id", "caption_id", "text"]].values.tolist() == [["a", 0, "zero"], ["a", 2, "two"]]
     assert empty == ["a 1", "b 0"]
     # Some boxes overlap the image; others only touch it, have no area or lack a number.
@@ -74,10 +74,39 @@ def test_empty_captions_and_boxes_outside_their_image() -> None:
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\t\n\r")))
 @example('two  spaces, "é"')
 def test_a_caption_is_one_line(text: str) -> None:
-    (found,) = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x", [])
+    (found,) = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x", [], {})
     for kept in found["text"][1:]:
         assert kept and kept == kept.strip() and len(kept.splitlines()) == 1 and "\t" not in kept
         assert kept == text.strip() or set(text) & set("\t\n\r\u2028\u2029")
+
+
+@pytest.mark.parametrize("text", ["\u200b", "&nbsp;", "\u00ad \ufeff", "\u3164", "<br>"])
+def test_a_caption_without_a_visible_character_is_empty(text: str) -> None:
+    (found,) = check_captions(captions(("a", 0, "x"), ("a", 1, text)), "x", empty := [], {})
+    assert found["text"].tolist() == ["x"] and empty == ["a 1"]
+
+
+def test_what_is_read_otherwise_than_written_is_counted_and_named(tmp_path: Path, lines: list[str]) -> None:
+    clean = read_json(run(tmp_path, "image_id,caption\na,a red cup\nb,it\u2019s  tan\n") / "dataset.json")
+    assert not any(name.startswith(("captions_with", "ids_with")) for name in clean)
+    table = "image_id,caption\na,a red\u200b cup\na,a red&nbsp;cup\nb,a r\u0435d cup\nb,a *red* cup\nc\u200b,tan\n"
+    place = run(tmp_path, table)
+    summary = read_json(place / "dataset.json")
+    counted = {
+        name: value["names"] for name, value in summary.items() if name.startswith(("captions_with", "ids_with"))
+    }
+    assert counted == {
+        "ids_with_invisible_characters": ["line 6: image_id 'c\\u200b'"],
+        "captions_with_compatibility_characters": ["a 1: 'a red&nbsp;cup'"],
+        "captions_with_entities": ["a 1: 'a red&nbsp;cup'"],
+        "captions_with_invisible_characters": ["a 0: 'a red\\u200b cup'"],
+        "captions_with_markup": ["b 1: 'a *red* cup'"],
+        "captions_with_mixed_scripts": ["b 0: 'a r\\u0435d cup'"],
+    }
+    assert any("captions with invisible characters: 1 (a 0: 'a red\\u200b cup')" in line for line in lines)
+    # The text is kept as given.
+    texts = read_table(place / "captions.parquet", tables.CAPTIONS)["text"]
+    assert texts.tolist() == ["a red\u200b cup", "a red&nbsp;cup", "a r\u0435d cup", "a *red* cup", "tan"]
 
 
 def test_images(tmp_path: Path) -> None:
@@ -173,7 +202,7 @@ def test_blocks_of_any_size_give_the_same_bytes(
 def test_faults_are_counted_over_all_blocks() -> None:
     blocks = (captions((image, 0, "x"), (image, 0, "y")) for image in ("a", "b"))
     with pytest.raises(UserError, match=r"image 'a': caption 0: duplicate caption_id \(2 in total\)"):
-        [*check_captions(blocks, "x", [])]
+        [*check_captions(blocks, "x", [], {})]
 
 
 @given(st.lists(st.sampled_from(["1", "2", "3", None]), min_size=1, max_size=40), st.integers(1, 45), st.integers(0, 3))

@@ -187,3 +187,156 @@ def test_missing_files_stated_paths_and_a_limit(tmp_path: Path, pictures: Path) 
     # A limit counts images with a file.
     assert list(loaded.images["path"]) == ["007.jpg", "b/8.jpeg"]
     assert len(load(write(tmp_path / "t.csv", rows), None, tmp_path / "out", limit=20).images) == 20
+
+
+SPREAD = [
+    "['a red chair', 'a blue table']",
+    '["a red chair", "a blue table"]',
+    "['a red chair' 'a blue table']",
+    "['a red chair'\n 'a blue table']",
+    "('a red chair', 'a blue table')",
+    "array(['a red chair', 'a blue table'], dtype=object)",
+    " [ 'a red chair' , \"a blue table\" , ] ",
+    "['a red chair', None, 'a blue table']",
+    '["a red chair", null, "a blue table"]',
+]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("cell", SPREAD)
+def test_the_printed_form_of_a_list_is_several_captions(tmp_path: Path, cell: str, suffix: str) -> None:
+    file = write(tmp_path / f"t{suffix}", [{"image_id": "1", "caption": cell}, {"image_id": "2", "caption": "a cup"}])
+    texts = [text for text in load_table(file, tmp_path).captions["text"] if text]
+    assert texts == ["a red chair", "a blue table", "a cup"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("['it\\'s red', \"it's blue\"]", ["it's red", "it's blue"]),
+        ("['caf\\xe9']", ["caf\u00e9"]),
+        (json.dumps(["caf\u00e9 \U0001f600"]), ["caf\u00e9 \U0001f600"]),
+        ("[]", [""]),
+        ("['a, b']", ["a, b"]),
+        ("[red] a cup", ["[red] a cup"]),
+        ("['a'] and ['b']", ["['a'] and ['b']"]),
+        ("[1, 2]", ["[1, 2]"]),
+        ("['a', 2]", ["['a', 2]"]),
+        ("['a', __import__('os')]", ["['a', __import__('os')]"]),
+        ("('a cup')", ["a cup"]),
+        ("(a cup)", ["(a cup)"]),
+        ("['a", ["['a"]),
+        ("['\\ud800']", ["['\\ud800']"]),
+    ],
+)
+def test_what_is_a_list_and_what_a_caption(tmp_path: Path, cell: str, text: list[str]) -> None:
+    file = write(tmp_path / "t.csv", [{"image_id": "1", "caption": cell}])
+    assert load_table(file, tmp_path).captions["text"].tolist() == text
+
+
+def test_a_cell_of_brackets_and_quotes_takes_time_in_proportion(tmp_path: Path) -> None:
+    cells = ["[" * 100_000, "['" * 100_000, "['a'" + " " * 400_000, "['a'" + ",'a'" * 100_000, "['" + "\\" * 400_000]
+    file = write(tmp_path / "t.jsonl", [{"image_id": str(n), "caption": cell} for n, cell in enumerate(cells)])
+    assert len(load_table(file, tmp_path).captions) == len(cells)
+
+
+# What separates lines elsewhere is white space inside a caption.
+BREAKS = ["\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\r"]
+
+
+@pytest.mark.parametrize("separator", BREAKS, ids=ascii)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=ascii)
+def test_lines_end_only_at_newlines(tmp_path: Path, separator: str, end: str) -> None:
+    texts = [f"a bird with a red{separator}bill", "a blue bird"]
+    contents = {
+        "t.txt": [f"1.jpg#0\t{texts[0]}", f"2.jpg#0\t{texts[1]}"],
+        "t.csv": ["image_id,caption", *(f"{n},{text}" for n, text in enumerate(texts, 1))],
+        "t.jsonl": [json.dumps({"image_id": str(n), "caption": t}, ensure_ascii=False) for n, t in enumerate(texts, 1)],
+    }
+    if separator < " ":  # JSON escapes control characters
+        contents["t.jsonl"] = [json.dumps({"image_id": str(n), "caption": text}) for n, text in enumerate(texts, 1)]
+    for name, lines in contents.items():
+        (tmp_path / name).write_bytes("".join(line + end for line in lines).encode())
+        loaded = load_table(tmp_path / name, tmp_path)
+        assert [text.split() for text in loaded.captions["text"]] == [text.split() for text in texts]
+        assert loaded.captions["image_id"].tolist() == ["1", "2"]
+        assert loaded.summary["rows_unreadable"]["count"] == 0
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t.csv"])
+def test_files_of_old_macs_are_read(tmp_path: Path, name: str) -> None:
+    lines = ["1.jpg#0\ta red bird", "2.jpg#0\ta tan bird"]
+    lines = ["image_id,caption", "1,a red bird", "2,a tan bird"] if name == "t.csv" else lines
+    (tmp_path / name).write_bytes("\r".join(lines).encode())
+    assert load_table(tmp_path / name, tmp_path).captions["text"].tolist() == ["a red bird", "a tan bird"]
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t.csv"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "image,caption\n1.jpg,a red bird\n1.jpg,a tan bird\n",
+        "image_name| comment_number| comment\n1.jpg| 0| a red bird\n1.jpg| 1| a tan bird\n",
+        "file_name;caption\r\n1.jpg;a red bird\r\n1.jpg;a tan bird\r\n",
+        "image\tcaption\n1.jpg\ta red bird\n1.jpg\ta tan bird\n",
+        "\ufeff\ufeffimage,caption\n1.jpg,a red bird\n1.jpg,a tan bird\n",
+        "\ufeffimage\u200b, caption \n./1.jpg,a red bird\n.//1.jpg,a tan bird\n",
+        '"image","caption"\n1.jpg,a red bird\n1.jpg,a tan bird\n',
+    ],
+)
+def test_tables_as_they_are_distributed(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8", newline="")
+    captions = load_table(tmp_path / name, tmp_path).captions
+    assert [text.strip() for text in captions["text"]] == ["a red bird", "a tan bird"]
+    assert captions[["image_id", "caption_id"]].values.tolist() == [["1", 0], ["1", 1]]
+
+
+def test_byte_order_marks_are_no_text(tmp_path: Path) -> None:
+    for name, line in (("t.jsonl", '{"image_id": "1", "caption": "a cup"}'), ("t.txt", "1.jpg#0\ta cup")):
+        (tmp_path / name).write_text(f"\ufeff\ufeff{line}\n\ufeff{line.replace('1', '2', 1)}\n", encoding="utf-8")
+        assert load_table(tmp_path / name, tmp_path).captions["image_id"].tolist() == ["1", "2"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("name", ["t.csv", "t.txt", "t.jsonl"])
+def test_another_encoding_is_named(tmp_path: Path, name: str, encoding: str) -> None:
+    (tmp_path / name).write_text("image_id,caption\n1,a red bird\n", encoding=encoding)
+    error = refused(lambda: load_table(tmp_path / name, tmp_path))
+    assert error == f"{tmp_path / name}: is UTF-16 or UTF-32, not UTF-8; save the file as UTF-8"
+
+
+def test_ids_with_invisible_characters_are_one_image_and_named(tmp_path: Path) -> None:
+    ids = ["12", "12\u200b", "\ufeff12", " 12", "1\u00ad2", "./12", "12\u2060"]
+    rows = [{"image_id": image_id, "caption": f"bird {n}"} for n, image_id in enumerate(ids)]
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "12\u200b.jpg").write_bytes(jpeg())
+    loaded = load(write(tmp_path / "t.csv", rows), tmp_path / "pictures", tmp_path / "out")
+    assert loaded.images.values.tolist() == [["12", "12.jpg"]]
+    assert set(loaded.captions["image_id"]) == {"12"} and len(loaded.captions) == len(ids)
+    changed = loaded.summary["ids_with_invisible_characters"]
+    # The second byte order mark of a line is the id's.
+    assert changed["names"] == [
+        "line 3: image_id '12\\u200b'",
+        "line 6: image_id '1\\xad2'",
+        "line 8: image_id '12\\u2060'",
+    ]
+    clean = load(write(tmp_path / "t.csv", rows[:1]), tmp_path / "pictures", tmp_path / "out")
+    assert "ids_with_invisible_characters" not in clean.summary
+
+
+def test_paths_of_files_join_in_any_form(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    for name in ("cafe\u0301.jpg", "b.jpg", "c.jpg"):
+        (tmp_path / "pictures" / name).write_bytes(jpeg())
+    rows = [
+        {"image_id": "1", "caption": "a", "path": "caf\u00e9.jpg"},
+        {"image_id": "2", "caption": "a", "path": "./b.jpg"},
+        {"image_id": "2", "caption": "b", "path": "b.jpg\u200b"},
+        {"image_id": "3", "caption": "a", "path": " c.jpg "},
+    ]
+    loaded = load(write(tmp_path / "t.csv", rows), tmp_path / "pictures", tmp_path / "out")
+    assert loaded.images.values.tolist() == [["1", "1.jpg"], ["2", "2.jpg"], ["3", "3.jpg"]]
+    rows = [{"file_name": name, "caption": "a"} for name in ("caf\u00e9.jpg", "./b.jpg", "./c.jpg")]
+    loaded = load(write(tmp_path / "t.csv", rows), tmp_path / "pictures", tmp_path / "out")
+    assert loaded.images["image_id"].tolist() == ["b", "c", "caf\u00e9"]
+    assert loaded.images["path"].notna().all()

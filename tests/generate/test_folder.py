@@ -1,6 +1,8 @@
 """Images are found by their prompts' file names; missing and broken ones are named, and other texts refused."""
 
+import json
 import re
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +102,33 @@ def test_endings_and_draws(place: Place, ending: str) -> None:
     make(mine, [str(Path(name).with_suffix(other)) for name in prompts["file_name"] for other in (".webp", ".jpg")])
     manifest, _ = place.generate("folder", prompts, path=str(mine))
     assert set(manifest["path"].str[-4:]) == {".jpg"}
+
+
+def test_a_manifest_names_images_and_texts_in_any_form(place: Place) -> None:
+    prompts = make_prompts({"test_unseen": ["caf\u00e9", "u/2"]}, captions=1)
+    names = list(prompts["file_name"])
+    mine = make(place.root / "made", [unicodedata.normalize("NFD", name) for name in names])
+    lines = [
+        {"file_name": f"./{unicodedata.normalize('NFD', names[0])} ", "text": f"{prompts['text'][0]}\u200b"},
+        {"file_name": f"{names[1]}\u200b", "text": prompts["text"][1].replace(" ", "\u00a0")},
+    ]
+    (mine / "manifest.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert (place.generate("folder", prompts, path=str(mine))[0]["status"] == "ok").all()
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize("name", ["{}", "./{}", "{}\u200b"])
+def test_a_manifest_with_two_texts_of_an_image_is_refused(place: Place, name: str, is_last: bool) -> None:
+    names = list(place.prompts["file_name"])
+    mine = make(place.root / "made", names)
+    list_texts(place, mine)
+    right = (mine / "manifest.jsonl").read_text()
+    wrong = json.dumps({"file_name": name.format(names[4]), "text": "another text"}) + "\n"
+    (mine / "manifest.jsonl").write_text(right + wrong if is_last else wrong + right)
+    error = refused(lambda: place.generate("folder", path=str(mine)))
+    assert "1 of 18 images" in error and names[4] in error
+    (mine / "manifest.jsonl").write_text(right * 2)
+    assert (place.generate("folder", path=str(mine))[0]["status"] == "ok").all()
 
 
 def test_missing_failed_and_equal_images(place: Place) -> None:

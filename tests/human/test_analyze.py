@@ -304,6 +304,14 @@ def test_a_row_is_read_or_its_fault_named(tmp_path: Path, row: tuple[Any, ...], 
     assert reason is None or problems[0].startswith(f"{path}: row 2: {reason}")
 
 
+def test_answers_join_tasks_in_any_form(tmp_path: Path) -> None:
+    header = "\ufeff\ufefftask_id\u200b, annotator,choice\n"
+    (tmp_path / "a.csv").write_text(f"{header}t1\u200b,w ,\u00a02\nt1,w,2\n", encoding="utf-8")
+    table, counts, problems = collect([tmp_path / "a.csv"], KIND_OF_TASK)
+    assert table[["task_id", "worker", "answer"]].values.tolist() == [["t1", "w", "2"]]
+    assert counts == {"records": 2, "twice": 1} and not problems
+
+
 def test_the_first_answer_counts_and_exports_of_label_studio(tmp_path: Path) -> None:
     one = written(tmp_path / "1.csv", ("t1", "w", "2", 3.5), ("t1", "w", "2", 9), ("elsewhere", "w", "2", 1))
     two = written(tmp_path / "2.csv", ("t1", "w", "1"), ("t1", "v", "1"), columns=COLUMNS[:3])

@@ -5,6 +5,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compclip.core.normal import Normalized, normalize
 from compclip.pairs.engine import decode_tree
 from compclip.pairs.tree import Tree
 from compclip.text.language import installed_name
@@ -48,7 +49,7 @@ def test_what_hangs_on_punctuation_hangs_on_its_head(extractor) -> None:
     for heads, expected in (([1, 2, 4, 4, 4], [1, 2, -1]), ([1, 3, 1, 3, 2], [-1, -1, 1])):
         tags = ["JJ", ",", "NN", "HYPH", "VBZ"]
         doc = Doc(extractor.nlp.vocab, words=words, heads=heads, deps=["a", "b", "c", "d", "e"], tags=tags)
-        tree = decode_tree(extractor._encode(doc))
+        tree = decode_tree(extractor._encode(doc, Normalized(doc.text)))
         assert tree == (["red", "bird", "sing"], expected, ["a", "c", "e"])
 
 
@@ -64,7 +65,7 @@ def test_any_text_gives_a_forest(extractor, read, text: str) -> None:
         while v >= 0:
             v, steps = tree.heads[v], steps + 1
         assert steps <= n  # no ring
-    doc = extractor.nlp(text)
+    doc = extractor.nlp(normalize(text).text)
     nodes = [token for token in doc if any(map(str.isalnum, token.text))]
     if len(nodes) == n:  # no form of several words: heads are spaCy's
         for token, head in zip(nodes, tree.heads, strict=True):

@@ -54,7 +54,7 @@ SPLIT = {"train": ["a"], "test_seen": ["b"], "test_unseen": ["c"], "heldout_pair
 MADE = {"file_name": "a/0.png", "text": "red"}
 # By name: the endings of its files, what it calls, and the fields of a good row or entry.
 READERS: dict[str, tuple[tuple[str, ...], Callable[[Path], Any], dict[str, Any]]] = {
-    "captions": (TABLES, lambda p: [*check_captions(captions(p), "x", [])], {"image_id": "a", "caption": "red"}),
+    "captions": (TABLES, lambda p: [*check_captions(captions(p), "x", [], {})], {"image_id": "a", "caption": "red"}),
     "numbered captions": (TABLES, captions, {"image_id": "a", "caption_id": 3, "caption": "red", "class_id": 1}),
     "manifest": ((".csv",), lambda p: check_texts(p, pd.DataFrame([MADE])), MADE),
     "answers": ((".csv",), lambda p: collect([p], {"t": "match"}), ANSWER),

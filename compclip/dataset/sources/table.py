@@ -21,9 +21,10 @@ from compclip.core.disk import check_space
 from compclip.core.documents import no_such
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
+from compclip.core.normal import tidy_id
 from compclip.core.pictures import SUFFIXES
 from compclip.core.progress import track
-from compclip.core.records import is_count, record_blocks, tidy_id
+from compclip.core.records import is_count, record_blocks
 from compclip.core.section import Section
 from compclip.core.tables import CAPTIONS, Column, Schema, text
 from compclip.dataset.source import Loaded, named, spread_over_classes
@@ -33,7 +34,8 @@ TableColumn = Literal["image_id", "caption", "caption_id", "class_id", "path"]
 # Column names in the metadata of folders of images and in common data sets.
 KNOWN_AS: dict[str, tuple[str, ...]] = {
     "image_id": ("image_id", "file_name", "filename", "image_name", "image"),
-    "caption": ("caption", "text", "captions", "sentence"),
+    "caption": ("caption", "text", "captions", "sentence", "comment"),
+    "caption_id": ("caption_id", "comment_number"),
 }
 SCRATCH = True
 ROWS_READ = 50_000  # rows of the table that are read, and sorted by image, at a time
@@ -62,8 +64,10 @@ class Settings(Section):
 def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cache: Path, scratch: Path) -> Loaded:
     """Read the table's captions, and copy its images to ``folder``."""
     place = Path(settings.file)
-    unreadable = spool_rows(place, settings.columns, rows := scratch / "rows.parquet")
+    unreadable, changed_ids = spool_rows(place, settings.columns, rows := scratch / "rows.parquet")
     described, paths, summary = survey(place, rows, unreadable)
+    if changed_ids:
+        summary["ids_with_invisible_characters"] = named(changed_ids)
     if place.is_dir() and settings.images is None:
         log.warning("%s: images in its files are not read; to use them, save them and set dataset.table.images", place)
     files: dict[str, Path] = {}
@@ -89,13 +93,14 @@ def load(settings: Settings, *, seed: int, limit: int | None, folder: Path, cach
     return Loaded(captions, images, summary=summary)
 
 
-def spool_rows(table: Path, columns: Mapping[TableColumn, str], file: Path) -> list[str]:
-    """Write the rows of a table to a temporary file, and return those that cannot be read."""
+def spool_rows(table: Path, columns: Mapping[TableColumn, str], file: Path) -> tuple[list[str], list[str]]:
+    """Write the rows of a table to a temporary file; return those that cannot be read, and changed ids."""
     optional, unreadable = ["caption_id", "class_id", "path"], list[str]()
+    changed_ids = list[str]()
     known_as = KNOWN_AS | {name: (own,) for name, own in columns.items()}
     required = [*dict.fromkeys(("image_id", "caption", *columns))]
     others = [name for name in optional if name not in required]
-    blocks = record_blocks(table, required, others, known_as, "caption", ROWS_READ)
+    blocks = record_blocks(table, required, others, known_as, "caption", ROWS_READ, changed_ids)
 
     def sorted_blocks() -> Iterator[pd.DataFrame]:
         begin = 0
@@ -103,6 +108,7 @@ def spool_rows(table: Path, columns: Mapping[TableColumn, str], file: Path) -> l
             unreadable.extend(bad)
             rows = rows.reindex(columns=["where", "image_id", "caption", *optional]).astype(object)
             rows = rows.fillna({"image_id": "", "caption": ""})
+            rows["path"] = rows["path"].map(tidy_id, na_action="ignore")
             named_files = rows["image_id"].str.lower().str.endswith(SUFFIXES)
             rows["path"] = rows["path"].where(~named_files | rows["path"].notna(), rows["image_id"])
             rows["image_id"] = rows["image_id"].where(~named_files, rows["image_id"].str.rsplit(".", n=1).str[0])
@@ -110,7 +116,7 @@ def spool_rows(table: Path, columns: Mapping[TableColumn, str], file: Path) -> l
             begin += len(rows)
 
     write_table(sorted_blocks(), file, ROWS, ROWS_PER_GROUP)
-    return unreadable
+    return unreadable, changed_ids
 
 
 def checked_blocks(file: Path) -> Iterator[pd.DataFrame]:
@@ -169,8 +175,9 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
         raise UserError(no_such(folder, "folder of images"))
     by_id: dict[str, list[Path]] = {}
     present = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
-    for path in present:
-        by_id.setdefault(tidy_id(path.relative_to(folder).with_suffix("").as_posix()), []).append(path)
+    by_path = {tidy_id(path.relative_to(folder).as_posix()): path for path in present}
+    for name, path in by_path.items():
+        by_id.setdefault(name.rpartition(".")[0], []).append(path)
     files: dict[str, Path] = {}
     for image_id in ids:
         if image_id in paths:
@@ -180,6 +187,7 @@ def find_files(folder: Path, ids: list[str], paths: dict[str, str]) -> tuple[dic
                 raise UserError(
                     f"image {image_id!r}: path {paths[image_id]!r} leaves the folder of images; move the file into it"
                 ) from error
+            path = by_path.get(tidy_id(paths[image_id]), path)
             candidates = [path] if path.is_file() else []
         else:
             candidates = by_id.get(tidy_id(image_id), [])

@@ -10,7 +10,6 @@ checked, and at least half of the images must be of prompts, of any draw. The fo
 
 import re
 import shutil
-import unicodedata
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +20,7 @@ from compclip.core.disk import check_space
 from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
+from compclip.core.normal import normalize, tidy_id
 from compclip.core.pictures import SUFFIXES, BrokenImage, image_size, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import read_records
@@ -57,9 +57,9 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], d
     require(folder.is_dir(), folder, "no such folder of images", "correct the path")
     home = names[0].partition(f"/{prompts['split'].iloc[0]}/")[0]
     images = [path for path in (folder / home).rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()]
-    # The first ending in SUFFIXES takes precedence. Some file systems decompose accents.
+    # The first ending in SUFFIXES takes precedence.
     images.sort(key=lambda path: (SUFFIXES.index(path.suffix.lower()), path.name), reverse=True)
-    files = {unicodedata.normalize("NFC", _stem(path.relative_to(folder).as_posix())): path for path in images}
+    files = {_stem(path.relative_to(folder).as_posix()): path for path in images}
     chosen = {name: files[_stem(name)] for name in names if _stem(name) in files}
     fault = f"contains no image of the {len(names)} prompts, the first should be {names[0]}"
     require(chosen, folder, fault, "name the images by the column file_name of prompts.jsonl")
@@ -110,23 +110,34 @@ def preview(settings: Settings, prompts: pd.DataFrame) -> str:
 
 
 def _stem(name: str, *, draw: bool = True) -> str:
-    """Return a file name without its ending and, unless ``draw``, without its draw."""
+    """Return a tidy file name without its ending and, unless ``draw``, without its draw."""
+    name = tidy_id(name)
     stem = name.rpartition(".")[0] if name.lower().endswith(SUFFIXES) else name
     return stem if draw else re.sub(r"_\d+$", "", stem)
 
 
 def check_texts(file: Path, prompts: pd.DataFrame) -> set[str]:
-    """Return the file names whose status is not ok; UserError unless all images were made from their prompts' texts."""
+    """Return the file names whose status is not ok; UserError unless all images were made from their prompts' texts.
+
+    Texts are equal if they are read alike (``normalize``). All lines of an image must have its text.
+    """
     rows, bad = read_records(file, ["file_name", "text"], ["status"])
     require(not bad, file, f"not objects with file_name and text: {bad[:1]}", "correct these lines")
     rows = rows.assign(stem=rows["file_name"].fillna("").map(_stem)).set_index("stem")
     stems = prompts["file_name"].map(_stem)
-    others = prompts[stems.map(rows["text"].to_dict()) != prompts["text"]]
+    expected = dict(zip(stems, prompts["text"].map(_as_read), strict=True))
+    is_right = rows["text"].fillna("").map(_as_read) == rows.index.map(expected)
+    are_right = is_right.groupby(level=0).all()
+    others = prompts[~stems.isin(are_right.index[are_right])]
     first = others[["file_name", "text"]].head(1).to_dict("records")
     fault = f"{len(others)} of {len(prompts)} images have no line or were made from another text than {first}"
     require(others.empty, file, fault, "correct their lines, or make them again from prompts.jsonl")
     failed = rows.index[rows["status"].fillna("ok") != "ok"] if "status" in rows else []
     return set(prompts.loc[stems.isin(failed), "file_name"])
+
+
+def _as_read(text: str) -> str:
+    return normalize(text).text
 
 
 def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
