@@ -169,7 +169,13 @@ def score_with_judge(
     least = {name: pool_summary(numbered.pool, numbered.entries.classes, 2)["eligible_least"]}
     scoring = scoring.model_copy(update={"candidates": bounded(scoring.candidates, least, "the captions")})
     others = pd.DataFrame(columns=[*CAPTION_KEY, "text"]) if variants is None else as_captions(variants)
-    with Cache(":memory:") as cache:
+    # Imported here, because torch is slow to import. A judge that is not a CLIP has no threads.
+    import torch
+
+    from compclip.clip.device import settled
+
+    threads = getattr(judge, "threads", torch.get_num_threads())
+    with settled(threads), Cache(":memory:") as cache:
         embedder = Embedder(judge, cache, batch, name)
         scored = score_images(
             [entry_set], Rules(scoring, classes, seed), others.assign(split=name), embedder.texts, embedder.files
