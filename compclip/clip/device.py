@@ -12,18 +12,16 @@ from compclip.core.errors import require
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
 
-def settle(threads: int, undetermined: str = "error") -> None:
+def settle(threads: int) -> None:
     """Make torch's results reproducible in the whole process, for a script, whose process is its own.
 
-    Args:
-        threads: of torch; changes floating-point rounding.
-        undetermined: "error" or "warn": what an operation without a deterministic algorithm does.
+    That fixes the number of threads, uses deterministic algorithms, and disables TF32.
     """
     _keep_memory()
     os.environ.setdefault(WORKSPACE, ":4096:8")
     torch.set_num_threads(threads)
     # Like use_deterministic_algorithms(True), without importing torch's compiler, which takes a second.
-    torch.set_deterministic_debug_mode(undetermined)
+    torch.set_deterministic_debug_mode("error")
     # Filling guards against reads of uninitialized memory, but costs a fifth of the time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     # On a GPU torch would round the inputs of convolutions to 19 bits, and scores would differ.
@@ -31,7 +29,7 @@ def settle(threads: int, undetermined: str = "error") -> None:
 
 
 @contextmanager
-def settled(threads: int, undetermined: str = "error") -> Iterator[None]:
+def settled(threads: int) -> Iterator[None]:
     """Do the same only inside the block, after which settings and random streams are the caller's again."""
     cudnn, deterministic = torch.backends.cudnn, torch.utils.deterministic
     before, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
@@ -39,7 +37,7 @@ def settled(threads: int, undetermined: str = "error") -> Iterator[None]:
     has_workspace = WORKSPACE in os.environ
     gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     with torch.random.fork_rng(gpus):
-        settle(threads, undetermined)
+        settle(threads)
         try:
             yield
         finally:

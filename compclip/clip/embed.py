@@ -134,7 +134,7 @@ class Embedder:
 
 @contextmanager
 def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``; torch has its threads meanwhile."""
+    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``; torch is settled meanwhile."""
     import torch  # slow to import, and the rest of this module works with any encoder
 
     from compclip.clip.device import settled

@@ -13,7 +13,6 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from pydantic_core import ErrorDetails
 
 from compclip.compun.config import CompunConfig
-from compclip.core import plugins
 from compclip.core.code import ROOT
 from compclip.core.documents import decode, nearest, no_such, parse_yaml
 from compclip.core.errors import UserError, require
@@ -29,10 +28,10 @@ from compclip.core.section import (
     sections_in,
 )
 from compclip.dataset.config import DatasetConfig
-from compclip.dataset.source import SOURCES
+from compclip.dataset.source import load_source
 from compclip.divergence.config import DivergenceConfig
 from compclip.generate.config import GENERATOR_KINDS, GenerateConfig
-from compclip.generate.generator import reads, serves
+from compclip.generate.generator import load_kind
 from compclip.human.config import HumanConfig
 from compclip.judge.config import JudgeConfig
 from compclip.pairs.config import PairsConfig
@@ -46,8 +45,9 @@ from compclip.split.config import SplitConfig
 MAX_SHOWN = 100
 # Branches of unions in the locations of pydantic's errors; others have brackets, such as ``literal['auto']``.
 BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
-# tables that only drawn birds have
+# tables that only drawn birds have, and those that generators may read with every source
 OF_SKETCHES = {"scenes", "facts"}
+COMMON_TABLES = {"captions", "images", "pairs", "splits", "swapped", "prompts", "variants"}
 # the name of one of several runs, which is the prefix of its rules
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
@@ -114,7 +114,7 @@ class Config(Section):
         """The reference and habit of each held-out split, between which the fraction composed is measured."""
         habit, swapped = self._of_kind("memorizer" if self.dataset.source == "sketch" else "habit"), self.reference
         kinds = {generator.name: generator.kind for generator in self.generate.generators}
-        if swapped and "test_swapped" not in serves(plugins.load(GENERATOR_KINDS, kinds[swapped])):
+        if swapped and "test_swapped" not in load_kind(kinds[swapped]).SPLITS:
             swapped = self._of_kind("stand_ins")
         return {"test_unseen": (self.reference, habit), "test_swapped": (swapped, habit)}
 
@@ -202,10 +202,11 @@ class Config(Section):
     def _check_source(self) -> None:
         """Check that the data set has the tables and images that other sections read."""
         source = self.dataset.source
-        tables = getattr(plugins.load(SOURCES, source), "TABLES", ())
+        tables = load_source(source).TABLES
         for generator in self.generate.generators if self.scored else ():
-            if absent := OF_SKETCHES & {*reads(plugins.load(GENERATOR_KINDS, generator.kind))}.difference(tables):
-                fault = f"{generator.name} reads the {' and '.join(sorted(absent))} of sketches, not in source {source}"
+            if absent := {*load_kind(generator.kind).TABLES}.difference(COMMON_TABLES, tables):
+                which = f"{' and '.join(sorted(absent))}{' of sketches' if absent <= OF_SKETCHES else ''}"
+                fault = f"{generator.name} reads the {which}, not in source {source}"
                 raise ValueError(f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers")
         if self.human and not self.scored:
             raise ValueError("human: there are no images to ask about; remove this section")

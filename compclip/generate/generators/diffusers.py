@@ -149,8 +149,9 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
 
     from compclip.clip.device import settled
 
-    # Some pipelines use operations without a deterministic algorithm: these only warn.
-    with settled(context.threads, "warn"):
+    with settled(context.threads):
+        # Some pipelines use operations without a deterministic algorithm: these only warn.
+        torch.use_deterministic_algorithms(True, warn_only=True)
         pipeline, about = load_pipeline(settings)
         # everything that determines an image, except its text and seed
         identity = json.dumps([about, settings.batch, context.threads, torch.__version__, code_hash(__name__)])
