@@ -64,7 +64,10 @@ GENERATOR_FAULTS = [
     ('SERVES = ("test_seen",)', "SERVES: unknown name; did you mean SCENES?; allowed keys: "),
     ("SOMETHING = 3", "SOMETHING: unknown name; allowed keys: "),
     ("A, GUIDANCE = 1, 2", "A: unknown name; allowed keys: "),
-    ("def fingerprints(settings, cache=None): return ''", "fingerprints: unknown name; did you mean fingerprint?; allowed keys: "),
+    (
+        "def fingerprints(settings, cache=None): return ''",
+        "fingerprints: unknown name; did you mean fingerprint?; allowed keys: ",
+    ),
     ("def prewiew(settings, prompts): return ''", "prewiew: unknown name; did you mean preview?; allowed keys: "),
     ("class Setting(Settings):\n    steps: int = 3", "Setting: unknown name; did you mean Settings?; allowed keys: "),
     ('SPLITS = "test_seen"', "SPLITS: Input should be a valid tuple"),

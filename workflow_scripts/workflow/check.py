@@ -263,14 +263,14 @@ def _check_files(config: Config, findings: Findings) -> None:
 
 def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
     """Raise WorkflowError for what jobs of a plain ``snakemake`` would miss; ``make run`` has checked before."""
-    # A part of the run may not need what is missing.
-    if UNDER_RUN in os.environ or workflow.dag_settings.targets:
+    if UNDER_RUN in os.environ:
         return
     here = workflow.local_exec and not workflow.deployment_settings.deployment_method
     runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
     errors = [f"{name}{error}" for name, run in runs.items() for error in check_config(load_config(run), here).errors]
-    if errors:
+    if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
+    _warn_of_unneeded(errors)
 
 
 def check_writable(folder: Path) -> None:
@@ -291,8 +291,14 @@ def check_own(folder: Path) -> None:
     require(not others, folder, fault, "choose an empty or a new folder")
 
 
-def report_findings(path: Path, here: bool = True) -> None:
-    """Log what a config file's run downloads; raises UserError with a line for each error."""
+def _warn_of_unneeded(errors: list[str]) -> None:
+    """Log errors as warnings, because the part of a run that targets name may not need what is missing."""
+    for error in errors:
+        log.warning("warning: %s (ignored, because targets are given)", error)
+
+
+def report_findings(path: Path, here: bool = True, has_targets: bool = False) -> None:
+    """Log what a config file's run downloads; raises UserError with a line for each error, with targets only warns."""
     errors: list[str] = []
     for name, config in runs_of(path).items():
         findings = check_config(config, here)
@@ -302,8 +308,9 @@ def report_findings(path: Path, here: bool = True) -> None:
         for note in findings.notes:
             log.warning("warning: %s: %s", where, note)
         errors += [f"{where}: {error}" for error in findings.errors]
-    if errors:
+    if errors and not has_targets:
         raise UserError("\nerror: ".join(errors))
+    _warn_of_unneeded(errors)
 
 
 def main(command: Check) -> None:
