@@ -25,7 +25,7 @@ rule load_dataset:
         settings=section(SOURCE_SETTINGS),
         limit=CONFIG.dataset.limit,
         seed=CONFIG.seeds.world,
-        files=SOURCE_FILES,
+        files=literal(SOURCE_FILES),
         contents=contents(*SOURCE_FILES),
         cache=undecisive(CONFIG.cache),
         results=PLACE["results"],

@@ -4,6 +4,7 @@ Only the models define keys, with default, range and meaning. A config file is l
 are refused.
 """
 
+import json
 import os
 import re
 from pathlib import Path
@@ -30,7 +31,7 @@ from compclip.core.section import (
 from compclip.dataset.config import DatasetConfig
 from compclip.dataset.source import load_source
 from compclip.divergence.config import DivergenceConfig
-from compclip.generate.config import GENERATOR_KINDS, GenerateConfig
+from compclip.generate.config import GenerateConfig
 from compclip.generate.generator import load_kind
 from compclip.human.config import HumanConfig
 from compclip.judge.config import JudgeConfig
@@ -48,6 +49,10 @@ BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str",
 # tables that only drawn birds have, and those that generators may read with every source
 OF_SKETCHES = {"scenes", "facts"}
 COMMON_TABLES = {"captions", "images", "pairs", "splits", "swapped", "prompts", "variants"}
+# Sections whose files are inputs of rules, and what Snakemake takes for a wildcard in their paths.
+WITH_INPUTS = {"pairs", "judge", "specs", "compun", "human"}
+FREE_TEXTS = {"human": {"consent"}, "compun": {"human": {"consent"}}}
+WILDCARD = re.compile(r"\{\s*\w+\s*[,}]")
 # the name of one of several runs, which is the prefix of its rules
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
@@ -173,6 +178,7 @@ class Config(Section):
         if not self.runs:
             self._check_names()
             self._check_source()
+            self._check_inputs()
         return self
 
     def _check_names(self) -> None:
@@ -212,6 +218,14 @@ class Config(Section):
             raise ValueError("human: there are no images to ask about; remove this section")
         if self.specs and self.specs.data is None and "scenes" not in tables:
             raise ValueError(f"specs.data: null describes sketches, but dataset.source is {source}; name long captions")
+
+    def _check_inputs(self) -> None:
+        """Check the sections whose files are inputs of rules: there, Snakemake has no way to write braces."""
+        values = self.model_dump(mode="json", include=WITH_INPUTS, exclude=FREE_TEXTS)
+        for name, section in values.items():
+            texts = json.dumps(section, ensure_ascii=False).replace(COMPOSITION_FIELD, "")
+            if word := WILDCARD.search(texts):
+                raise ValueError(f"{name}: {word[0]} in a path is a wildcard for Snakemake; rename the file or folder")
 
 
 def _allowed(location: tuple[str | int, ...]) -> list[str]:
@@ -262,6 +276,9 @@ def _describe_fault(first: ErrorDetails) -> str:
 
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
     """Check a config and those of its runs; UserError names ``where``, the first faulty key, and what is allowed."""
+    require(
+        not {*"{}"} & {*str(ROOT)}, ROOT, "braces in the checkout's folder are wildcards for Snakemake", "rename it"
+    )
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
