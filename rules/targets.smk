@@ -1,8 +1,9 @@
 # targets: what stages of dvc.yaml make, by names that do not depend on the config's generators and judges.
 
 
-rule judges:
-    """All judges."""
+rule:
+    name:
+        "judges"
     input:
         JUDGE_FOLDERS,
 
