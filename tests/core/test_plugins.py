@@ -1,22 +1,29 @@
 """A module that a config names defines what its interface says, and nothing that would be ignored."""
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pytest
+from PIL import Image
 
 from compclip.core import plugins
+from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.dataset import source, sources
 from compclip.dataset.source import DatasetSource, load_source
 from compclip.generate import generator, generators
-from compclip.generate.generator import Kind, load_kind
+from compclip.generate.config import Generator
+from compclip.generate.generate_images import generate_images
+from compclip.generate.generator import Context, Kind, load_kind
 from workflow_scripts.workflow.check import check_config
 from workflow_scripts.workflow.config import load_config
 
+DOC = ROOT / "docs" / "generators.md"
 GENERATOR = """
 from compclip.generate.generator import Context, Generated, Settings
 def generate(settings, prompts, context):
@@ -116,7 +123,8 @@ def test_a_faulty_dataset_source_is_refused(write: Write, line: str, error: str)
 
 
 def test_what_is_defined_is_read_and_the_rest_has_defaults(write: Write) -> None:
-    used = "STEPS = 3\n_HIDDEN = 4\ndef helper(): return STEPS\n_made = helper()\nfrom compclip.core.tables import SPLIT, TESTS\n"
+    used = "STEPS = 3\n_HIDDEN = 4\ndef helper(): return STEPS\n_made = helper()\n"
+    used += "from compclip.core.tables import SPLIT, TESTS\n"
     kind = load_kind(write(generators, GENERATOR + used + 'SPLITS = ("test_seen",)\n'))
     assert isinstance(kind, Kind) and kind.SPLITS == ("test_seen",) and kind.TABLES == ("images",)
     assert not (kind.SCENES or kind.MODEL or kind.fingerprint or kind.preview or kind.ABOUT)
@@ -141,3 +149,23 @@ def test_a_table_that_no_source_makes_is_refused(write: Write) -> None:
 def test_a_faulty_source_that_is_not_chosen_does_not_matter(write: Write, tmp_path: Path) -> None:
     write(sources, f"{SOURCE}TABLE = ()\n")
     assert not check_config(load_config({"results": str(tmp_path / "r"), "judge": {"model": "sketch"}})).errors
+
+
+def test_the_kind_of_the_documentation_reads_real_images(write: Write, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", DOC.read_text(), re.MULTILINE | re.DOTALL)
+    (code,) = (block for block in blocks if "class Settings" in block)
+    name = write(generators, code)
+    picture = Image.new("RGB", (4, 4), "red")
+    picture.paste("blue", (0, 0, 2, 4))
+    (tmp_path / "results" / "mine").mkdir(parents=True)
+    picture.save(tmp_path / "results" / "mine" / "a.png")
+    prompt = {"split": "test_seen", "image_id": "a", "caption_id": 0, "draw": 0, "text": "x", "file_name": "it/a/0.png"}
+    context = Context(
+        {"images": pd.DataFrame({"image_id": ["a"], "path": ["mine/a.png"]})}, tmp_path / "made", "place", "color", 0,
+        results=tmp_path / "results",
+    )  # fmt: skip
+    given = Generator.model_validate({"name": "it", "kind": name, "size": 4})
+    made = generate_images(given, pd.DataFrame([prompt]), context)
+    assert made.manifest["status"].tolist() == ["ok"] and load_kind(name).ABOUT == "mirrored photographs"
+    mirrored = Image.open(tmp_path / "made" / "it" / "a" / "0.png")
+    assert mirrored.getpixel((0, 0)) == (255, 0, 0) and mirrored.getpixel((3, 3)) == (0, 0, 255)

@@ -174,7 +174,9 @@ def test_what_is_installed_from_the_lock_requires_hashes() -> None:
     lines = [line.strip() for text in texts for line in text.splitlines()]
     installs = [line for line in lines if "pip install" in line or "$(PIP)" in line]
     from_lists = [line for line in installs if re.search(r"--requirement|--constraint| -[rc] ", line)]
-    assert len(from_lists) == 2 and all("--require-hashes --no-deps --no-build-isolation" in line for line in from_lists)
+    assert len(from_lists) == 2 and all(
+        "--require-hashes --no-deps --no-build-isolation" in line for line in from_lists
+    )
     assert [line for line in installs if line not in from_lists and not line.startswith("PIP :=")] == [
         "install = $(PIP) $(if $(filter build,$(1)),pip==26.3,--group $(1))",  # platforms without a lock
         "$(PIP) --group torch",
