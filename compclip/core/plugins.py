@@ -14,7 +14,6 @@ from compclip.core.documents import nearest
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.section import Section
 
-
 M = TypeVar("M", bound=BaseModel)
 
 
