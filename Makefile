@@ -21,8 +21,14 @@ endif
 .NOTPARALLEL:
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Other platforms need other files, whose hashes lock.txt lacks.
-LOCK := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),--constraint lock.txt)
+# $(call install,GROUP): all packages that a group of pyproject.toml needs, by the hashes of lock.txt. Builds are not
+# isolated, because pip would download their tools without hashes. lock.txt has no hashes for other platforms.
+ifeq ($(shell uname -sm),Linux x86_64)
+LOCKED = awk -v group=$(1) '/^\# / { keep = index(" " $$0 ",", " " group ",") } keep' lock.txt > .venv/$(1).txt
+install = $(LOCKED) && $(PIP) --require-hashes --no-deps --no-build-isolation --requirement .venv/$(1).txt
+else
+install = $(PIP) $(if $(filter build,$(1)),pip==26.3,--group $(1))
+endif
 
 # The default run needs the least; other configs get the packages for all of them.
 NEEDED := .venv/$(if $(filter config.yaml,$(CONFIG)),run,more)
@@ -31,14 +37,14 @@ NEEDED := .venv/$(if $(filter config.yaml,$(CONFIG)),run,more)
 	@$(PYTHON) -c 'import sys; sys.exit("compclip needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	@echo "Making .venv: about 2 GB, a few minutes."
 	$(PYTHON) -m venv .venv
-	$(PIP) pip==26.3
+	$(call install,build)
+	$(call install,run)
 	$(PIP) --group torch
-	$(PIP) --group run $(LOCK)
 	@touch $@
 
 # Further groups of pyproject.toml, which not every run needs.
 .venv/more .venv/cluster .venv/test .venv/maintainer: .venv/%: .venv/run
-	$(PIP) --group $* $(LOCK)
+	$(call install,$*)
 	@touch $@
 
 # Run a config (CONFIG=config.yaml) and print its scores.

@@ -27,6 +27,7 @@ else:
     include: "rules/score.smk"
     include: "rules/report.smk"
     include: "rules/release.smk"
+    include: "rules/targets.smk"
 
     if CONFIG.specs:
 

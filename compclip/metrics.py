@@ -18,6 +18,7 @@ import pandas as pd
 import torch
 from PIL import Image
 
+from compclip.clip.device import settled
 from compclip.clip.embed import open_embedder
 from compclip.core.errors import require
 from compclip.core.tables import TESTS
@@ -58,10 +59,11 @@ class ReleaseMetric:
         require(split in TESTS, "split", f"unknown split {split!r}", f"choose one of {', '.join(TESTS)}")
         self.prompts = self.part.tables["prompts"].query("split == @split").reset_index(drop=True)
         self.batch, self.judges, self.texts = opened.contents.batch, dict[str, Any](), dict[str, Embed]()
+        self.threads = opened.contents.threads
         everything = self._texts()
         for name, about in self.part.about.judges.items():
             folder = opened.folder / about.folder
-            with open_embedder(folder, self.batch, opened.contents.threads, device, Path(cache)) as embedder:
+            with open_embedder(folder, self.batch, self.threads, device, Path(cache)) as embedder:
                 self.judges[name], self.texts[name] = embedder.judge, embed_once(embedder, everything)
         self.state: ImageEmbeddings = {}
 
@@ -113,7 +115,9 @@ class ReleaseMetric:
             scored = score_part(self.part, manifest, judge, lambda _: self.texts[judge], images, [self.split])
             return scored[self.split].table[self.column].mean()
 
-        return torch.tensor(float(np.mean([mean_by(judge) for judge in self.judges])), dtype=torch.float64)
+        with settled(self.threads):
+            scores = [mean_by(judge) for judge in self.judges]
+        return torch.tensor(float(np.mean(scores)), dtype=torch.float64)
 
     def forward(self, images: Sequence[Any] | torch.Tensor, ids: Sequence[str]) -> torch.Tensor:
         """Add images, and return the score of only these."""

@@ -49,6 +49,11 @@ def section(model, kind=None):
     return model.model_dump(mode="json", include=set(kind.model_fields) if kind else None)
 
 
+def literal(value):
+    """Return a param with a text of the user's, in which Snakemake would read words in braces as wildcards."""
+    return lambda wildcards: value
+
+
 def undecisive(value):
     """Return a param whose change does not rerun a rule: Snakemake does not compare params that depend on inputs."""
     return lambda wildcards, input: value

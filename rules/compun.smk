@@ -138,7 +138,7 @@ if CONFIG.compun.human:
             "../envs/base.yaml"
         params:
             code=code("compun.sample_compun_tasks"),
-            consent=CONFIG.compun.human.consent,
+            consent=literal(CONFIG.compun.human.consent),
             seed=CONFIG.seed,
         script:
             "../workflow_scripts/compun/sample_compun_tasks.py"

@@ -16,7 +16,7 @@ rule load_dataset:
         "<logs>/dataset/load_dataset.benchmark.tsv"
     conda:
         "../envs/base.yaml"
-    threads: 4 if getattr(SOURCE, "PARALLEL", False) else 1
+    threads: 4 if SOURCE.PARALLEL else 1
     resources:
         runtime=growing(120),
     params:
@@ -25,7 +25,7 @@ rule load_dataset:
         settings=section(SOURCE_SETTINGS),
         limit=CONFIG.dataset.limit,
         seed=CONFIG.seeds.world,
-        files=SOURCE_FILES,
+        files=literal(SOURCE_FILES),
         contents=contents(*SOURCE_FILES),
         cache=undecisive(CONFIG.cache),
         results=PLACE["results"],

@@ -27,7 +27,7 @@ rule generate_images:
         runtime=growing(60),
     params:
         code=code("generate.generate_images"),
-        kind_code=lambda wildcards: code_hash(kind_of(wildcards.generator).__name__),
+        kind_code=lambda wildcards: code_hash(f"{GENERATOR_KINDS}.{GENERATORS[wildcards.generator].kind}"),
         generator=lambda wildcards: section(GENERATORS[wildcards.generator]),
         contents=generator_contents,
         seed=CONFIG.seed,

@@ -26,7 +26,7 @@ rule sample_tasks:
         code=code("human.sample_tasks"),
         generators=SHOWN_GENERATORS,
         sampling=section(CONFIG.human, Sampling),
-        consent=CONFIG.human.consent,
+        consent=literal(CONFIG.human.consent),
         seed=CONFIG.seed,
     script:
         "../workflow_scripts/human/sample_tasks.py"

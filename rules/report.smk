@@ -87,7 +87,7 @@ rule make_page:
         **READABLE,
         code=code("report.make_page", *(f"workflow_scripts.{stage}.section" for stage in SECTIONS)),
         sections=SECTIONS,
-        about={name: kind_of(name).ABOUT for name in GENERATORS if hasattr(kind_of(name), "ABOUT")},
+        about={name: kind_of(name).ABOUT for name in GENERATORS if kind_of(name).ABOUT},
         examples=CONFIG.report.examples,
         seed=CONFIG.seed,
         source=CONFIG.dataset.source,

@@ -87,7 +87,7 @@ rule score_fid:
         **model_params(CONFIG.judge.device),
         code=code("score.score_fid"),
         serves=lambda wildcards: SERVED_SPLITS[wildcards.generator],
-        weights=(CONFIG.score.fid or Fid()).weights,
+        weights=literal((CONFIG.score.fid or Fid()).weights),
         balance=section(CONFIG.score.balance),
         seed=CONFIG.seed,
         results=PLACE["results"],

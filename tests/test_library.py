@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import functools
+import importlib
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from compclip.core.inputs import as_captions
 from compclip.core.seeds import rng
 from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
 from compclip.dataset.sketch.world import Dice, draw_wild_scene
+from tests.process_state import changes, process_state
 from tests.workflow.test_envs import imported, normal, with_brought
 
 PAGE = (ROOT / "docs" / "library.md").read_text()
@@ -38,6 +40,8 @@ CLIP = ("choose_compound", "load_judge", "score_with_judge", "specs_loss", "spec
 EXTRAS = {"extract_pairs": "text", **dict.fromkeys(CLIP, "clip")}
 # tqdm draws a bar on a terminal, where it is installed.
 OPTIONAL = {"tqdm"}
+# What each block changed in the process.
+CHANGED: dict[int, dict[str, Any]] = {}
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -59,13 +63,17 @@ def run_block(number: int, folder: Path) -> tuple[dict[str, Any], str]:
     if "load_judge" in code:
         draw_images(names["prompts"], names["pairs"], folder / "images")
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+        before = process_state()
         exec(code, names)
+        CHANGED[number] = changes(before, process_state())
     return names, printed.getvalue()
 
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a judge."""
+    """A folder with a judge; other libraries change the process when they are imported, here before the blocks."""
+    for name in ("numba", "scipy.stats", "spacy"):
+        importlib.import_module(name)
     folder = tmp_path_factory.mktemp("library")
     (folder / "judge").mkdir()
     save_judge(build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "sketch", None, folder / "judge")
@@ -80,6 +88,14 @@ def test_a_block_of_the_page_prints_what_it_shows(number: int, place: Path) -> N
     if "load_judge" in code:  # the page's judge is trained
         printed, shown = (re.sub(r"\d", "0", text) for text in (printed, shown))
     assert printed == shown
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_a_block_of_the_page_changes_nothing_in_the_process(number: int, place: Path) -> None:
+    run_block(number, place)
+    code, _ = BLOCKS[number]
+    expected = {"torch's random stream"} if "torch.randn" in code else set()
+    assert CHANGED[number].keys() == expected
 
 
 def test_names_are_described_and_captions_of_any_form_have_keys() -> None:

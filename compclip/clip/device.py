@@ -2,17 +2,23 @@
 
 import ctypes
 import os
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
 from compclip.core.errors import require
 
+WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+
 
 def settle(threads: int) -> None:
-    """Make torch's results reproducible: fix the number of threads, use deterministic algorithms, disable TF32."""
+    """Make torch's results reproducible in the whole process, for a script, whose process is its own.
+
+    That fixes the number of threads, uses deterministic algorithms, and disables TF32.
+    """
     _keep_memory()
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault(WORKSPACE, ":4096:8")
     torch.set_num_threads(threads)
     # Like use_deterministic_algorithms(True), without importing torch's compiler, which takes a second.
     torch.set_deterministic_debug_mode("error")
@@ -22,10 +28,32 @@ def settle(threads: int) -> None:
     torch.backends.cudnn.allow_tf32 = False
 
 
+@contextmanager
+def settled(threads: int) -> Iterator[None]:
+    """Do the same only inside the block, after which settings and random streams are the caller's again."""
+    cudnn, deterministic = torch.backends.cudnn, torch.utils.deterministic
+    before, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
+    filled, tf32 = deterministic.fill_uninitialized_memory, cudnn.allow_tf32  # type: ignore[attr-defined]
+    has_workspace = WORKSPACE in os.environ
+    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(gpus):
+        settle(threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+            torch.set_deterministic_debug_mode(mode)
+            deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
+            cudnn.allow_tf32 = tf32
+            if not has_workspace:
+                del os.environ[WORKSPACE]
+
+
 def _keep_memory() -> None:
     """Let glibc's malloc keep memory that torch frees.
 
-    Otherwise the kernel allocates and clears pages for every large tensor: a fifth of a training's time.
+    Otherwise the kernel allocates and clears pages for every large tensor: a fifth of a training's time. It changes no
+    result.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):

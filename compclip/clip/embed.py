@@ -135,14 +135,15 @@ class Embedder:
 
 @contextmanager
 def open_embedder(folder: Path, batch: int, threads: int, device: str, cache: Path) -> Iterator[Embedder]:
-    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``."""
+    """Open the embedder by the judge in ``folder``, with its embeddings in ``cache``; torch is settled meanwhile."""
     import torch  # slow to import, and the rest of this module works with any encoder
 
+    from compclip.clip.device import settled
     from compclip.clip.model import load_judge
 
     judge = load_judge(folder, threads, device)
     made = f"{batch} {threads} {judge.device} {torch.__version__} {encoding_code()}"
-    with Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
+    with settled(threads), Cache(cache / "embeddings" / f"{judge.hash}.sqlite") as opened:
         yield Embedder(judge, opened, batch, made)
 
 

@@ -27,7 +27,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from compclip.clip import text_tower
 from compclip.clip.config import JUDGE_MODEL, VOCABULARY, ModelConfig, check_model_cfg
-from compclip.clip.device import find_device, settle
+from compclip.clip.device import find_device, settled
 from compclip.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
 from compclip.clip.pixels import Item, Preprocess
 from compclip.clip.sources import find_source
@@ -131,8 +131,9 @@ def build(config: ModelConfig, captions: Sequence[str], seed: int) -> Built:
         beside = weights.with_name(VOCABULARY) if weights else None
         vocabulary = read_json(beside) if beside and beside.is_file() else make_vocabulary(captions)
         model_cfg["text_cfg"]["vocab_size"] = len(vocabulary)
-    torch.manual_seed(seed)
-    model = construct(model_cfg)
+    with torch.random.fork_rng(()):
+        torch.default_generator.manual_seed(seed)
+        model = construct(model_cfg)
     if weights and isinstance(model, TwoTowers):
         load_tensors(model, read_weights(str(weights)), str(weights))
     elif weights:
@@ -203,13 +204,15 @@ class Judge:
         def images(pixels: np.ndarray) -> torch.Tensor:
             return torch.cat([judge._images(pixels) for judge in (self, *others)], dim=1)
 
-        return encode_batches(self.read_ahead(items, batch), batch, Progress(len(items), "images"), images)
+        with settled(self.threads):
+            return encode_batches(self.read_ahead(items, batch), batch, Progress(len(items), "images"), images)
 
     def encode_texts(self, texts: Sequence[str], batch: int) -> np.ndarray:
         """Return (n, d) float32 for n captions, after cleaning them."""
         groups = text_tower.by_length(self.model, tokenize(self.tokenizer, texts))
         batches = (part.numpy() for _, ids in groups for part in ids.split(batch) if len(part))
-        vectors = encode_batches(batches, batch, Progress(len(texts), "captions"), self._texts)
+        with settled(self.threads):
+            vectors = encode_batches(batches, batch, Progress(len(texts), "captions"), self._texts)
         result = np.empty_like(vectors)
         result[np.concatenate([rows.numpy() for rows, _ in groups])] = vectors
         return result
@@ -286,9 +289,9 @@ def load_judge(folder: str | Path, threads: int = 2, device: str = "auto") -> Ju
     Raises:
         UserError: the folder is not a judge's or comes with code, or its weights do not fit its model.
     """
-    settle(threads)
-    built, name, crop = read_judge(folder)
-    fold_norms(built.model)
+    with settled(threads):
+        built, name, crop = read_judge(folder)
+        fold_norms(built.model)
     judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, crop), find_device(device), threads)
     judge.name, judge.hash = name, judge_hash(folder)
     return judge

@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,10 @@ def start_logging(log_file: Path | None = None) -> None:
     """Log plain lines to standard error and, with times, to a file."""
     # On a full disk, the log's own failure must not hide the step's.
     logging.raiseExceptions = False
+    # limits.PIXELS is where Pillow refuses an image; it warns from half of that.
+    warnings.filterwarnings("ignore", "Image size .* exceeds limit")
+    # Viewers ignore damaged EXIF.
+    warnings.filterwarnings("ignore", "Corrupt EXIF data")
     log.setLevel(logging.DEBUG)
     log.propagate = False
     for handler in list(log.handlers):

@@ -5,7 +5,6 @@ colors to those of the screen. Here, the page is white and the screen sRGB. Chro
 exceptions: the orientation of WebP files counts, as in desktop viewers, and an animation is its first frame.
 """
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +20,6 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 # Pillow reads more formats, some by running other programs (EPS).
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", "TIFF", "JPEG2000", "PPM")
 SHOWN_BY_BROWSERS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
-# Pillow warns above this number of pixels, and refuses images of more than twice as many.
-Image.MAX_IMAGE_PIXELS = limits.PIXELS // 2
-warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-# Viewers ignore damaged EXIF.
-warnings.filterwarnings("ignore", "Corrupt EXIF data")
 
 
 class BrokenImage(Exception):
@@ -53,9 +47,11 @@ def _faults(file: Path | IO[bytes]) -> Iterator[None]:
 def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
     """Open an image; raises BrokenImage, also for what is done with it."""
     with memory_for(file), _faults(file), Image.open(file, formats=FORMATS) as image:
-        # Pillow would clip these values to 255; it refuses too many pixels itself.
+        # Pillow would clip these values to 255. It refuses too many pixels itself, unless its user lifts its limit.
         if image.mode in ("I", "F"):
             raise BrokenImage("32 bits per channel; convert it to 8 bits")
+        if image.width * image.height > limits.PIXELS:
+            raise BrokenImage(limits.over("PIXELS", "too many pixels"))
         if max(image.size) > limits.ASPECT * min(image.size):
             raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
         yield image

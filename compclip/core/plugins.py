@@ -1,15 +1,43 @@
 """Find dataset sources and generators: modules whose names are the config's, with ``Settings`` as their sections."""
 
+import ast
 import importlib
+import inspect
 from functools import cache
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import Any, Self, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from compclip.core.documents import nearest
-from compclip.core.errors import UserError, require
+from compclip.core.errors import UserError, one_line, require
+from compclip.core.section import Section
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Interface(BaseModel):
+    """What the modules of a folder define: a field for each name, with its type, and a default if it is optional.
+
+    Any other public name that a module does not use itself is refused, since nothing would read it: it is misspelled.
+    """
+
+    model_config = ConfigDict(
+        arbitrary_types_allowed=True, extra="forbid", frozen=True, strict=True, protected_namespaces=()
+    )
+
+    Settings: type[Section]
+
+    @classmethod
+    def of(cls, module: ModuleType) -> Self:
+        """Return what a module defines; UserError names what is unknown, missing or of a wrong type."""
+        nodes = list(ast.walk(ast.parse(inspect.getsource(module))))
+        imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+        read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        unread = {name for name in vars(module).keys() - imported - read if not name.startswith("_")}
+        names = {*cls.model_fields, *unread}
+        return validated(cls, {key: value for key, value in vars(module).items() if key in names}, module.__name__)
 
 
 @cache
@@ -29,16 +57,26 @@ def load(package: str, name: str) -> ModuleType:
     """Import the module ``package.name``; raises UserError with the available names if there is none."""
     fault = unknown(package, name)
     require(not fault, package.split(".", 1)[1], fault)
-    return importlib.import_module(f"{package}.{name}")
-
-
-def settings(module: ModuleType, values: dict[str, Any], where: str = "settings") -> Any:
-    """Return ``values`` as the module's ``Settings``; UserError names the first faulty key."""
     try:
-        return module.Settings.model_validate(values)
+        return importlib.import_module(f"{package}.{name}")
+    except Exception as error:  # a module may raise anything
+        raise UserError(f"{package}.{name}: cannot be imported ({one_line(error)}); correct it") from error
+
+
+def settings(kind: Any, values: dict[str, Any], where: str = "settings") -> Any:
+    """Return ``values`` as the ``Settings`` of a kind; UserError names the first faulty key."""
+    return validated(kind.Settings, values, where)
+
+
+def validated(model: type[M], values: dict[str, Any], where: str) -> M:
+    """Return ``values`` as a model; UserError names the first faulty key."""
+    try:
+        return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
-        allowed = ", ".join(module.Settings.model_fields) or "none"
+        allowed = ", ".join(model.model_fields) or "none"
         fault = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            fault = f"unknown name; {nearest(key, model.model_fields)}".rstrip("; ")
         raise UserError(f"{where}: {key}: {fault}; allowed keys: {allowed}") from None

@@ -209,12 +209,20 @@ def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
     )
 
 
+def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
+    """Return the next row, None at the end; the limit of a cell is one of the process, which has its own again."""
+    before = csv.field_size_limit(limits.CELL)
+    try:
+        return next(reader, None)
+    finally:
+        csv.field_size_limit(before)
+
+
 def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not empty, each with its first line."""
-    csv.field_size_limit(limits.CELL)
     reader, line = csv.reader(_lines(path), delimiter=separator, strict=True), 1
     try:
-        for row in reader:
+        for row in iter(lambda: _next_row(reader), None):
             if row:
                 yield line, row
             line = reader.line_num + 1

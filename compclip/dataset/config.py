@@ -5,8 +5,9 @@ from typing import Any, Self
 from pydantic import Field, create_model, field_validator, model_validator
 
 from compclip.core import plugins
+from compclip.core.errors import UserError
 from compclip.core.section import NAME, Count, Section
-from compclip.dataset.source import SOURCES
+from compclip.dataset.source import SOURCES, load_source
 
 
 class _Dataset(Section):
@@ -22,6 +23,10 @@ class _Dataset(Section):
     def _known(cls, source: str) -> str:
         if fault := plugins.unknown(SOURCES, source):
             raise ValueError(fault)
+        try:
+            load_source(source)
+        except UserError as error:
+            raise ValueError(str(error)) from error
         return source
 
     @model_validator(mode="after")
@@ -35,7 +40,10 @@ def _sources() -> dict[str, Any]:
     """Return a field for each source: its ``Settings``, optional if all of its fields have defaults."""
     fields: dict[str, Any] = {}
     for name in plugins.available(SOURCES):
-        settings = plugins.load(SOURCES, name).Settings
+        try:
+            settings = load_source(name).Settings
+        except UserError:  # the error of a config that chooses it
+            continue
         needed = any(field.is_required() for field in settings.model_fields.values())
         fields[name] = (settings | None, None) if needed else (settings, Field(default_factory=settings))
     return fields

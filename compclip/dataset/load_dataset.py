@@ -17,7 +17,7 @@ from compclip.core.pictures import BrokenImage, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import CONTROL
 from compclip.core.tables import CAPTIONS, Blocks, in_blocks
-from compclip.dataset.source import BOX, SOURCES, named, named_differences, unbroken
+from compclip.dataset.source import BOX, load_source, named, named_differences, unbroken
 from compclip.io import image_ids, safe_id, write_table
 
 FLOAT_BOX = dict.fromkeys(BOX, "float64")
@@ -189,11 +189,11 @@ def load_dataset(
     Returns:
         Checked images (``tables.IMAGES``), the source's further tables, a summary.
     """
-    module, where = plugins.load(SOURCES, source), f"dataset source {source}"
-    further: dict[str, Any] = {"processes": processes} if getattr(module, "PARALLEL", False) else {}
-    further |= {"scratch": scratch} if getattr(module, "SCRATCH", False) else {}
-    parsed = plugins.settings(module, settings)
-    loaded = module.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
+    kind, where = load_source(source), f"dataset source {source}"
+    further: dict[str, Any] = {"processes": processes} if kind.PARALLEL else {}
+    further |= {"scratch": scratch} if kind.SCRATCH else {}
+    parsed = plugins.settings(kind, settings)
+    loaded = kind.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
     captions, empty = scratch / "captions.parquet", list[str]()
     normalized: dict[str, list[str]] = {}
     write_table(check_captions(loaded.captions, where, empty, normalized), captions, CAPTIONS)

@@ -1,20 +1,13 @@
-"""The interface of a dataset source: a module with ``Settings`` and ``load``.
+"""The interface of a dataset source: a module of ``sources/`` that defines the fields of ``DatasetSource``."""
 
-``load(settings, *, seed, limit, folder, cache) -> Loaded`` writes image files below ``folder``, at most ``limit``
-(None: all); ``cache`` keeps downloads between runs. A source lists its further tables in ``TABLES``; if it sets
-``PARALLEL``, it also takes ``processes``; if ``SCRATCH``, a folder ``scratch`` for temporary files. With ``ONE_VALUE``,
-a noun has at most one color and one shape, so all adjectives of a composition exclude each other, whatever groups its
-lexicon has. ``Settings.reads()`` returns the user's files, whose changes rerun the data set; ``Settings.places()``
-files that can be downloaded before a run.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pandas as pd
 
-from compclip.core import seeds
+from compclip.core import plugins, seeds
 from compclip.core.tables import Blocks
 
 SOURCES = "compclip.dataset.sources"
@@ -34,6 +27,30 @@ class Loaded:
     images: pd.DataFrame
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # further ones by name (scenes, facts)
     summary: dict[str, Any] = field(default_factory=dict)  # counts and names of what was skipped, for dataset.json
+
+
+class DatasetSource(plugins.Interface):
+    """What a dataset source defines.
+
+    ``Settings.reads()`` returns the user's files, whose changes rerun the data set, and ``Settings.places()`` files
+    that can be downloaded before a run.
+    """
+
+    # (settings, *, seed, limit, folder, cache): writes image files below ``folder``, at most ``limit`` (None: all);
+    # ``cache`` keeps downloads between runs
+    load: Callable[..., Loaded]
+    TABLES: tuple[str, ...] = ()  # further ones that it makes
+    PARALLEL: bool = False  # whether ``load`` also takes ``processes``
+    SCRATCH: bool = False  # whether it also takes ``scratch``, a folder for temporary files
+    # Whether a noun has at most one color and one shape, so that all adjectives of a composition exclude each other,
+    # whatever groups its lexicon has.
+    ONE_VALUE: bool = False
+
+
+@cache
+def load_source(name: str) -> DatasetSource:
+    """Return a dataset source by its name; raises UserError if there is none, or its module is faulty."""
+    return DatasetSource.of(plugins.load(SOURCES, name))
 
 
 def named(names: Sequence[str]) -> dict[str, Any]:

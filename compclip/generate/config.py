@@ -8,8 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from compclip.core import plugins
 from compclip.core.errors import UserError
 from compclip.core.section import COMPOSITION_FIELD, NAME, Section
-
-GENERATOR_KINDS = "compclip.generate.generators"
+from compclip.generate.generator import GENERATOR_KINDS, load_kind
 
 
 class Generator(Section):
@@ -36,7 +35,7 @@ class Generator(Section):
         if fault := plugins.unknown(GENERATOR_KINDS, self.kind):
             raise ValueError(fault)
         try:
-            plugins.settings(plugins.load(GENERATOR_KINDS, self.kind), self.options, f"generator {self.name!r}")
+            plugins.settings(load_kind(self.kind), self.options, f"generator {self.name!r}")
         except UserError as error:
             raise ValueError(str(error)) from error
         return self
@@ -45,7 +44,7 @@ class Generator(Section):
         """Return the checked settings of the kind; the composition's name replaces {composition} in texts."""
         name = json.dumps(composition)[1:-1]
         options = json.loads(json.dumps(self.options).replace(COMPOSITION_FIELD, name))
-        return plugins.load(GENERATOR_KINDS, self.kind).Settings.model_validate(options)
+        return load_kind(self.kind).Settings.model_validate(options)
 
 
 class GenerateConfig(Section):

@@ -5,13 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core import plugins
 from compclip.core.errors import require
 from compclip.core.fingerprint import check_unchanged
 from compclip.core.log import log
 from compclip.core.tables import STATUSES
-from compclip.generate.config import GENERATOR_KINDS, Generator
-from compclip.generate.generator import KEYS, Context, Generated, serves
+from compclip.generate.config import Generator
+from compclip.generate.generator import KEYS, Context, Generated, load_kind
 
 MISSING_NAMED = 20
 
@@ -42,14 +41,14 @@ def generate_images(generator: Generator, prompts: pd.DataFrame, context: Contex
     Returns:
         The manifest, in the order of the prompts; the scenes, if the kind knows them; the summary.
     """
-    kind, settings = plugins.load(GENERATOR_KINDS, generator.kind), generator.settings(context.composition)
-    prompts = prompts[prompts["split"].isin(serves(kind))].reset_index(drop=True)
-    where, served = f"generator {generator.name}", ", ".join(serves(kind))
+    kind, settings = load_kind(generator.kind), generator.settings(context.composition)
+    prompts = prompts[prompts["split"].isin(kind.SPLITS)].reset_index(drop=True)
+    where, served = f"generator {generator.name}", ", ".join(kind.SPLITS)
     if prompts.empty:
         log.warning("warning: %s: no prompt of the splits that it serves (%s)", where, served)
     log.info("%s: %d prompts of %s", where, len(prompts), served)
     generated = kind.generate(settings, prompts, context)
-    if contents:
+    if contents and kind.fingerprint:
         check_unchanged(contents, kind.fingerprint(settings, context.cache), where)
     manifest = prompts[KEYS].merge(generated.manifest, on=KEYS, how="left", validate="one_to_one")
     made = int((manifest["status"] == "ok").sum())

@@ -1,23 +1,18 @@
-"""The interface of a generator kind: a module with ``Settings`` and ``generate``.
+"""The interface of a generator kind: a module of ``generators/`` that defines the fields of ``Kind``."""
 
-``generate(settings, prompts, context) -> Generated`` makes an image for each row of ``prompts``. ``SPLITS`` are the
-splits that the kind serves (default: all), ``TABLES`` the tables that it reads (default: ``images``). ``SCENES`` is
-True for a kind that returns ``scenes``, ``MODEL`` for a kind that runs a torch model. A kind that reads the user's
-files may have ``fingerprint(settings, cache) -> str`` (``core.fingerprint``, whose index is in ``cache``), and
-``preview(settings, prompts) -> str``, the message of `make check` about them.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
+from compclip.core import plugins
 from compclip.core.section import Section
 from compclip.core.tables import TESTS
 
+GENERATOR_KINDS = "compclip.generate.generators"
 KEYS = ["split", "image_id", "caption_id", "draw"]
 
 
@@ -40,6 +35,7 @@ class Context:
     seed: int
     cache: Path = Path(".cache")
     threads: int = 2
+    results: Path = Path("results")  # to which the paths of ``images``, the real images, are relative
 
 
 @dataclass(frozen=True)
@@ -51,12 +47,25 @@ class Generated:
     summary: dict[str, Any] = field(default_factory=dict)  # further entries of ``summary.json``
 
 
-def serves(kind: ModuleType) -> tuple[str, ...]:
-    return getattr(kind, "SPLITS", TESTS)
+class Kind(plugins.Interface):
+    """What a generator kind defines; ``Settings`` are those of an entry of ``generate.generators``."""
+
+    generate: Callable[..., Generated]  # (settings, prompts, context): an image for each row of prompts
+    ABOUT: str = ""  # on the page
+    SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = TESTS  # that it serves
+    TABLES: tuple[str, ...] = ("images",)  # that it reads
+    SCENES: bool = False  # whether it returns scenes
+    MODEL: bool = False  # whether it runs a torch model
+    # (settings, cache): of the user's files that it reads, by core.fingerprint, whose index is in cache
+    fingerprint: Callable[..., str] | None = None
+    # (settings, prompts): the message of `make check` about these files
+    preview: Callable[..., str] | None = None
 
 
-def reads(kind: ModuleType) -> tuple[str, ...]:
-    return getattr(kind, "TABLES", ("images",))
+@cache
+def load_kind(name: str) -> Kind:
+    """Return a generator kind by its name; raises UserError if there is none, or its module is faulty."""
+    return Kind.of(plugins.load(GENERATOR_KINDS, name))
 
 
 def manifest(prompts: pd.DataFrame, paths: Iterable[str | None], without: str = "missing") -> pd.DataFrame:

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from compclip.clip.device import autocast, check_precision, find_device, settle
+from compclip.clip.device import autocast, check_precision, find_device, settled
 from compclip.clip.embed import BoxedFile, check_embeddings, items_of
 from compclip.clip.model import Built, Judge, build
 from compclip.clip.pixels import Preprocess
@@ -186,37 +186,37 @@ def train_judge(
     Returns:
         The trained model; the log of its training, a row for each epoch.
     """
-    settle(threads)
-    device = device or find_device(settings.device)
-    check_precision(settings.precision, device, "judge.precision")
-    find_source(settings)  # before anything that takes time
-    built = build(settings, material.texts, derive_seed(seed, "train_judge"))
-    for name in built.unused:
-        log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
-    judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, settings.crop), device, threads)
-    if settings.epochs:
-        choose_trainable(judge.model, settings.trainable)
-    training_mode(judge.model)
-    synchronise_norms(judge.model, group, device, GPUS_SETTING)
-    # The checkpoint stays there; other files are removed at the end.
-    work = cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
-    feed = Feed(judge, settings, work, group)
+    with settled(threads):
+        device = device or find_device(settings.device)
+        check_precision(settings.precision, device, "judge.precision")
+        find_source(settings)  # before anything that takes time
+        built = build(settings, material.texts, derive_seed(seed, "train_judge"))
+        for name in built.unused:
+            log.info("%s: %s is not used", settings.tower and settings.tower.weights, name)
+        judge = Judge(built.model, built.tokenizer(), Preprocess(built.preprocess_cfg, settings.crop), device, threads)
+        if settings.epochs:
+            choose_trainable(judge.model, settings.trainable)
+        training_mode(judge.model)
+        synchronise_norms(judge.model, group, device, GPUS_SETTING)
+        # The checkpoint stays there; other files are removed at the end.
+        work = cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
+        feed = Feed(judge, settings, work, group)
 
-    def prepare() -> tuple[Examples, Evaluate]:
-        evaluate = evaluator(judge, feed, material, settings.precision)
-        captions = feed.captions(tokenize(judge.tokenizer, material.texts), "captions")
-        n, parameters = len(material.items), list(judge.model.parameters())
-        log.info(
-            "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
-            settings.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
-            sum(p.numel() for p in parameters), settings.epochs, n // min(settings.batch, n), device,
-        )  # fmt: skip
-        images = feed.images(material.items, "images")
-        return Examples(images, captions, material.first, material.count), evaluate
+        def prepare() -> tuple[Examples, Evaluate]:
+            evaluate = evaluator(judge, feed, material, settings.precision)
+            captions = feed.captions(tokenize(judge.tokenizer, material.texts), "captions")
+            n, parameters = len(material.items), list(judge.model.parameters())
+            log.info(
+                "training %s on %d images with %d captions: %d of %d weights, %d epochs of %d steps, on %s",
+                settings.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
+                sum(p.numel() for p in parameters), settings.epochs, n // min(settings.batch, n), device,
+            )  # fmt: skip
+            images = feed.images(material.items, "images")
+            return Examples(images, captions, material.first, material.count), evaluate
 
-    if settings.epochs:
-        rows = train(judge.model, prepare, settings, seed, work / "checkpoint.pt", group)
-    else:
-        rows = [{"epoch": 0, "step": 0, **evaluator(judge, feed, material, settings.precision)()}]
-    feed.clear()
+        if settings.epochs:
+            rows = train(judge.model, prepare, settings, seed, work / "checkpoint.pt", group)
+        else:
+            rows = [{"epoch": 0, "step": 0, **evaluator(judge, feed, material, settings.precision)()}]
+        feed.clear()
     return built, rows

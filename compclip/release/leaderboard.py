@@ -120,7 +120,7 @@ def main(command: Leaderboard) -> None:
     known = read_verified(command.verified) if command.verified else {}
     verified = {digest for digest, of in known.items() if of.release == release.digest}
     data = leaderboard_data(release, submissions, verified)
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     context = {"release": release, "submissions": len(submissions), "compositions": list(release.parts), "data": text}
     write_page(render("leaderboard.html.j2", context), command.output)
     print(command.output)

@@ -230,7 +230,13 @@ def score_with_judge(
         others = variants_of_captions(variants, entries, captions)
     texts = {*entries["text"], *captions["text"], *others["text"]}
     counts = {"texts": len(texts), "truncated_texts": len(find_truncated(judge, texts))}
-    with Cache(":memory:") as cache:
+    # Imported here, because torch is slow to import. A judge that is not a CLIP has no threads.
+    import torch
+
+    from compclip.clip.device import settled
+
+    threads = getattr(judge, "threads", torch.get_num_threads())
+    with settled(threads), Cache(":memory:") as cache:
         embedder = Embedder(judge, cache, batch, name)
 
         def images(paths: Sequence[str]) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from compclip.clip.device import autocast, is_gpu, scaler
+from compclip.clip.device import autocast, is_gpu, scaler, settled
 from compclip.clip.model import Judge
 from compclip.clip.text_tower import encode_families
 from compclip.clip.tokens import Tokenizer, find_cut, tokenize
@@ -229,7 +229,7 @@ def train_specs(
     batches = trainer.batches(examples, range(done, steps), each, seed)
     if is_gpu(judge.device):
         batches = ahead(batches)
-    with Progress(steps, "steps") as progress:
+    with settled(judge.threads), Progress(steps, "steps") as progress:
         progress.add(done)
         for step in range(done, steps):
             torch.manual_seed(derive_seed(seed, "train_specs", step))

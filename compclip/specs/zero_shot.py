@@ -8,6 +8,7 @@ import numpy as np
 from PIL import Image
 from pydantic import Field
 
+from compclip.clip.device import settled
 from compclip.clip.model import load_judge
 from compclip.clip.vision import open_clip
 from compclip.core.cli import Command
@@ -68,7 +69,8 @@ def main(command: ZeroShot) -> None:
     require(len(names) == len(folders), command.classes, f"{len(names)} names for {len(folders)} classes")
     templates = {"imagenet": library.OPENAI_IMAGENET_TEMPLATES, "simple": library.SIMPLE_IMAGENET_TEMPLATES}
     arguments = judge.model, judge.tokenizer, names, templates[command.templates]
-    classes = library.build_zero_shot_classifier(*arguments, device=judge.device)
+    with settled(command.threads):
+        classes = library.build_zero_shot_classifier(*arguments, device=judge.device)
     vectors = judge.encode_images([(image, None) for image in images], command.batch)
     similarities = vectors @ classes.cpu().numpy()
     about = {"judge": judge.name, "judge_hash": judge.hash, "templates": command.templates, "classes": len(names)}

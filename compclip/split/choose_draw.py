@@ -91,20 +91,19 @@ def choose_draw(
     """
     where, lexicons = f"{dataset}/{composition}", (adjectives, nouns, compounds)
     names: dict[str, Any] = {"seed": seed, "dataset": dataset, "composition": composition}
+    # What a draw that is not chosen warns of does not concern the user.
+    trial = {**names, "quiet": True}
     draws, faults, trials = draws_of(config), list[str](), list[Any]()
     for draw in track(draws, len(draws), "draws tried"):
-        log.disabled = True  # of a draw that gives no splits
         try:
             heldout = draw_heldout(ranking, draw, seed, dataset, composition)
-            splits, sizes = make_splits(captions, pairs, ranking, heldout, *lexicons, test_seen=test_seen, **names)
-            swapped, _ = swap_adjectives(captions, pairs, splits, heldout, *lexicons, **names)
+            splits, sizes = make_splits(captions, pairs, ranking, heldout, *lexicons, test_seen=test_seen, **trial)
+            swapped, _ = swap_adjectives(captions, pairs, splits, heldout, *lexicons, **trial)
             tested = splits[splits["split"] != "train"]
             prompts = choose_prompts(captions, pairs, ranking, heldout, tested, swapped, **names)
         except UserError as error:
             faults.append(str(error).removeprefix(f"{where}: ").split("; ")[0])
             continue
-        finally:
-            log.disabled = False
         estimates = {
             split: estimate_split(prompts[prompts["split"] == split]) for split in ("test_unseen", "test_swapped")
         }

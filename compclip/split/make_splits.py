@@ -195,7 +195,7 @@ def make_splits(
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
     test_seen: Literal["auto"] | Positive = "auto", published: str | Path | None = None,
     division: Division | None = None, contested: list[dict[str, Any]] | None = None, seed: Whole = 0,
-    dataset: str = "dataset", composition: str = "composition",
+    dataset: str = "dataset", composition: str = "composition", quiet: bool = False,
 ) -> Result:  # fmt: skip
     """Divide images into train, test_seen and test_unseen.
 
@@ -210,6 +210,7 @@ def make_splits(
         division: use the sides that ``divide_images`` returns.
         contested: what ``contested_captions`` returns, if it is known.
         dataset, composition: names for the random stream and for messages.
+        quiet: log nothing; warnings are in the content of splits.json.
 
     Returns:
         image_id and split, sorted, and the content of splits.json.
@@ -255,7 +256,8 @@ def make_splits(
             f"{len(found)} images are in no split: their word order states a held-out pair and the parse does not"
             f" (first: {first['image_id']}, {first['pair']} in {first['text']!r}); if they are many, use a noun lexicon"
         )
-    for warning in summary["warnings"]:
-        log.warning("warning: %s: %s", where, warning)
-    log.info("%s: images: %s", where, ", ".join(f"{name} {size}" for name, size in sizes.items()))
+    if not quiet:
+        for warning in summary["warnings"]:
+            log.warning("warning: %s: %s", where, warning)
+        log.info("%s: images: %s", where, ", ".join(f"{name} {size}" for name, size in sizes.items()))
     return splits, {"images": len(splits), "sizes": sizes, **summary, "contested": found}

@@ -199,13 +199,14 @@ def choose_swaps(
 
 
 def count_swaps(
-    entries: Mapping[str, int], captions: int, heldout: Collection[str], where: str, **more: Any
+    entries: Mapping[str, int], captions: int, heldout: Collection[str], where: str, quiet: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """Return and log the content of swapped.json; ``captions``: number of those of test_seen."""
+    """Return and, unless ``quiet``, log the content of swapped.json; ``captions``: number of those of test_seen."""
     swapped = sum(entries.values())
-    if not swapped:
+    if not swapped and not quiet:
         log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
-    log.info("%s: %d of %d captions of test_seen are swapped", where, swapped, captions)
+    if not quiet:
+        log.info("%s: %d of %d captions of test_seen are swapped", where, swapped, captions)
     pairs = {pair: entries.get(pair, 0) for pair in heldout}
     return {"captions": captions, "swapped": swapped, "pairs": pairs, **more}
 
@@ -245,7 +246,7 @@ def offer_swaps(
 def swap_adjectives(
     captions: Captions, pairs: Pairs, splits: Splits, heldout: PairNames,
     adjectives: Lexicon | str, nouns: Lexicon | str | None = None, compounds: Lexicon | None = None, *,
-    seed: Whole = 0, dataset: str = "dataset", composition: str = "composition",
+    seed: Whole = 0, dataset: str = "dataset", composition: str = "composition", quiet: bool = False,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:  # fmt: skip
     """Swap adjectives in the captions of test_seen so that each changed pair is held out.
 
@@ -256,6 +257,7 @@ def swap_adjectives(
         adjectives, nouns: lexicons or their names in ``lexicons``; nouns None: only those of pairs are known.
         compounds: None: ``lexicons/compounds/common.yaml``.
         dataset, composition: names for the random stream and for messages.
+        quiet: log nothing.
 
     Returns:
         The swapped captions (``tables.SWAPPED``), sorted by image and caption, and the content of swapped.json.
@@ -270,6 +272,6 @@ def swap_adjectives(
     parts, entries = choose_swaps(offers, seed, dataset, composition)
     swapped = pd.concat(parts, ignore_index=True) if len(offers) else empty_table(SWAPPED)
     summary = count_swaps(
-        entries, number, heldout, f"{dataset}/{composition}", left_alone=dict(sorted(reasons.items())), seed=seed
+        entries, number, heldout, f"{dataset}/{composition}", quiet, left_alone=dict(sorted(reasons.items())), seed=seed
     )
     return swapped, summary

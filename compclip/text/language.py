@@ -33,18 +33,25 @@ def installed_name(name: str, setting: str = SETTING) -> str:
     )
 
 
+def skip_torch(name: str) -> None:
+    """Import spaCy without torch, which it imports if installed, but uses only in transformer pipelines.
+
+    It does not find torch afterwards, so only scripts call this, which have a process of their own.
+    """
+    if "torch" in sys.modules or name.endswith("_trf"):
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        import spacy  # noqa: F401
+    finally:
+        del sys.modules["torch"]
+
+
 def load_language(name: str, setting: str = SETTING) -> Language:
     """Return the pipeline ``name`` with the components that parsing needs; errors name ``setting``."""
     installed = installed_name(name, setting)
-    # Hide torch: spaCy imports it if installed, but only transformer pipelines use it.
-    hides_torch = "torch" not in sys.modules and not installed.endswith("_trf")
-    if hides_torch:
-        sys.modules["torch"] = None  # type: ignore[assignment]
-    try:
-        import spacy
-    finally:
-        if hides_torch:
-            del sys.modules["torch"]
+    import spacy  # slow to import
+
     try:
         nlp = spacy.load(installed, disable=ON_REQUEST)
     except (OSError, ValueError) as error:

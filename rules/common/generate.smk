@@ -1,6 +1,5 @@
 # generate: each generator's kind, settings and inputs.
-from compclip.generate.config import GENERATOR_KINDS
-from compclip.generate.generator import reads, serves
+from compclip.generate.generator import GENERATOR_KINDS, load_kind
 
 
 def one_of(names):
@@ -9,14 +8,14 @@ def one_of(names):
 
 
 def kind_of(generator):
-    """The module that makes the images of ``generator``."""
-    return plugins.load(GENERATOR_KINDS, GENERATORS[generator].kind)
+    """The kind that makes the images of ``generator``."""
+    return load_kind(GENERATORS[generator].kind)
 
 
 # Generators of a known skill, which are not ranked; those that record what they draw; those that run a model by torch.
 CONTROLS = [name for name, generator in GENERATORS.items() if generator.kind not in ("folder", "diffusers")]
-WITH_SCENES = [name for name in GENERATORS if getattr(kind_of(name), "SCENES", False)]
-WITH_MODEL = [name for name in GENERATORS if getattr(kind_of(name), "MODEL", False)]
+WITH_SCENES = [name for name in GENERATORS if kind_of(name).SCENES]
+WITH_MODEL = [name for name in GENERATORS if kind_of(name).MODEL]
 
 
 def generator_tables(wildcards):
@@ -24,7 +23,7 @@ def generator_tables(wildcards):
     of_composition = dict.fromkeys(("splits", "swapped", "prompts", "variants"), f"{DATA}/{wildcards.composition}")
     files = {name: f"{folder}/{name}.parquet" for name, folder in of_composition.items()}
     files["pairs"] = pairs_table(wildcards)
-    return [files.get(name, f"{DATA}/{name}.parquet") for name in reads(kind_of(wildcards.generator))]
+    return [files.get(name, f"{DATA}/{name}.parquet") for name in kind_of(wildcards.generator).TABLES]
 
 
 def kind_settings(wildcards):
@@ -34,7 +33,7 @@ def kind_settings(wildcards):
 
 def generator_contents(wildcards):
     """A fingerprint of the user's files that the generator reads."""
-    has_files = hasattr(kind_of(wildcards.generator), "fingerprint")
+    has_files = kind_of(wildcards.generator).fingerprint
     return kind_contents(wildcards.generator, kind_settings(wildcards).model_dump_json()) if has_files else ""
 
 

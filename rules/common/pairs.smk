@@ -27,7 +27,7 @@ def noun_forms(wildcards):
 
 
 # Params of the rules that parse.
-PARSING = {"model": CONFIG.pairs.model, "cache": undecisive(CONFIG.cache)}
+PARSING = {"model": literal(CONFIG.pairs.model), "cache": undecisive(CONFIG.cache)}
 # The lexicon of a composition.
 ADJECTIVE_LEXICON = "lexicons/adjectives/{composition}.yaml"
 # The noun lexicon, or none if any noun counts; the compounds that count as one noun.

@@ -8,9 +8,9 @@ ENCODING = dict(batch=CONFIG.score.batch, **model_params(CONFIG.judge.device))
 FID_GENERATORS = list(GENERATORS) if CONFIG.score.fid else []
 FIDS = of_compositions(*(f"fid/{name}.json" for name in FID_GENERATORS))
 # The test splits for which each generator makes images.
-SERVED_SPLITS = {name: list(serves(kind_of(name))) for name in GENERATORS}
+SERVED_SPLITS = {name: list(kind_of(name).SPLITS) for name in GENERATORS}
 # Generators whose scenes are known: they record them, or show real sketches, since they read only images.
-ORACLE_GENERATORS = [name for name in GENERATORS if name in WITH_SCENES or reads(kind_of(name)) == ("images",)]
+ORACLE_GENERATORS = [name for name in GENERATORS if name in WITH_SCENES or kind_of(name).TABLES == ("images",)]
 ORACLE_GENERATORS = ORACLE_GENERATORS if {"scenes", "facts"} <= set(SOURCE_TABLES) else []
 SCORES = of_compositions(*(f"scores/{judge}/{name}" for judge in CONFIG.judges for name in GENERATORS))
 ORACLE_SCORES = of_compositions(*(f"scores/oracle/{name}" for name in ORACLE_GENERATORS))

@@ -10,9 +10,7 @@ import pytest
 from PIL import Image
 
 from compclip.core import tables
-from compclip.core.plugins import load
-from compclip.generate.config import GENERATOR_KINDS
-from compclip.generate.generator import reads
+from compclip.generate.generator import load_kind
 from compclip.io import read_json, read_table, write_table
 from tests.scripts import job
 from tests.split.worlds import images_table
@@ -44,7 +42,7 @@ class Place:
         results = self.root / "results"
         file = results / "mine" / "color" / "prompts.parquet"
         write_table(self.prompts if prompts is None else prompts, file, tables.PROMPTS)
-        read = reads(load(GENERATOR_KINDS, kind))
+        read = load_kind(kind).TABLES
         made = {"manifest": "manifest.parquet", "folder": "images", "summary": "summary.json"}
         of_rule = job(
             {"prompts": file, "tables": [results / "mine" / f"{name}.parquet" for name in read]},

@@ -150,3 +150,26 @@ def test_a_config_names_no_other_module(name: str) -> None:
     for values in (generator, {"dataset": {"source": name}}):
         with pytest.raises(UserError):
             load_config(values)
+
+
+def test_a_run_with_targets_checks_and_only_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By `make run`, with its command line, and by a plain Snakemake: each fault is one warning."""
+    values = {
+        "results": f"{tmp_path}/bad", "dataset": {"source": "table", "table": {"file": str(tmp_path / "absent.csv")}},
+        "pairs": {"nouns": "brids"}, **SMALL_JUDGE,
+    }  # fmt: skip
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
+    target = f"{tmp_path}/bad/table/captions.parquet"
+    command = [sys.executable, "-m", "workflow_scripts.workflow.run", "--config", str(tmp_path / "bad.yaml")]
+    done = subprocess.run([*command, "--", target, "--dry-run"], cwd=ROOT, capture_output=True, text=True)
+    warned = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert done.returncode == 0 and len(warned) == 2, done.stderr
+    assert "dataset.table.file" in warned[0] and "absent.csv: no such file" in warned[0] and "brids" in warned[1]
+
+    settings = SimpleNamespace(deployment_method=set(), targets={target})
+    workflow = SimpleNamespace(local_exec=True, deployment_settings=settings, dag_settings=settings)
+    check_jobs(workflow, values)
+    assert [message.split(": ")[1] for message in caplog.messages] == ["dataset.table.file", "pairs.nouns"]
+    caplog.clear()
+    check_jobs(workflow, {"runs": {"a": values}})
+    assert [message.split(": ")[1] for message in caplog.messages] == ["runs.a", "runs.a"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import BaseModel, ValidationError
 
 from compclip.core.cli import Command
@@ -199,3 +200,20 @@ def test_the_reference_is_a_generator(source: str, generators: list[str], refere
     values = {"dataset": {"source": source}, "generate": {"generators": generators}}
     assert load_config(values).reference == reference
     assert load_config(values | {"score": {"reference": "photographs"}}).reference == "photographs"
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield all texts of a config."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize("preset", [ROOT / "config.yaml", *sorted((ROOT / "presets").glob("*.yaml"))], ids=str)
+def test_presets_name_files_of_the_checkout_alone(preset: Path) -> None:
+    """Those that a user downloads are in data/, which git ignores."""
+    for text in texts_in(yaml.safe_load(preset.read_text())):
+        assert ".." not in text.split("/") and not text.startswith(("/", "~")), text
+        assert "/" not in text or text.split("/")[0] in {"data", "results", "compclip", "presets"} or ":" in text, text

@@ -4,12 +4,14 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from compclip.core.code import ROOT
 from tests.project import Project
+from workflow_scripts.stand_in import load_workflow
 
 repo = pytest.importorskip("dvc.repo", reason="DVC is not installed (make .venv/cluster)")
 
@@ -24,6 +26,64 @@ def test_it_names_each_artifact_of_the_default_run_once() -> None:
     holders = {artifact: [out for out in outs if artifact.is_relative_to(out)] for artifact in artifacts}
     assert {artifact: held for artifact, held in holders.items() if len(held) != 1} == {}
     assert set(outs) == {held for (held,) in holders.values()}, "an out of dvc.yaml is not made by any rule"
+
+
+DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
+FOLDER = {"name": "mymodel", "kind": "folder", "path": "/data/mymodel"}
+DIFFUSERS = {"name": "sd15", "kind": "diffusers", "model": "a/b", "size": [512, 512]}
+# README's second recipe, and other configs whose values DVC cannot interpolate.
+CONFIGS: dict[str, dict[str, Any]] = {
+    "recipe": {"generate": {"generators": ["photographs", "habit", "stand_ins", FOLDER]}},
+    "settings first": {"generate": {"generators": [FOLDER, "photographs", DIFFUSERS]}},
+    "options": {"generate": {"generators": [{"name": "other", "kind": "folder", "options": {"path": "made"}}]}},
+    "no generators": {"generate": {"generators": []}},
+    "default generators": {"generate": {}},
+    "default judges": {"judge": {"seeds": None}},
+    "one judge": {"judge": {"seeds": [7]}},
+    "one composition": {"compositions": ["color"]},
+    "listed pairs": {"split": {"heldout": {"pairs": {"color": ["red_wing"], "shape": ["long_bill"]}}}},
+}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A checkout in git."""
+    copy = Project(tmp_path_factory.mktemp("checkout")).copy()
+    copy.call("git", "init", "-q")
+    return copy
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_config_can_be_versioned(name: str, checkout: Project) -> None:
+    config = DEFAULT | CONFIGS[name]
+    (checkout.root / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+    opened = repo.Repo(str(checkout.root))
+    compositions = config["compositions"]
+    stages = {stage.name for stage in opened.index.stages}
+    assert {f"generate@{composition}" for composition in compositions} <= stages and "judge" in stages
+    outs = [Path(out.fspath).relative_to(checkout.root) for out in opened.index.outs]
+    assert Path("results", "sketch", compositions[0], "generated") in outs
+    assert not [(one, other) for one in outs for other in outs if one != other and one.is_relative_to(other)]
+    assert all(changed for changed in opened.status().values())
+
+
+def test_targets_are_what_a_stage_makes(checkout: Project) -> None:
+    """Of a composition, with every kind of generator; others are not made."""
+    generators = ["photographs", "faithful", FOLDER, DIFFUSERS]
+    config = DEFAULT | {"generate": {"generators": generators}, "judge": {"model": "sketch", "seeds": [3, 4]}}
+    (checkout.root / "mine.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+    workflow = load_workflow(checkout.root / "mine.yaml")
+    made = {
+        target: {str(file).removeprefix("results/sketch/") for file in workflow.get_rule(target).input}
+        for target in ("images_of_shape", "scores_of_color", "judges")
+    }
+    images = {f"shape/generated/{name}/manifest.parquet" for name in ("photographs", "faithful", "mymodel", "sd15")}
+    assert images == made["images_of_shape"]
+    assert made["judges"] == {"judges/3", "judges/4"}
+    names = ("photographs", "faithful", "mymodel", "sd15")
+    scores = {f"color/scores/{judge}/{name}" for judge in (3, 4) for name in names}
+    scores |= {f"color/scores/oracle/{name}" for name in ("photographs", "faithful")}
+    assert made["scores_of_color"] == scores | {"color/health/3.json", "color/health/4.json"}
 
 
 @pytest.mark.slow

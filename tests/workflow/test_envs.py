@@ -2,14 +2,17 @@
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
-from benchmarks.lock import APART, LOCK, requirement_groups
+from benchmarks.lock import APART, LOCK, lock_text, requirement_groups
 from compclip.core.code import PACKAGE, ROOT, module_file
 
 ENVS = sorted((ROOT / "envs").glob("*.yaml"))
@@ -117,3 +120,84 @@ def test_packages_have_one_group_and_rules_an_environment() -> None:
 def test_an_environment_has_what_its_rules_import(rule: str, env: Path, modules: list[str]) -> None:
     conda, pip = dependencies(env)
     assert imported(*modules) <= with_brought(conda | pip), f"{env.name} lacks what {rule} imports"
+
+
+def locked_for(group: str) -> str:
+    """Return the part of lock.txt that make installs for a group, by the Makefile's own command."""
+    command = re.search(r"^LOCKED = (.*) > ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    shell = command[1].replace("$(1)", group).replace("$$", "$").replace("\\#", "#")
+    return subprocess.run(["sh", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def needed(names: Iterable[str]) -> set[str]:
+    """Return the packages that packages need, by what is installed."""
+    pending, seen = [Requirement(name) for name in names], set()
+    while pending:
+        requirement = pending.pop()
+        name = normal(requirement.name)
+        if (name, *sorted(requirement.extras)) in seen:
+            continue
+        seen.add((name, *sorted(requirement.extras)))
+        for line in requires(requirement.name) or []:
+            other = Requirement(line)
+            extras = ["", *requirement.extras]
+            if other.marker is None or any(other.marker.evaluate({"extra": extra}) for extra in extras):
+                pending.append(other)
+    return {name for name, *_ in seen}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="optional: lock.txt is for Linux")
+@pytest.mark.parametrize("group", [name for name in GROUPS if name != "torch"])
+def test_the_lock_has_all_that_a_group_needs_by_hash(group: str) -> None:
+    """And no torch, which is installed after group run, so that it brings only what its build needs."""
+    text = locked_for(group)
+    try:
+        wanted = needed(requirement_groups()[group])
+    except PackageNotFoundError as error:
+        pytest.skip(f"not installed: {error}")
+    listed = pins(re.findall(r"^[\w.-]+==\S+", text, re.MULTILINE))
+    assert wanted - {*APART} <= listed.keys() and not listed.keys() & {*APART}
+    for entry in re.split(r"^# .*\n", text, flags=re.MULTILINE)[1:]:
+        assert re.fullmatch(r"[\w.-]+==[\w.]+( \\\n  --hash=sha256:[0-9a-f]{64})+\n", entry), entry
+
+
+def test_torch_brings_nothing_that_the_lock_lacks_here() -> None:
+    listed = pins(re.findall(r"^[\w.-]+==\S+", locked_for("run"), re.MULTILINE))
+    cuda = {name for name in needed(requirement_groups()["torch"]) if name.startswith(("nvidia", "cuda", "triton"))}
+    assert needed(requirement_groups()["torch"]) - {*APART} - cuda <= listed.keys()
+
+
+def test_what_is_installed_from_the_lock_requires_hashes() -> None:
+    """In the Makefile and in the workflows of GitHub; torch is the only group without."""
+    workflows = [file.read_text() for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
+    texts = [(ROOT / "Makefile").read_text(), *workflows]
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    installs = [line for line in lines if "pip install" in line or "$(PIP)" in line]
+    from_lists = [line for line in installs if re.search(r"--requirement|--constraint| -[rc] ", line)]
+    assert len(from_lists) == 2 and all(
+        "--require-hashes --no-deps --no-build-isolation" in line for line in from_lists
+    )
+    assert [line for line in installs if line not in from_lists and not line.startswith("PIP :=")] == [
+        "install = $(PIP) $(if $(filter build,$(1)),pip==26.3,--group $(1))",  # platforms without a lock
+        "$(PIP) --group torch",
+        "../light/venv/bin/pip install '.[clip,report]'",  # as users of a release do
+    ]
+
+
+def test_actions_are_pinned_by_commit_to_one_version() -> None:
+    used: dict[str, set[str]] = {}
+    for file in sorted((ROOT / ".github").rglob("*.yml")):
+        for line in re.findall(r"uses:\s*(.+)", file.read_text()):
+            assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+", line), f"{file.name}: {line}"
+            name, _, version = line.partition("@")
+            used.setdefault(name, set()).add(version)
+    assert used and all(len(versions) == 1 for versions in used.values()), used
+
+
+def test_a_lock_names_the_groups_of_each_package() -> None:
+    hashes = {"a": {"2" * 64, "1" * 64}, "b-c": {"3" * 64}}
+    needs = {"run": {"a"}, "more": {"a", "b-c"}, "test": {"other"}}
+    assert lock_text({"a": "1.0", "b-c": "2"}, hashes, needs).split("\n", 1)[1] == (
+        f"# run, more\na==1.0 \\\n  --hash=sha256:{'1' * 64} \\\n  --hash=sha256:{'2' * 64}\n"
+        f"# more\nb-c==2 \\\n  --hash=sha256:{'3' * 64}\n"
+    )

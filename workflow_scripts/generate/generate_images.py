@@ -18,7 +18,9 @@ def main(job: Job) -> None:
     place = Path(os.path.relpath(output.folder, params.results)).as_posix()
     with atomic_folder(output.folder) as folder:
         composition = job.wildcards.composition
-        context = Context(tables, folder, place, composition, params.seed, params.cache, params.threads)
+        context = Context(
+            tables, folder, place, composition, params.seed, params.cache, params.threads, Path(params.results)
+        )
         generated = generate_images(generator, prompts, context, params.contents)
     write_table(generated.manifest, output.manifest, MANIFEST)
     if generated.scenes is not None:

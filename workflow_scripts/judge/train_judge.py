@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from compclip.clip.device import find_device
+from compclip.clip.device import find_device, settle
 from compclip.clip.model import JUDGE_MANIFEST, save_judge
 from compclip.clip.sources import model_name
 from compclip.core.tables import CAPTIONS, IMAGES, SPLIT
@@ -18,6 +18,7 @@ from workflow_scripts.job import Job, run_script
 def main(job: Job) -> None:
     given, read, folder = job.params, job.input, job.output.judge
     settings = Training.model_validate(given.settings)
+    settle(given.threads)
     device = own_device(find_device(settings.device), settings.gpus, settings.device, GPUS_SETTING)
     with joined(settings.gpus, device, GPUS_SETTING) as group:
         material = find_material(

@@ -12,7 +12,7 @@ from compclip.pairs.counts import PairCounts
 from compclip.pairs.engine import Extractor
 from compclip.pairs.extract_pairs import find_pairs
 from compclip.pairs.noun_forms import NounForms, caption_words
-from compclip.text.language import identity
+from compclip.text.language import identity, skip_torch
 from compclip.text.lexicon import load_lexicon
 from workflow_scripts.inputs import image_blocks, read_lexicons
 from workflow_scripts.job import Job, run_script
@@ -28,6 +28,7 @@ def checked_captions(job: Job, images: Images | None) -> pd.DataFrame:
 
 
 def main(job: Job) -> None:
+    skip_torch(job.params.model)
     counts, shards = PairCounts(), job.input.shards
     is_shard = hasattr(job.wildcards, "shard")
     lexicons = read_lexicons(job, "nouns", "compounds")

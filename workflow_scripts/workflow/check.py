@@ -20,7 +20,7 @@ from pydantic import Field
 from snakemake_interface_common.exceptions import WorkflowError
 
 from compclip.clip.config import CLIP_WEIGHTS, FOLDER, HUB, MODELS, SETTINGS, ModelConfig, folder_weights, model_file
-from compclip.core import cli, plugins
+from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.documents import nearest, no_such
@@ -30,7 +30,7 @@ from compclip.core.log import UNDER_RUN, log
 from compclip.core.pictures import SUFFIXES
 from compclip.core.tables import PROMPTS
 from compclip.dataset.download import FilePlace
-from compclip.generate.config import GENERATOR_KINDS
+from compclip.generate.generator import load_kind
 from compclip.io import read_table
 from compclip.judge.config import Training
 from compclip.text.language import installed_name
@@ -220,17 +220,17 @@ def _check_language(config: Config, findings: Findings) -> None:
 def _check_generators(config: Config, findings: Findings) -> None:
     """Check folders of images, and models that make some."""
     for generator in config.generate.generators:
-        key, kind = f"generate.generators: {generator.name}", plugins.load(GENERATOR_KINDS, generator.kind)
+        key, kind = f"generate.generators: {generator.name}", load_kind(generator.kind)
         settings = [generator.settings(composition) for composition in config.compositions]
         for path in dict.fromkeys(each.path for each in settings if hasattr(each, "path")):
             findings.has_images(key, path)
         for composition, each in zip(config.compositions, settings, strict=True):
             place = Path(config.results, config.dataset.name or config.dataset.source, composition, "prompts.parquet")
-            if hasattr(kind, "preview") and place.is_file():
+            if kind.preview and place.is_file():
                 with findings.errors_of(key):
                     if missing := kind.preview(each, read_table(place, PROMPTS)):
                         findings.notes.append(f"{key}: {composition}: {missing}")
-        if getattr(kind, "MODEL", False):
+        if kind.MODEL:
             for model in {each.model for each in settings if each.model.startswith((".", "/", "~"))}:
                 findings.exists(f"{key}: model", model, "folder")
             if findings.here and find_spec("diffusers") is None:
@@ -263,14 +263,14 @@ def _check_files(config: Config, findings: Findings) -> None:
 
 def check_jobs(workflow: Any, values: dict[str, Any]) -> None:
     """Raise WorkflowError for what jobs of a plain ``snakemake`` would miss; ``make run`` has checked before."""
-    # A part of the run may not need what is missing.
-    if UNDER_RUN in os.environ or workflow.dag_settings.targets:
+    if UNDER_RUN in os.environ:
         return
     here = workflow.local_exec and not workflow.deployment_settings.deployment_method
     runs = {f"runs.{name}: ": run for name, run in run_values(values).items()} or {"": values}
     errors = [f"{name}{error}" for name, run in runs.items() for error in check_config(load_config(run), here).errors]
-    if errors:
+    if errors and not workflow.dag_settings.targets:
         raise WorkflowError("\n".join(errors))
+    _warn_of_unneeded(errors)
 
 
 def check_writable(folder: Path) -> None:
@@ -291,8 +291,14 @@ def check_own(folder: Path) -> None:
     require(not others, folder, fault, "choose an empty or a new folder")
 
 
-def report_findings(path: Path, here: bool = True) -> None:
-    """Log what a config file's run downloads; raises UserError with a line for each error."""
+def _warn_of_unneeded(errors: list[str]) -> None:
+    """Log errors as warnings, because the part of a run that targets name may not need what is missing."""
+    for error in errors:
+        log.warning("warning: %s (ignored, because targets are given)", error)
+
+
+def report_findings(path: Path, here: bool = True, has_targets: bool = False) -> None:
+    """Log what a config file's run downloads; raises UserError with a line for each error, with targets only warns."""
     errors: list[str] = []
     for name, config in runs_of(path).items():
         findings = check_config(config, here)
@@ -302,8 +308,9 @@ def report_findings(path: Path, here: bool = True) -> None:
         for note in findings.notes:
             log.warning("warning: %s: %s", where, note)
         errors += [f"{where}: {error}" for error in findings.errors]
-    if errors:
+    if errors and not has_targets:
         raise UserError("\nerror: ".join(errors))
+    _warn_of_unneeded(errors)
 
 
 def main(command: Check) -> None:

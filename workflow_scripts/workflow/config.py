@@ -4,6 +4,7 @@ Only the models define keys, with default, range and meaning. A config file is l
 are refused.
 """
 
+import json
 import os
 import re
 from pathlib import Path
@@ -13,7 +14,6 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from pydantic_core import ErrorDetails
 
 from compclip.compun.config import CompunConfig
-from compclip.core import plugins
 from compclip.core.code import ROOT
 from compclip.core.documents import decode, nearest, no_such, parse_yaml
 from compclip.core.errors import UserError, require
@@ -29,10 +29,10 @@ from compclip.core.section import (
     sections_in,
 )
 from compclip.dataset.config import DatasetConfig
-from compclip.dataset.source import SOURCES
+from compclip.dataset.source import load_source
 from compclip.divergence.config import DivergenceConfig
-from compclip.generate.config import GENERATOR_KINDS, GenerateConfig
-from compclip.generate.generator import reads, serves
+from compclip.generate.config import GenerateConfig
+from compclip.generate.generator import load_kind
 from compclip.human.config import HumanConfig
 from compclip.judge.config import JudgeConfig
 from compclip.pairs.config import PairsConfig
@@ -46,8 +46,13 @@ from compclip.split.config import SplitConfig
 MAX_SHOWN = 100
 # Branches of unions in the locations of pydantic's errors; others have brackets, such as ``literal['auto']``.
 BRANCHES = {"str", "int", "float", "bool", "constrained-int", "constrained-str", "constrained-float"}
-# tables that only drawn birds have
+# tables that only drawn birds have, and those that generators may read with every source
 OF_SKETCHES = {"scenes", "facts"}
+COMMON_TABLES = {"captions", "images", "pairs", "splits", "swapped", "prompts", "variants"}
+# Sections whose files are inputs of rules, and what Snakemake takes for a wildcard in their paths.
+WITH_INPUTS = {"pairs", "judge", "specs", "compun", "human"}
+FREE_TEXTS = {"human": {"consent"}, "compun": {"human": {"consent"}}}
+WILDCARD = re.compile(r"\{\s*\w+\s*[,}]")
 # the name of one of several runs, which is the prefix of its rules
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
 NAME_RULES = {NAME: NAME_RULE, RUN_NAME: "lower-case letters, digits and _, the first a letter"}
@@ -114,7 +119,7 @@ class Config(Section):
         """The reference and habit of each held-out split, between which the fraction composed is measured."""
         habit, swapped = self._of_kind("memorizer" if self.dataset.source == "sketch" else "habit"), self.reference
         kinds = {generator.name: generator.kind for generator in self.generate.generators}
-        if swapped and "test_swapped" not in serves(plugins.load(GENERATOR_KINDS, kinds[swapped])):
+        if swapped and "test_swapped" not in load_kind(kinds[swapped]).SPLITS:
             swapped = self._of_kind("stand_ins")
         return {"test_unseen": (self.reference, habit), "test_swapped": (swapped, habit)}
 
@@ -173,6 +178,7 @@ class Config(Section):
         if not self.runs:
             self._check_names()
             self._check_source()
+            self._check_inputs()
         return self
 
     def _check_names(self) -> None:
@@ -202,15 +208,24 @@ class Config(Section):
     def _check_source(self) -> None:
         """Check that the data set has the tables and images that other sections read."""
         source = self.dataset.source
-        tables = getattr(plugins.load(SOURCES, source), "TABLES", ())
+        tables = load_source(source).TABLES
         for generator in self.generate.generators if self.scored else ():
-            if absent := OF_SKETCHES & {*reads(plugins.load(GENERATOR_KINDS, generator.kind))}.difference(tables):
-                fault = f"{generator.name} reads the {' and '.join(sorted(absent))} of sketches, not in source {source}"
+            if absent := {*load_kind(generator.kind).TABLES}.difference(COMMON_TABLES, tables):
+                which = f"{' and '.join(sorted(absent))}{' of sketches' if absent <= OF_SKETCHES else ''}"
+                fault = f"{generator.name} reads the {which}, not in source {source}"
                 raise ValueError(f"generate.generators: {fault}; use photographs, shuffled, folder or diffusers")
         if self.human and not self.scored:
             raise ValueError("human: there are no images to ask about; remove this section")
         if self.specs and self.specs.data is None and "scenes" not in tables:
             raise ValueError(f"specs.data: null describes sketches, but dataset.source is {source}; name long captions")
+
+    def _check_inputs(self) -> None:
+        """Check the sections whose files are inputs of rules: there, Snakemake has no way to write braces."""
+        values = self.model_dump(mode="json", include=WITH_INPUTS, exclude=FREE_TEXTS)
+        for name, section in values.items():
+            texts = json.dumps(section, ensure_ascii=False).replace(COMPOSITION_FIELD, "")
+            if word := WILDCARD.search(texts):
+                raise ValueError(f"{name}: {word[0]} in a path is a wildcard for Snakemake; rename the file or folder")
 
 
 def _allowed(location: tuple[str | int, ...]) -> list[str]:
@@ -261,6 +276,9 @@ def _describe_fault(first: ErrorDetails) -> str:
 
 def load_config(values: dict[str, Any], where: str = "config") -> Config:
     """Check a config and those of its runs; UserError names ``where``, the first faulty key, and what is allowed."""
+    require(
+        not {*"{}"} & {*str(ROOT)}, ROOT, "braces in the checkout's folder are wildcards for Snakemake", "rename it"
+    )
     try:
         config = Config.model_validate(values)
     except ValidationError as error:

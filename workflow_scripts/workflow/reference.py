@@ -12,7 +12,7 @@ from compclip.core import cli, plugins
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.section import sections_in
-from compclip.generate.config import GENERATOR_KINDS
+from compclip.generate.generator import GENERATOR_KINDS, load_kind
 from compclip.io import write_text
 from workflow_scripts.workflow.config import Config
 
@@ -97,7 +97,7 @@ def page_text() -> str:
         "\n## Kinds of generators\n\nThe settings of an entry of `generate.generators`, beside `name` and `kind`."
     )
     for kind in plugins.available(GENERATOR_KINDS):
-        settings = plugins.load(GENERATOR_KINDS, kind).Settings
+        settings = load_kind(kind).Settings
         if settings.model_fields:
             lines += _table(f"`{kind}`", settings, 3)
     return "\n".join(lines) + "\n"

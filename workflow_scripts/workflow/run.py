@@ -106,9 +106,8 @@ def main(command: Run) -> None:
     check_alone()
     for folder in (STATE, Path(config.results), config.cache):
         check_writable(folder)
-    # A part of the run, named by a target, may not need what is missing.
-    if all(word.startswith("-") for word in command.snakemake):
-        report_findings(command.config, here=not RUNS_ELSEWHERE.search(" ".join(command.snakemake)))
+    has_targets = not all(word.startswith("-") for word in command.snakemake)
+    report_findings(command.config, not RUNS_ELSEWHERE.search(" ".join(command.snakemake)), has_targets)
     # Targets first, because --configfile would read a file name after it as another config.
     run_snakemake(["snakemake", *command.snakemake, "--cores", str(command.cores), "--configfile", str(command.config)])
     print_results([config.results, *(run.results for name, run in runs_of(command.config).items() if name)])

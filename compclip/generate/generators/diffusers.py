@@ -64,7 +64,7 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.model, cache=cache) if Path(settings.model).is_dir() else ""
 
 
-def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]]:
+def load_pipeline(settings: Settings) -> tuple[Any, dict[str, Any]]:
     """Return the pipeline on its device, and its entries in the summary.
 
     Raises:
@@ -73,7 +73,7 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
     # Imported here, because these libraries are slow to import and not needed to check the config.
     import torch
 
-    from compclip.clip.device import find_device, is_gpu, settle
+    from compclip.clip.device import find_device, is_gpu
     from compclip.clip.vision import import_torchvision
 
     import_torchvision()
@@ -84,9 +84,6 @@ def load_pipeline(settings: Settings, threads: int) -> tuple[Any, dict[str, Any]
         library.utils.logging.set_verbosity_error()
         library.utils.logging.disable_progress_bar()
     device = find_device(settings.device, "device")
-    settle(threads)
-    # Some pipelines use operations without a deterministic algorithm: these only warn.
-    torch.use_deterministic_algorithms(True, warn_only=True)
     where, folder = f"model {settings.model}", Path(settings.model)
     is_local = folder.is_dir()
     if not is_local:
@@ -148,31 +145,36 @@ def draw(pipeline: Any, settings: Settings, texts: Sequence[str], seeds: Sequenc
 
 def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
     """Draw an image for each prompt; raises UserError if the model or the GPU is missing."""
-    pipeline, about = load_pipeline(settings, context.threads)
     import torch
 
-    # everything that determines an image, except its text and seed
-    identity = json.dumps([about, settings.batch, context.threads, torch.__version__, code_hash(__name__)])
-    rows: dict[bytes, tuple[str, int]] = {}
-    names, black = list[bytes](), list[str]()
-    for row in prompts.itertuples():
-        seed = derive_seed(context.seed, "diffusers", row.image_id, int(row.caption_id), int(row.draw))
-        names.append(key("image", identity, row.text, seed))
-        rows[names[-1]] = (row.text, seed)
-    with Cache(context.cache / "generated" / f"{key(identity).hex()}.sqlite") as cache:
-        absent = [name for name in rows if not cache.get([name])]
-        log.info("%s: drawing %d of %d images", about["pipeline"], len(absent), len(rows))
-        starts = range(0, len(absent), settings.batch)
-        for start in track(starts, len(starts), f"batches of {settings.batch} images"):
-            batch = absent[start : start + settings.batch]
-            texts, seeds = zip(*(rows[name] for name in batch), strict=True)
-            cache.put(zip(batch, draw(pipeline, settings, texts, seeds), strict=True))
-        for name, file_name in zip(names, prompts["file_name"], strict=True):
-            png = cache.get([name])[name]
-            (context.folder / file_name).parent.mkdir(parents=True, exist_ok=True)
-            (context.folder / file_name).write_bytes(png)
-            if Image.open(io.BytesIO(png)).convert("L").getextrema()[1] == 0:
-                black.append(file_name)
+    from compclip.clip.device import settled
+
+    with settled(context.threads):
+        # Some pipelines use operations without a deterministic algorithm: these only warn.
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        pipeline, about = load_pipeline(settings)
+        # everything that determines an image, except its text and seed
+        identity = json.dumps([about, settings.batch, context.threads, torch.__version__, code_hash(__name__)])
+        rows: dict[bytes, tuple[str, int]] = {}
+        names, black = list[bytes](), list[str]()
+        for row in prompts.itertuples():
+            seed = derive_seed(context.seed, "diffusers", row.image_id, int(row.caption_id), int(row.draw))
+            names.append(key("image", identity, row.text, seed))
+            rows[names[-1]] = (row.text, seed)
+        with Cache(context.cache / "generated" / f"{key(identity).hex()}.sqlite") as cache:
+            absent = [name for name in rows if not cache.get([name])]
+            log.info("%s: drawing %d of %d images", about["pipeline"], len(absent), len(rows))
+            starts = range(0, len(absent), settings.batch)
+            for start in track(starts, len(starts), f"batches of {settings.batch} images"):
+                batch = absent[start : start + settings.batch]
+                texts, seeds = zip(*(rows[name] for name in batch), strict=True)
+                cache.put(zip(batch, draw(pipeline, settings, texts, seeds), strict=True))
+            for name, file_name in zip(names, prompts["file_name"], strict=True):
+                png = cache.get([name])[name]
+                (context.folder / file_name).parent.mkdir(parents=True, exist_ok=True)
+                (context.folder / file_name).write_bytes(png)
+                if Image.open(io.BytesIO(png)).convert("L").getextrema()[1] == 0:
+                    black.append(file_name)
     if black:
         log.warning("%d images are black: by the safety checker, or half precision is too coarse", len(black))
     summary = {**about, "black": named(sorted(black))}
