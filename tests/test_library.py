@@ -105,7 +105,7 @@ def test_names_are_described_and_captions_of_any_form_have_keys() -> None:
     table = as_captions(pd.DataFrame({"image_id": [7, 7, 8], "text": list("abc")}))
     assert table["image_id"].tolist() == ["7", "7", "8"] and table["caption_id"].tolist() == [0, 1, 0]
     numbered = table.assign(caption_id=[5, 6, 7])
-    assert as_captions(numbered) is numbered
+    assert as_captions(numbered).equals(numbered)
     with pytest.raises(AttributeError, match="has no attribute 'scores'"):
         _ = compclip.scores
 

@@ -227,9 +227,9 @@ def audit(
         The content of audit.json: violations, counts, suspicions by pair, and disagreement (``join_readings``).
 
     Raises:
-        UserError: a row of another table is not among captions, or an argument is refused (docs/library.md).
+        UserError: a row of pairs, splits or facts is not among captions, or an argument is refused (docs/library.md).
     """
-    require_joined(captions, "captions", pairs=pairs, splits=splits, swapped=swapped, facts=facts)
+    require_joined(captions, "captions", pairs=pairs, splits=splits, facts=facts)
     part = audit_block(captions, pairs, splits, swapped, heldout, adjectives, nouns, compounds, facts)
     return join_audits([part], heldout=heldout, reported=reported, unused=unused, tolerance=tolerance, where=where)
 

@@ -88,12 +88,12 @@ OTHERS = {"load_judge", "Scoring", "Selection", "UserError"}
 FUNCTIONS = sorted(set(compclip.__all__) - OTHERS)
 
 
-# Without a division there is nothing to join with; None and NaN are no pair; one of many texts.
+# Without a division there is nothing to join with; None and NaN are no pair; the audit reports other captions.
 ALLOWED = {
     ("rank_pairs", "pairs", "other ids"), ("extract_pairs", "captions", "a list"),
     ("sample_heldout", "pairs", "other ids"),
     ("estimate_score", "pairs", "with None"), ("estimate_score", "pairs", "with NaN"),
-    ("write_manifest", "prompts", "no image_id"),
+    ("write_manifest", "prompts", "no image_id"), ("audit", "swapped", "other ids"),
 }  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def test_what_a_swap_promises(seed: int, other: int) -> None:
             back = row.text[: change["end"]]
             copied = change["new_end"]
         assert row.swapped_text[copied:] == row.text[len(back) :]
-    shuffled = seen.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
+    shuffled = data.captions.sample(frac=1, random_state=1), data.pairs.sample(frac=1, random_state=2)
     again, _ = swap_adjectives(*shuffled, splits, heldout, *LEXICONS, seed=other)
     pd.testing.assert_frame_equal(swapped, again)
 
