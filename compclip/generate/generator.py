@@ -52,7 +52,8 @@ class Kind(plugins.Interface):
 
     generate: Callable[..., Generated]  # (settings, prompts, context): an image for each row of prompts
     ABOUT: str = ""  # on the page
-    SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = TESTS  # that it serves
+    # that it serves
+    SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = TESTS  # type: ignore[assignment]
     TABLES: tuple[str, ...] = ("images",)  # that it reads
     SCENES: bool = False  # whether it returns scenes
     MODEL: bool = False  # whether it runs a torch model

@@ -51,7 +51,7 @@ OF_SKETCHES = {"scenes", "facts"}
 COMMON_TABLES = {"captions", "images", "pairs", "splits", "swapped", "prompts", "variants"}
 # Sections whose files are inputs of rules, and what Snakemake takes for a wildcard in their paths.
 WITH_INPUTS = {"pairs", "judge", "specs", "compun", "human"}
-FREE_TEXTS = {"human": {"consent"}, "compun": {"human": {"consent"}}}
+FREE_TEXTS: dict[str, Any] = {"human": {"consent"}, "compun": {"human": {"consent"}}}
 WILDCARD = re.compile(r"\{\s*\w+\s*[,}]")
 # the name of one of several runs, which is the prefix of its rules
 RUN_NAME = r"^[a-z][a-z0-9_]*$"
