@@ -31,6 +31,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from PIL import Image
 from pydantic import Field, TypeAdapter
 
@@ -494,11 +496,9 @@ def put_file(folder: Path, name: str, digest: str = "0" * 64) -> None:
 
 def bomb(folder: Path) -> None:
     """Replace the captions by as many equal ones as expand to 2.5 GB."""
-    text = "a" * 1_000_000
-    table = pd.DataFrame(
-        {"image_id": "1", "caption_id": range(2500), "class_id": "1", "text": pd.Categorical([text] * 2500)}
-    )
-    table.to_parquet(folder / "captions.parquet", compression="zstd")
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2_500, np.int32)), pa.array(["a" * 1_000_000]))
+    table = pa.table({"image_id": ["1"] * 2_500, "caption_id": range(2_500), "class_id": ["1"] * 2_500, "text": text})
+    pq.write_table(table, folder / "captions.parquet", compression="zstd")
     signed(folder)
 
 

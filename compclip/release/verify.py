@@ -84,9 +84,9 @@ def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValu
     made = table["similarity"].notna().to_numpy()
     # The rounding of p_beaten and p_tied changes expected_top1 by up to ``candidates`` times as much.
     far = ~(np.abs(expected - table["expected_top1"].to_numpy()) <= rules.candidates * SIX_DECIMALS)
+    yield "p_beaten and p_tied are more than 1 together", beaten + tied > 1 + SIX_DECIMALS
     yield "expected_top1 does not follow from p_beaten and p_tied", made & far
     hit = table["hit"].to_numpy()
-    yield "p_beaten and p_tied are more than 1 together", beaten + tied > 1 + SIX_DECIMALS
     yield "a hit, although all distractors rank higher", hit & (beaten == 1)
     yield "no hit, although no distractor ranks as high", made & ~hit & (table["expected_top1"] == 1).to_numpy()
     for name, known in (("adjective_first", True), ("adjusted_first", part.adjustment(judge) is not None)):
