@@ -183,9 +183,12 @@ def not_a_number(value: Any, schema: dict[str, Any], draw: random.Random) -> Any
 
 
 VALUES = {
-    "changed": changed, "of another type": of_another_type, "below its bounds": below, "above its bounds": above,
+    "changed": changed,
+    "of another type": of_another_type,
+    "below its bounds": below,
+    "above its bounds": above,
     "NaN": not_a_number,
-}  # fmt: skip
+}
 WAYS = (*VALUES, "removed", "doubled", "exchanged")
 TWICE = "__twice__"  # marks a key that is written twice
 
@@ -275,9 +278,16 @@ class World:
 
     def submit(self, images: Path, output: Path, name: str = "mine") -> Path:
         command = submit.Submit(
-            release=self.release.folder, images=images, name=name, missing=True, sizes=True, cache=self.cache,
-            output=output, judge_weights="none", device="cpu",
-        )  # fmt: skip
+            release=self.release.folder,
+            images=images,
+            name=name,
+            missing=True,
+            sizes=True,
+            cache=self.cache,
+            output=output,
+            judge_weights="none",
+            device="cpu",
+        )
         submit.main(command)
         return output
 
@@ -635,8 +645,11 @@ def processor() -> str:
 def summary(submissions: list[Row], releases: list[Row]) -> list[str]:
     """Return the lines that say what passed."""
     of_submissions, of_releases = (Counter(row[2] for row in rows) for rows in (submissions, releases))
-    without = Counter(field.split(".")[-1] if not field.endswith("*") else field.split(".")[-2]
-                      for field, _, kind, _ in submissions if kind == "without")  # fmt: skip
+    without = Counter(
+        field.split(".")[-1] if not field.endswith("*") else field.split(".")[-2]
+        for field, _, kind, _ in submissions
+        if kind == "without"
+    )
     unnamed = sorted(set(without) - documented())
     return [
         f"forged submissions: {len(submissions)}",

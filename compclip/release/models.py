@@ -128,9 +128,12 @@ def fields(names: str, kind: Any, default: Any = ...) -> dict[str, Any]:
 
 # ``adjustments/J.json``: ``score.choices.Adjustment``.
 AdjustmentFile = create_model(
-    "AdjustmentFile", __base__=Strict, multiple=(Multiple, ...), of_seen=(dict[Line, Multiple], ...),
+    "AdjustmentFile",
+    __base__=Strict,
+    multiple=(Multiple, ...),
+    of_seen=(dict[Line, Multiple], ...),
     mean=(list[Signed], ...),
-)  # fmt: skip
+)
 
 # ``health/J.json``, as ``score.measure_health`` describes it.
 INTERVALS = " ".join(ENDS)
@@ -147,16 +150,23 @@ HealthOfImages = create_model(
 )
 Synonyms = create_model("Synonyms", __base__=Strict, n=(Count, ...), agreement=(Chance | None, ...))
 JudgeHealth = create_model(
-    "JudgeHealth", __base__=Strict, **fields("dataset composition judge judge_hash", Line),
-    images=(dict[ImageKind, HealthOfImages], ...), pairs=(dict[Line, Accuracy], ...),
-    adjustment=(Multiple | None, ...), synonyms=(Synonyms, ...),
-)  # fmt: skip
+    "JudgeHealth",
+    __base__=Strict,
+    **fields("dataset composition judge judge_hash", Line),
+    images=(dict[ImageKind, HealthOfImages], ...),
+    pairs=(dict[Line, Accuracy], ...),
+    adjustment=(Multiple | None, ...),
+    synonyms=(Synonyms, ...),
+)
 
 # ``variants.json``: numbers of prompts and variants, and the accuracy of people.
 VariantsOfSplit = create_model(
-    "VariantsOfSplit", __base__=Strict, **fields("prompts with_variants alternatives", Count),
-    dropped=(dict[Line, Count], ...), ceiling=(Chance | None, ...),
-)  # fmt: skip
+    "VariantsOfSplit",
+    __base__=Strict,
+    **fields("prompts with_variants alternatives", Count),
+    dropped=(dict[Line, Count], ...),
+    ceiling=(Chance | None, ...),
+)
 VariantsFile = create_model("VariantsFile", __base__=Strict, splits=(dict[Split, VariantsOfSplit], ...))
 
 # ``scores/J/G/summary.json``: ``score.scores.set_summary`` of each set. Only controls of a set are read from it.
@@ -164,21 +174,35 @@ SAMPLED = fields("sampled_mean sampled_std", Chance | None)
 POOL = "images captions distinct eligible_least entries_with_fewer_than_candidates"
 Pool = create_model("Pool", __base__=Strict, **fields(POOL, Count))
 Balance = create_model(
-    "Balance", __base__=Strict, rule=(Line, ...), pairs=(Count, ...),
-    cut=(dict[Line, dict[BalanceKey, Count]], ...), **SAMPLED,
-)  # fmt: skip
+    "Balance",
+    __base__=Strict,
+    rule=(Line, ...),
+    pairs=(Count, ...),
+    cut=(dict[Line, dict[BalanceKey, Count]], ...),
+    **SAMPLED,
+)
 SetSummary = create_model(
-    "SetSummary", __base__=Strict, **fields("set split prompts distractors", Line), **SAMPLED,
-    **fields("judged images adjective_judged", Count), **fields("missing unreadable", list[RelativePath]),
+    "SetSummary",
+    __base__=Strict,
+    **fields("set split prompts distractors", Line),
+    **SAMPLED,
+    **fields("judged images adjective_judged", Count),
+    **fields("missing unreadable", list[RelativePath]),
     **fields("exact adjective adjective_chance blind_control hubness", Chance | None),
-    pool=(Pool, ...), balance=(Balance | None, None),
-)  # fmt: skip
+    pool=(Pool, ...),
+    balance=(Balance | None, None),
+)
 Summary = create_model(
-    "Summary", __base__=Strict, **fields("dataset composition generator train_on ties chunking", Line),
-    **fields("judge judge_hash class_rule", Line), adjustment=(Multiple | None, ...), judge_epochs=(Count | None, ...),
-    **fields("candidates chunks images_without_class captions truncated_captions", Count), seed=(SeedNumber, ...),
+    "Summary",
+    __base__=Strict,
+    **fields("dataset composition generator train_on ties chunking", Line),
+    **fields("judge judge_hash class_rule", Line),
+    adjustment=(Multiple | None, ...),
+    judge_epochs=(Count | None, ...),
+    **fields("candidates chunks images_without_class captions truncated_captions", Count),
+    seed=(SeedNumber, ...),
     scores=(list[SetSummary], ...),
-)  # fmt: skip
+)
 
 
 def read_strictly(file: Path, kind: Any, remedy: str, versioned: str = "") -> Any:

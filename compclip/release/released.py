@@ -148,9 +148,12 @@ class ReleasePart:
         return self.scored(generator, judge, of_sets, told), of_sets
 
     def scored(
-        self, generator: str, judge: str, of_sets: Mapping[str, pd.DataFrame],
+        self,
+        generator: str,
+        judge: str,
+        of_sets: Mapping[str, pd.DataFrame],
         told: Mapping[SummaryKey, Mapping[str, Any]],
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Return the summary of a generator's scores by a judge: what is computed wins over what is told.
 
         Args:
@@ -168,10 +171,15 @@ class ReleasePart:
             scores.append({**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)})
         # From the summary of a control are only the judge's name and the rule for classes.
         return self.summary(judge) | {
-            "dataset": contents.dataset, "composition": self.name, "generator": generator, "scores": scores,
-            "judge_hash": self.about.judges[judge].hash, "candidates": self.about.candidates, "seed": contents.seed,
+            "dataset": contents.dataset,
+            "composition": self.name,
+            "generator": generator,
+            "scores": scores,
+            "judge_hash": self.about.judges[judge].hash,
+            "candidates": self.about.candidates,
+            "seed": contents.seed,
             "chunking": contents.scoring.chunking,
-        }  # fmt: skip
+        }
 
     def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], Mapping[str, pd.DataFrame]]]) -> list[Scored]:
         """Return a generator's scores. ``by_judge``: the summary, and the entries of each set."""
