@@ -47,7 +47,7 @@ ALLOWED = {
     # Commands, whose process is their own.
     "compclip/core/cli.py": {
         "logging.raiseExceptions", "warnings.filterwarnings", "log.setLevel", "log.propagate", "log.addHandler",
-        "log.removeHandler", "sys.argv",
+        "log.removeHandler", "sys.argv", "signal.signal",
     },
     # A limit of the process for one row, which is set back.
     "compclip/core/records.py": {"csv.field_size_limit"},
@@ -88,7 +88,10 @@ def settings_of(text: str) -> Iterator[str]:
     """Yield what a module's code sets for the whole process."""
     tree = ast.parse(text)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    imported = {(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names} | {"library"}
+    imported = {(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names}
+    # Variables may have the name of something imported, or be a module.
+    imported -= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imported |= {"library"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
             yield from (f"global {name}" for name in node.names)
