@@ -149,7 +149,7 @@ def test_a_table_that_no_source_makes_is_refused(write: Write) -> None:
 def test_a_faulty_source_that_is_not_chosen_does_not_matter(write: Write, tmp_path: Path) -> None:
     write(sources, f"{SOURCE}TABLE = ()\n")
     assert not check_config(
-        load_config({"results": str(tmp_path / "r"), "judge": {"model": "sketch", "epochs": 0}})
+        load_config({"results": str(tmp_path / "r"), "judge": {"model": "sketch", "trainable": ["*"]}})
     ).errors
 
 
