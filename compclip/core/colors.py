@@ -1,6 +1,7 @@
 """Convert colors to sRGB as browsers do: by the ICC profile of an image file, or by the chunks of a PNG."""
 
 import io
+import struct
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -19,6 +20,10 @@ CODES = b"\x01\x0d"
 GAMMA = 0.45455
 PRIMARIES = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
 ROUNDING = 0.015
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# Length and name of a chunk, before its data; a checksum follows the data.
+CHUNK = struct.Struct(">I4s")
+CHECKSUM_BYTES = 4
 
 
 @lru_cache(maxsize=16)
@@ -42,6 +47,21 @@ def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
     return convert if np.asarray(moved).max() > MOVED else None
 
 
+def png_chunk(content: bytes, name: bytes) -> bytes:
+    """Return the data of the first chunk with a name in the content of a PNG, b"" if there is none.
+
+    Chunks are walked from the signature on: a palette may contain the same bytes as the name by chance.
+    """
+    place = len(PNG_SIGNATURE)
+    while place + CHUNK.size <= len(content):
+        length, kind = CHUNK.unpack_from(content, place)
+        begin = place + CHUNK.size
+        if kind == name:
+            return content[begin : begin + length]
+        place = begin + length + CHECKSUM_BYTES
+    return b""
+
+
 def conversion(image: ImageFile.ImageFile, mode: str) -> ToSrgb | None:
     """Return the conversion of an image's colors to RGB; None if they are sRGB.
 
@@ -57,7 +77,7 @@ def conversion(image: ImageFile.ImageFile, mode: str) -> ToSrgb | None:
         # Pillow has read to the pixels, and dropped this chunk, which precedes all others.
         end = image.fp.tell()
         image.fp.seek(0)
-        codes = image.fp.read(end).partition(b"cICP")[2]
+        codes = png_chunk(image.fp.read(end), b"cICP")
         if codes:
             info = {"gamma": GAMMA if codes.startswith(CODES) else 0}
     if "icc_profile" in info:

@@ -36,7 +36,8 @@ def no_such(path: str | Path, what: str = "file") -> str:
 def require_regular(path: Path) -> None:
     """Raise UserError if a path exists and is no regular file: a pipe or a device may never end."""
     is_other = path.exists() and not path.is_file()
-    require(not is_other, path, "not a regular file", "give the path of a file")
+    fault = "is a folder" if path.is_dir() else "not a regular file"
+    require(not is_other, path, fault, "give the path of a file")
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

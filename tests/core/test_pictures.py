@@ -317,3 +317,10 @@ def test_images_are_opened_in_one_module() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Image.open", "PIL.Image.open", "imread"):
                 openers.add(file.relative_to(ROOT).as_posix())
     assert openers == set(OPENERS)
+
+
+def test_a_palette_that_spells_the_name_of_a_chunk_is_a_palette() -> None:
+    image = Image.fromarray(np.arange(4, dtype=np.uint8).reshape(2, 2), "P")
+    image.putpalette(b"cICPgAMAcHRM")
+    shown = read_rgb(io.BytesIO(saved(image, "PNG")))
+    assert shown.tobytes() == b"cICPgAMAcHRM"

@@ -85,7 +85,7 @@ def test_keys_beside_runs_hold_for_each_and_rows_are_joined() -> None:
         ({"a": {"results": "r/x"}, "b": {"results": "./r/x/"}}, "mine.yaml: runs.b.results: ./r/x/ is the folder of"),
         ({"a": {"runs": {"b": {}}}}, "mine.yaml: runs.a: contains runs itself"),
         ({"a": "nowhere.yaml"}, "nowhere.yaml: no such config file"),
-        ({"a": "presets"}, "presets: not readable as a config (Is a directory)"),
+        ({"a": "presets"}, "presets: is a folder; give the path of a file"),
         ({"a": 3}, "mine.yaml: runs.a: expected the file of a config or its content"),
         ({"a": {"results": ["r"]}}, "mine.yaml: runs.a: results: "),
         ({"A-1": {}}, "mine.yaml: runs.A-1: a name has lower-case letters"),
