@@ -98,7 +98,7 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
             if score.generator in by_generator:
                 yield row(name, fractions.entries, composed_columns(by_generator[score.generator]))
     if score.split == "test_swapped" and len(entries):
-        yield row("r_precision_balanced", entries, vars(balanced_r_precision(score)))
+        yield row("r_precision_balanced", entries, balanced_r_precision(score))
     chance, accuracy = about.get("adjective_chance"), about.get("adjective")
     corrected = None if accuracy is None or chance is None else (accuracy - chance) / (1 - chance)
     by_judge = [

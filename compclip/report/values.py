@@ -11,7 +11,6 @@ from compclip.report.table import Scored
 from compclip.score.entries import ENTRY
 from compclip.stats import crossed
 from compclip.stats.estimates import ENDS, estimate_score
-from compclip.stats.interval import Estimate
 
 ERROR_SOURCES = ("pairs", "images", "judges", "residual")
 
@@ -69,8 +68,9 @@ def mean_columns(values: Values) -> Row:
     return {name: getattr(score, name) for name in ("value", *ENDS)} | errors
 
 
-def balanced_r_precision(score: Scored) -> Estimate:
-    """Return R-precision with the weights of the entries."""
+def balanced_r_precision(score: Scored) -> Row:
+    """Return the columns of R-precision with the weights of the entries; its interval is for new pairs."""
     values, weights = values_of(score, "r_precision"), score.entries["weight"].to_numpy()
     cells = crossed.cells(values.images, values.pairs, values.by_judge.mean(axis=1), weights)
-    return crossed.estimate(cells, np.average(values.by_judge, axis=0, weights=weights))
+    balanced = crossed.estimate(cells, np.average(values.by_judge, axis=0, weights=weights))
+    return {"value": balanced.value, "new_pairs_low": balanced.low, "new_pairs_high": balanced.high}

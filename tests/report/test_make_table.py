@@ -62,6 +62,7 @@ def test_a_row_is_a_value_of_a_measure(results: Path) -> None:
         | (scores["new_pairs_low"] <= scores["value"]) & (scores["value"] <= scores["new_pairs_high"])
     ).all()
     assert set(of_measure(scores, "r_precision_balanced")["split"]) == {"test_swapped"}
+    assert of_measure(scores, "r_precision_balanced")["new_pairs_low"].notna().all()
     ceilings = of_measure(scores, "adjective_accuracy_ceiling").set_index("split")["value"]
     assert ceilings.to_dict() == dict.fromkeys(TESTS, 1.0), "captions of drawn birds agree"
     assert ORACLE not in set(of_measure(scores, "blind_control")["judge"])
