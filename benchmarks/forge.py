@@ -330,7 +330,7 @@ def world_of(folder: Path, results: Path) -> World:
     world.submit(world.images, world.submission)
     honest = world.verify(world.submission, images=world.images)
     if honest.kind != "passed":
-        raise UserError(f"the honest submission is not verified: {honest.line}; mend this first")
+        raise UserError(f"the honest submission is not verified: {honest.line}; fix this first")
     return world
 
 

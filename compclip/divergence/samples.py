@@ -190,7 +190,7 @@ def read_lines(path: Path) -> list[SampleLine]:
             try:
                 text = line.removeprefix(codecs.BOM_UTF8)
                 lines.append(SampleLine.model_validate_json(text))
-                parse_json(text)  # refuses duplicate keys, of which pydantic keeps the last
+                parse_json(text)  # refuses duplicate keys; pydantic keeps the last
             except ValidationError as error:
                 raise UserError(f"{where}: {_last_fault(error)}") from None
             except (UserError, ValueError) as error:

@@ -218,6 +218,10 @@ def test_a_token_may_have_the_name_of_a_key(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"auto_map": null}')
     (tmp_path / "broken.json").write_text('{"auto_map": ')
     refuse_code(tmp_path.iterdir())
+    # The same key with a text names code.
+    (tmp_path / "config.json").write_text('{"auto_map": "code.Model"}')
+    with pytest.raises(UserError, match="auto_map names code"):
+        refuse_code(tmp_path.iterdir())
 
 
 def test_every_model_of_open_clip_is_allowed() -> None:
