@@ -45,7 +45,7 @@ rule make_table:
 
 
 rule draw_scores:
-    """Draw the fractions composed, the scores, held-out pairs, and the judges' training."""
+    """Draw what is composed, the scores, held-out pairs, and the judges' training."""
     input:
         judges=expand("<judged>/judges/{judge}", judge=CONFIG.judges, allow_missing=True),
         scores="<results>/scores.parquet",

@@ -12,6 +12,8 @@ import pandas as pd
 
 SPLITS = ("train", "test_seen", "test_unseen")
 TESTS = ("test_seen", "test_unseen", "test_swapped")
+# Unseen and swapped prompts pooled; not a split of its own.
+HELD_OUT = "held_out"
 # The columns that identify a caption.
 CAPTION_KEY = ["image_id", "caption_id"]
 PROMPT_KEY = ["split", *CAPTION_KEY]
@@ -191,6 +193,7 @@ MANIFEST = schema(
 
 # adjectives: number that the judge chooses from, including the prompt's own; adjective_first: the chance that the own
 # one is ranked first, ties at random; null if there is no other. adjusted_first: the same by adjusted similarities.
+# adjective_chosen: the one that is ranked first; null without an image, without another, and by the oracle.
 SCORES = schema(
     unique=["image_id", "caption_id", "draw"],
     image_id=text(), caption_id=_COUNT, draw=_COUNT, pair=text(nullable=True),
@@ -198,6 +201,7 @@ SCORES = schema(
     hit=Column("bool"), weight=_FRACTION, adjectives=_COUNT,
     adjective_first=Column("float64", nullable=True, low=0, high=1),
     adjusted_first=Column("float64", nullable=True, low=0, high=1),
+    adjective_chosen=text(nullable=True),
 )  # fmt: skip
 
 # A row for each measurement of train against a split. texts: all captions of its images, or only the prompts.
@@ -218,11 +222,11 @@ DIVERGENCE = schema(
 # pairs as frequent as the held-out ones. Divergences depend on neither generator nor judge, Fréchet distances on no
 # judge. note: why there is no value, or a caveat.
 MEASUREMENTS = schema(
-    version=3,
+    version=4,
     unique=["dataset", "composition", "generator", "judge", "judge_seed", "split", "prompts", "distractors", "measure"],
     dataset=text(), composition=text(), generator=text(nullable=True),
     judge=text(nullable=True), judge_seed=text(nullable=True),
-    split=text(isin=TESTS), prompts=text(nullable=True), distractors=text(nullable=True),
+    split=text(isin=(*TESTS, HELD_OUT)), prompts=text(nullable=True), distractors=text(nullable=True),
     measure=text(), value=_MAYBE_NUMBER, same_pairs_low=_MAYBE_NUMBER, same_pairs_high=_MAYBE_NUMBER,
     new_pairs_low=_MAYBE_NUMBER, new_pairs_high=_MAYBE_NUMBER, n=_MAYBE_COUNT, images=_MAYBE_COUNT, pairs=_MAYBE_COUNT,
     se_pairs=_MAYBE_NUMBER, se_images=_MAYBE_NUMBER, se_judges=_MAYBE_NUMBER, se_residual=_MAYBE_NUMBER,

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from compclip.core import plugins
 from compclip.core.errors import UserError
 from compclip.core.section import COMPOSITION_FIELD, NAME, Section
-from compclip.generate.generator import GENERATOR_KINDS, load_kind
+from compclip.generate.generator import GENERATOR_KINDS, TrainingData, load_kind
 
 
 class Generator(Section):
@@ -16,6 +16,11 @@ class Generator(Section):
 
     name: str = Field(pattern=NAME)
     kind: str = Field(description="a file in compclip/generate/generators; default: the name")
+    training_data: TrainingData | None = Field(
+        None,
+        description="what the model was trained on: split (train images of this split alone), other or unknown;"
+        " null: unknown for images in a folder and models, whose verdict it decides",
+    )
     options: dict[str, Any] = Field(default_factory=dict, description="the settings of the kind")
 
     @model_validator(mode="before")
@@ -39,6 +44,11 @@ class Generator(Section):
         except UserError as error:
             raise ValueError(str(error)) from error
         return self
+
+    @property
+    def trained_on(self) -> TrainingData:
+        """What the model was trained on."""
+        return self.training_data or load_kind(self.kind).TRAINING_DATA
 
     def settings(self, composition: str) -> Any:
         """Return the checked settings of the kind; the composition's name replaces {composition} in texts."""

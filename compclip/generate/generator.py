@@ -16,6 +16,9 @@ GENERATOR_KINDS = "compclip.generate.generators"
 KEYS = ["split", "image_id", "caption_id", "draw"]
 
 
+TrainingData = Literal["split", "other", "unknown"]
+
+
 class Settings(Section):
     """The settings of a kind without settings."""
 
@@ -57,6 +60,7 @@ class Kind(plugins.Interface):
     TABLES: tuple[str, ...] = ("images",)  # that it reads
     SCENES: bool = False  # whether it returns scenes
     MODEL: bool = False  # whether it runs a torch model
+    TRAINING_DATA: TrainingData = "split"  # what it was trained on, unless the config says
     # (settings, cache): of the user's files that it reads, by core.fingerprint, whose index is in cache
     fingerprint: Callable[..., str] | None = None
     # (settings, prompts): the message of `make check` about these files

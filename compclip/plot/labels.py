@@ -2,6 +2,8 @@
 
 import math
 
+from compclip.core.tables import HELD_OUT
+
 # The label, color and mark of each split. Okabe and Ito's colors are distinguishable with any color vision; these
 # stay visible when a page inverts the figure for dark mode.
 SPLIT_LOOKS = {
@@ -9,7 +11,7 @@ SPLIT_LOOKS = {
     "test_unseen": ("unseen", "#0072B2", "^"), "test_swapped": ("swapped", "#D55E00", "D"),
 }  # fmt: skip
 # Names of the splits for readers, in order.
-SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()}
+SPLIT_NAMES = {split: name for split, (name, _, _) in SPLIT_LOOKS.items()} | {HELD_OUT: "held out"}
 # Differences are bold if their p-value, corrected over their family, is below this.
 ALPHA = 0.05
 

@@ -1,6 +1,7 @@
 """Compare the submissions of a release on a page: a single file that can sort, filter and compare them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from compclip.report import verdicts
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import main_rows, of_kind, pivot
-from compclip.report.verdicts import FOLLOWS, composed_of
+from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.stats.estimates import ENDS
 
 VALUE_AND_ENDS = ("value", *ENDS)
@@ -32,7 +33,7 @@ DIFFERENCE_COLUMNS = ["a", "b", "split", "measure", "difference", *ENDS, "p", "p
 class Leaderboard(Command):
     """Compare the submissions of a release on a self-contained page.
 
-    Folders are searched for submission*.json. Intervals of the fraction composed are simultaneous over all submissions.
+    Folders are searched for submission*.json. Intervals of what is composed are simultaneous over all submissions.
     """
 
     folders: CliPositionalArg[list[Path]] = Field(min_length=1, description="folders of submissions, or their files")
@@ -72,20 +73,21 @@ def _ends(row: Any) -> dict[str, float | None] | None:
     return {end: None if pd.isna(row[end]) else row[end] for end in VALUE_AND_ENDS}
 
 
-def lines_of(part: ReleasePart, scores: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the page's lines for each generator of a composition: its word and its scores, by column."""
-    health = part.health
-    words = {
-        of.generator: of.word
-        for of in verdicts.verdicts(scores, part.about.anchors, health.healthy, len(health.unreadable))
-    }
+def lines_of(part: ReleasePart, scores: pd.DataFrame, training_data: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the page's lines for each generator of a composition: its verdict and its scores, by column.
+
+    Args:
+        training_data: what each submission's model was trained on, as told.
+    """
+    given = verdicts.verdicts(scores, part.about.anchors, part.health.is_fit, training_data)
+    by_generator = {verdict.generator: verdict.verdict for verdict in given}
     lines = []
     for generator, rows in pivot(main_rows(scores).dropna(subset="generator")).items():
-        cells = {f"composed {SPLIT_NAMES[split]}": _ends(composed_of(rows, split)) for split in HELDOUT_SPLITS}
-        cells["follows prompts"] = _ends(rows.get(FOLLOWS))
+        cells = {"composes": _ends(composed_of(rows)), "draws seen pairs": _ends(rows.get(SEEN_SKILL))}
+        cells |= {f"composes, {SPLIT_NAMES[split]}": _ends(composed_of(rows, split)) for split in HELDOUT_SPLITS}
         for measure, of in COMPARED.items():
             cells |= {f"{of.title}, {SPLIT_NAMES[split]}": _ends(rows.get((split, measure))) for split in TESTS}
-        lines.append({"name": generator, "word": words.get(generator, ""), "cells": cells})
+        lines.append({"name": generator, "verdict": by_generator.get(generator, ""), "cells": cells})
     return lines
 
 
@@ -100,14 +102,18 @@ def differences_of(comparisons: pd.DataFrame) -> list[dict[str, Any]]:
 def leaderboard_data(release: Release, submissions: dict[Path, Submission], verified: set[str]) -> dict[str, Any]:
     """Return the page's data as JSON values."""
     about = {
-        of.name: {"judge_weights": of.judge_weights, "verified": sha256(file) in verified}
+        of.name: {
+            "judge_weights": of.judge_weights,
+            "training_data": of.training_data,
+            "verified": sha256(file) in verified,
+        }
         for file, of in submissions.items()
     }
     compositions = {}
     for name, part in release.parts.items():
         given = [(of.name, of.compositions[name].judges) for of in submissions.values()]
         scores, comparisons, _ = compare_submissions(part, given)
-        lines = lines_of(part, scores)
+        lines = lines_of(part, scores, {of.name: of.training_data for of in submissions.values()})
         for line in lines:
             line |= {"control": line["name"] in part.about.generators} | about.get(line["name"], {})
         compositions[name] = {"lines": lines, "differences": differences_of(comparisons)}

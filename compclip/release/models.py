@@ -55,8 +55,9 @@ Count = Annotated[int, Field(ge=0, le=limits.EXACT_FLOAT)]
 Chance = Annotated[float, Field(ge=0, le=1)]
 Signed = Annotated[float, Field(ge=-1, le=1)]  # a cosine, or a difference of chances
 Multiple = Annotated[float, Field(ge=-100, le=100)]
+# As texts, since a mapping of literals is not one of texts.
+TestSplit = Annotated[str, Field(pattern="^test_(seen|unseen|swapped)$")]
 Split = Literal["test_seen", "test_unseen", "test_swapped"]
-HeldoutSplit = Annotated[str, Field(pattern="^test_(unseen|swapped)$")]
 ImageKind = Literal["real", "drawn"]
 BalanceKey = Literal["of", "kept"]
 
@@ -82,12 +83,12 @@ class ReleasedJudge(Strict):
 
 
 class ReleasedComposition(Strict):
-    """A composition's judges by name, control generators, and reference and habit of each held-out split."""
+    """A composition's judges by name, control generators, and reference and usual pair of each split."""
 
     candidates: Annotated[int, Field(ge=2, le=100_000)]
     judges: dict[Name, ReleasedJudge] = Field(min_length=1, max_length=100)
     generators: Annotated[list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)]
-    anchors: dict[HeldoutSplit, tuple[Name | None, Name | None]] = Field(min_length=2)
+    anchors: dict[TestSplit, tuple[Name | None, Name | None]] = Field(min_length=3)
 
 
 class Contents(Strict):

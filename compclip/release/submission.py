@@ -34,6 +34,7 @@ SHA256_DIGITS = 64
 WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
 LOOK_ALIKE = str.maketrans("01i-", "oll_")
 JudgeWeights = Literal["none", "guided", "re-ranked"]
+TrainingData = Literal["split", "other", "unknown"]
 TYPES = {"str": str, "float64": float, "Int64": int}  # of the columns of ``tables.MEASUREMENTS``, in JSON
 
 
@@ -57,6 +58,7 @@ class MeasuredValues(TypedDict):
     hit: list[bool]
     adjective_first: list[Chance | None]
     adjusted_first: list[Chance | None]
+    adjective_chosen: list[str | None]
 
 
 MEASURED = tuple(MeasuredValues.__annotations__)
@@ -114,12 +116,13 @@ Figure.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
 class Submission(Strict):
     """The content of ``submission.json``.
 
-    ``name``, ``judge_weights`` and ``environment`` are as told: nothing can prove them.
+    ``name``, ``judge_weights``, ``training_data`` and ``environment`` are as told: nothing can prove them.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     name: Name
     judge_weights: JudgeWeights
+    training_data: TrainingData
     release: ReleaseId
     environment: Environment
     compositions: dict[str, SubmittedComposition]
@@ -274,7 +277,7 @@ def compare_submissions(
     scores += [score for name, judges in submissions for score in scored_of(part, name, judges)]
     contents, about = part.release.contents, part.about
     composition = scores, part.divergences, dict[str, Any](), part.variants
-    return make_table([composition], contents.reference, about.anchors, about.generators, contents.scoring.chunks)
+    return make_table([composition], about.anchors, about.generators, contents.scoring.chunks)
 
 
 def figures_of(

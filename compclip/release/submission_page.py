@@ -26,7 +26,9 @@ def part_context(part: ReleasePart, submission: Submission, folder: Path) -> dic
         figures.append((title, data_uri(file.read_bytes())))
     return {
         "name": part.name,
-        "verdicts": verdicts.verdicts(scores, part.about.anchors, health.healthy, len(health.unreadable)),
+        "verdicts": verdicts.verdicts(
+            scores, part.about.anchors, health.is_fit, {submission.name: submission.training_data}
+        ),
         "views": score_views(scores, comparisons, {}),
         "notes": [health.line, *filter(None, [health.unreadable_line])],
         "lacking": sum(digest in ("missing", "unreadable") for digest in of.images.values()),

@@ -28,6 +28,7 @@ from compclip.release.submission import (
     Submission,
     SubmittedComposition,
     SubmittedScores,
+    TrainingData,
     check_name,
     environment,
     figures_of,
@@ -51,6 +52,9 @@ class Submit(Command):
     name: str = Field(pattern=NAME, description="the model's name")
     judge_weights: JudgeWeights = Field(
         "none", description="whether the model is guided, or its images re-ranked, by the weights of a judge"
+    )
+    training_data: TrainingData = Field(
+        "unknown", description="split: the model was trained on the release's train images alone; else no verdict"
     )
     missing: bool = Field(False, description="accept missing and unreadable images, which count as wrong")
     sizes: bool = Field(False, description="accept images of different sizes")
@@ -161,7 +165,8 @@ def submit(release: Release, pictures: Mapping[str, Pictures], command: Submit) 
     }
     about = ReleaseId(name=release.contents.name, version=release.contents.version, digest=release.digest)
     return Submission(
-        name=command.name, judge_weights=command.judge_weights, release=about, environment=environment(),
+        name=command.name, judge_weights=command.judge_weights,
+        training_data=command.training_data, release=about, environment=environment(),
         compositions=compositions, scores=figures_of(release, command.name, scores),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ similarities may differ by ``SIMILARITY``, and captions with almost equal simila
 ties* are listed; more than ``NEAR_TIES`` of a set are a difference.
 """
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pydantic_settings import CliPositionalArg
 
 from compclip.core.cli import Command
 from compclip.core.digests import sha256
+from compclip.core.heldout import split_pair
 from compclip.core.section import CacheFolder
 from compclip.io import write_json
 from compclip.release.models import Name, Sha256, Strict, read_strictly
@@ -33,9 +35,11 @@ from compclip.release.submission import (
     sets_of,
 )
 from compclip.release.submit import all_pictures, score_parts
+from compclip.score.choices import variants_of_entries
 from compclip.stats.r_precision import expected_top1
 
-OF_SPLIT = ("similarity", "adjective_first", "adjusted_first")  # values that do not depend on the distractors
+# Values that do not depend on the distractors.
+OF_SPLIT = ("similarity", "adjective_first", "adjusted_first", "adjective_chosen")
 SIX_DECIMALS = 2e-6  # for values and figures with six decimals
 SIMILARITY = 1e-5
 NEAR_TIES = 0.001
@@ -95,6 +99,25 @@ def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValu
         possible = (first == 0) | (np.abs(first * places - 1) < adjectives * SIX_DECIMALS) & (places <= adjectives)
         none, choice = np.isnan(first), known & (adjectives > 1)
         yield f"{name} is not a chance among the prompt's adjectives", np.where(none, choice, ~possible | ~choice)
+    yield "adjective_chosen does not follow from adjective_first", wrongly_chosen(part, split, table)
+
+
+def wrongly_chosen(part: ReleasePart, split: str, table: pd.DataFrame) -> np.ndarray:
+    """Return which entries (n,) name an adjective that was not offered, or another one than ``adjective_first``."""
+    variants = part.tables["variants"]
+    entry, variant = variants_of_entries(prompts_of(part, split), split, variants)
+    offered = set(zip(entry.tolist(), variants["adjective"].iloc[variant], strict=True))
+    own = [None if pd.isna(pair) else split_pair(pair)[0] for pair in table["pair"]]
+    has_choice = (table["similarity"].notna() & (table["adjectives"] > 1)).to_numpy()
+    wrong = np.zeros(len(table), bool)
+    for row, (first, chosen) in enumerate(zip(table["adjective_first"], table["adjective_chosen"], strict=True)):
+        if not has_choice[row]:
+            wrong[row] = not pd.isna(chosen)
+        elif first > 0:
+            wrong[row] = chosen != own[row]
+        else:
+            wrong[row] = (row, chosen) not in offered
+    return wrong
 
 
 def set_faults(part: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
@@ -149,7 +172,7 @@ def unequal_values(
         names: (n,) file_name of each entry.
         same: whether processor and packages are the same, so that values must be equal.
     """
-    a, b = (pd.DataFrame(values).astype(dict.fromkeys(MEASURED, float)) for values in (given, computed))
+    a, b = as_numbers(given), as_numbers(computed)
     is_similarity = np.array(MEASURED) == "similarity"
     tolerances = np.where(is_similarity, SIMILARITY, SIX_DECIMALS) * (not same)
     far = ~np.isclose(a, b, rtol=0, atol=tolerances, equal_nan=True)
@@ -164,6 +187,13 @@ def unequal_values(
             values = f"{given[name][first]} submitted, {computed[name][first]} computed"
             lines.append(f"{where}: {names.iloc[first]}: {name}: {values}{more}")
     return lines, [f"{where}: {name}" for name in names[ties]]
+
+
+def as_numbers(values: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the values of a set as numbers; equal adjectives are equal numbers."""
+    table = pd.DataFrame(values)
+    codes = [None if name is None else zlib.crc32(name.encode()) for name in values["adjective_chosen"]]
+    return table.assign(adjective_chosen=codes).astype(dict.fromkeys(MEASURED, float))
 
 
 def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Iterator[str]:

@@ -1,100 +1,140 @@
-"""The fraction of each held-out split that each generator composes, between habit and the reference.
+"""What each generator draws of seen and of held-out pairs, between the usual pair and the reference.
 
-It is measured by adjective accuracy, on the prompts for which both anchors have an image. Missing images of a generator
-count as wrong.
+Judges choose the adjective of each prompt's noun, on the prompts for which both anchors have an image. A missing image
+of a generator counts as wrong.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from compclip.core.tables import HELD_OUT, TESTS
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.rows import Row
 from compclip.report.table import ENTRY, Scored
-from compclip.report.values import Values, values_of
-from compclip.stats.composed import Composed, fraction_composed, fractions_composed
+from compclip.stats.composed import Choices, Fraction, Scale, Skills, shared_level
 from compclip.stats.estimates import ENDS
 
-MEASURE = "adjective_accuracy"
-# Reference and habit of each held-out split, which are the ends of the scale; None if not configured.
+KEY = ["split", *ENTRY]
+# Reference and usual pair of each split, which are the ends of the scale; None if not configured.
 Anchors = Mapping[str, tuple[str | None, str | None]]
+ANCHOR_NAMES = ("reference", "usual pair")
 
 
 @dataclass(frozen=True)
-class Fractions:
-    """Fractions composed of one split by measure and generator, all on the same entries.
+class Estimates:
+    """What the generators of one composition draw, all on the same prompts.
 
-    ``fraction_composed_together``, for several ranked generators, has simultaneous intervals.
+    ``together``, for several ranked generators, has simultaneous intervals.
     """
 
-    by_measure: Mapping[str, Mapping[str, Composed]]
-    entries: pd.DataFrame
+    skills: Mapping[str, Skills]
+    together: Mapping[str, Skills]
 
 
-def _filled(values: Values, entries: pd.DataFrame) -> np.ndarray:
-    """Return the values (J, n) of these entries, 0 where missing."""
-    rows = entries[ENTRY].merge(values.entries[ENTRY].reset_index(names="row"), on=ENTRY, how="left")["row"]
-    known = rows.notna().to_numpy()
-    filled = np.zeros((len(entries), values.by_judge.shape[1]))
-    filled[known] = values.by_judge[rows[known].astype(int)]
-    return filled.T
+def _prompts(scores: Mapping[str, Scored]) -> pd.DataFrame:
+    """Return the entries of some splits that have a choice, by split."""
+    tables = [score.entries.assign(split=split) for split, score in scores.items()]
+    table = pd.concat(tables, ignore_index=True)
+    return table[table["adjective_first"].notna() & table["pair"].notna()]
 
 
-def fractions_of(scores: Sequence[Scored], split: str, anchors: Anchors, controls: Sequence[str]) -> Fractions | None:
-    """Return the fractions composed of a split in one composition; None without the split's anchors."""
-    main = {score.generator: values_of(score, MEASURE) for score in scores if score.main and score.split == split}
-    reference, habit = (main.get(name or "") for name in anchors[split])
-    if reference is None or habit is None or not len(both := reference - habit):
+def _choices(scores: Mapping[str, Scored], prompts: pd.DataFrame) -> Choices:
+    """Return the judges' choices for these prompts, 0 and None where an image is missing."""
+    columns = []
+    for judge in range(len(next(iter(scores.values())).by_judge)):
+        tables = [score.by_judge[judge].assign(split=split) for split, score in scores.items()]
+        table = pd.concat(tables, ignore_index=True)
+        columns.append(prompts[KEY].merge(table, on=KEY, how="left"))
+    first = [column["adjective_first"].fillna(0.0).to_numpy(float) for column in columns]
+    names = [column["adjective_chosen"].astype(object).to_numpy() for column in columns]
+    chosen = np.stack(names, axis=1)
+    chosen[pd.isna(chosen)] = None
+    return Choices(np.stack(first, axis=1), chosen)
+
+
+def anchor_scores(main: Mapping[tuple[str, str], Scored], anchors: Anchors, place: int) -> dict[str, Scored]:
+    """Return the scores of the reference (``place`` 0) or of the usual pair (1) of each split that has both."""
+    names = {split: both for split, both in anchors.items() if all((name or "", split) in main for name in both)}
+    return {split: main[both[place] or "", split] for split, both in names.items()}
+
+
+def estimate_all(
+    scores: Sequence[Scored], anchors: Anchors, controls: Collection[str], excluded: Collection[str] = ()
+) -> Estimates | None:
+    """Return what each generator of a composition draws; None without anchors of seen and of a held-out split.
+
+    Args:
+        scores: all scores of the composition.
+        anchors: reference and usual pair of each split.
+        controls: are not ranked; simultaneous intervals are over all other generators.
+        excluded: held-out prompts that do not count, as ``split image_id caption_id``.
+    """
+    main = {(score.generator, score.split): score for score in scores if score.main}
+    reference, usual = (anchor_scores(main, anchors, place) for place in (0, 1))
+    if TESTS[0] not in reference or len(reference) < 2:
         return None
-    entries = both.entries
-    by_generator = {name: _filled(values, entries) for name, values in main.items()}
-    known = _filled(habit, entries), _filled(reference, entries)
-    pairs, clusters = entries["pair"].to_numpy(), entries["cluster"].to_numpy()
-    by_measure = {
-        measure: {
-            name: fraction_composed(of, *known, pairs, clusters=clusters, equal_pairs=equal)
-            for name, of in by_generator.items()
-        }
-        for measure, equal in (("fraction_composed", False), ("fraction_composed_equal", True))
-    }
-    ranked = {name: of for name, of in by_generator.items() if name not in controls}
+    prompts = _prompts(reference)
+    both = prompts[KEY].merge(_prompts(usual)[KEY], on=KEY)
+    prompts = prompts.merge(both, on=KEY)
+    matched = {pair for of in scores if of.about["prompts"] == "matched" for pair in of.entries["pair"]}
+    names = prompts[["split", "image_id", "caption_id"]].astype(str).agg(" ".join, axis=1)
+    prompts = prompts.assign(matched=prompts["pair"].isin(matched), counts=~names.isin(list(excluded)))
+    scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
+    skills: dict[str, Skills] = {}
+    together: dict[str, Skills] = {}
+    choices: dict[str, Choices] = {}
+    served: dict[str, list[str]] = {}
+    for name in dict.fromkeys(generator for generator, _ in main):
+        own = {split: main[name, split] for split in reference if (name, split) in main}
+        if fixed := _fixed(name, anchors, own):
+            skills[name] = fixed
+        elif TESTS[0] in own and len(own) > 1:
+            choices[name], served[name] = _choices(own, prompts), [*own]
+            skills[name] = _served(scale.skills(choices[name]), served[name])
+    ranked = [name for name in choices if name not in controls and HELD_OUT in skills[name].composes]
     if len(ranked) > 1:
-        together = fractions_composed([*ranked.values()], *known, pairs, clusters=clusters)
-        by_measure["fraction_composed_together"] = dict(zip(ranked, together, strict=True))
-    return Fractions(by_measure, entries)
+        level = shared_level([skills[name].composes[HELD_OUT] for name in ranked])
+        together = {name: _served(scale.skills(choices[name], level), served[name]) for name in ranked}
+    return Estimates(skills, together)
 
 
-def composed_columns(of: Composed) -> Row:
-    """Return a fraction composed as columns of ``scores.parquet``."""
-    note = of.why if of.decides is None else f"{of.decides} decides alone"
-    ends = {name: getattr(of, name) for name in ENDS}
-    return {"value": of.value, "note": note, **ends}
+def _fixed(name: str, anchors: Anchors, served: Collection[str]) -> Skills | None:
+    """Return the skills of a generator that is an anchor of all held-out splits that it serves: known by definition."""
+    for place, value in ((0, 1.0), (1, 0.0)):
+        of_held_out = [split for split in served if split in HELDOUT_SPLITS]
+        if of_held_out and all(anchors[split][place] == name for split in of_held_out):
+            fraction = {split: Fraction(value) for split in (*of_held_out, HELD_OUT)}
+            return Skills(None, fraction, fraction, pd.DataFrame(columns=["split", "pair", "prompts", "drawn"]))
+    return None
 
 
-def follows_prompts(a: Values, b: Values, blind: float) -> Row:
-    """Return (a - blind) / (b - blind): a generator's R-precision between that of text alone and the reference's.
-
-    ``a`` and ``b`` (of the reference) are of the same entries. If a prompt has no pair, its image counts as one.
-    """
-    pairs = a.entries["pair"].fillna(a.entries["cluster"]).to_numpy()
-    blinds = np.full(b.by_judge.T.shape, blind)
-    return composed_columns(fraction_composed(a.by_judge.T, blinds, b.by_judge.T, pairs, clusters=a.images))
-
-
-def evidence_of(fractions: Mapping[str, Fractions]) -> dict[tuple[str, str], float]:
-    """Return the fraction of the evidence of each pair, by split and pair."""
-    evidence = dict[tuple[str, str], float]()
-    for split, of_split in fractions.items():
-        of = next(iter(of_split.by_measure["fraction_composed"].values()))
-        evidence |= {(split, pair): float(value) for pair, value in zip(of.pairs, of.evidence, strict=True)}
-    return evidence
+def _served(skills: Skills, splits: Collection[str]) -> Skills:
+    """Return the skills without held-out splits that the generator does not serve, which would count as missing."""
+    lacking = [split for split in HELDOUT_SPLITS if split in skills.composes and split not in splits]
+    if not lacking:
+        return skills
+    served = [split for split in HELDOUT_SPLITS if split in skills.composes and split in splits]
+    parts = [{split: of[split] for split in served} for of in (skills.held_out, skills.composes)]
+    parts = [part | ({HELD_OUT: part[served[0]]} if served else {}) for part in parts]
+    return replace(skills, held_out=parts[0], composes=parts[1])
 
 
-def all_fractions(scores: Sequence[Scored], anchors: Anchors, controls: Sequence[str]) -> dict[str, Fractions]:
-    """Return the fractions of each held-out split that has its anchors.
+def rows_of(skills: Skills, measure_end: str = "") -> Iterator[tuple[str, str, Row]]:
+    """Yield split, measure and columns of ``scores.parquet`` for a generator's skills."""
+    if measure_end == "" and skills.seen:
+        yield TESTS[0], "draws_seen_pairs", _columns(skills.seen, None)
+    for split, fraction in skills.held_out.items():
+        if measure_end == "":
+            yield split, "draws_held_out_pairs", _columns(fraction, None)
+        yield split, f"composes{measure_end}", _columns(skills.composes[split], skills.why)
+    if not skills.held_out:
+        yield HELD_OUT, f"composes{measure_end}", {"note": skills.why}
 
-    ``controls`` are not ranked: simultaneous intervals are over all other generators.
-    """
-    return {split: of for split in HELDOUT_SPLITS if (of := fractions_of(scores, split, anchors, controls))}
+
+def _columns(fraction: Fraction, note: str | None) -> Row:
+    ends = {name: getattr(fraction, name) for name in ENDS}
+    counts = {"n": fraction.prompts or None, "pairs": fraction.pairs or None}
+    return {"value": fraction.value, "note": note} | counts | ends

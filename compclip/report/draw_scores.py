@@ -1,4 +1,4 @@
-"""The figures of fractions composed, of scores, of held-out pairs, and of the judges' training."""
+"""The figures of what is composed, of scores, of held-out pairs, and of the judges' training."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from compclip.plot.labels import SPLIT_LOOKS, SPLIT_NAMES, pair_words
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
-from compclip.report.verdicts import FOLLOWS, composed_of
+from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.stats.composed import REGIONS
 
 
@@ -58,40 +58,37 @@ def draw_scores(scores: pd.DataFrame, reference: str | None, seed: int) -> Figur
 
 
 def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
-    """Draw the fraction that each generator composes of each held-out split, against how well it follows prompts."""
+    """Draw what each generator composes of all held-out prompts, against how well it draws seen pairs."""
     table = pivot(main_rows(scores))
-    points: list[tuple[str, str, Row, float]] = [
-        (generator, split, row, 100 * rows.get(FOLLOWS, {"value": np.nan})["value"])
-        for split in HELDOUT_SPLITS
-        for generator, rows in table.items()
-        if (row := composed_of(rows, split)) and not pd.isna(row["value"])
-    ]
-    if not points:
-        return empty("No fraction composed is measured.")
-    splits = list(dict.fromkeys(split for _, split, _, _ in points))
-    looks = looks_of(dict.fromkeys(generator for generator, *_ in points))
-    figure = Figure(figsize=(WIDTH, 2.3 * len(splits)))
-    panels = figure.subplots(len(splits), 1, sharex=True, squeeze=False)[:, 0]
-    ends = [row[end] for _, _, row, _ in points for end in ("value", "same_pairs_low", "same_pairs_high")]
-    for axes, split in zip(panels, splits, strict=True):
-        axes.set_title(f"{SPLIT_NAMES[split]}: composed, %")
-        axes.axvline(0, color="#dddddd", linewidth=1.2)
-        for edge in REGIONS:
-            axes.axhline(100 * edge, color=GRAY, linewidth=0.8, linestyle=":")
-        axes.set_ylim(min(-12, 100 * min(ends) - 4), max(112, 100 * max(ends) + 4))
-        for generator, of, row, x in points:
-            label, color, mark = looks.get(generator, ("more", GRAY, "."))
-            if of == split and not np.isnan(x):
-                axes.vlines(x, 100 * row["new_pairs_low"], 100 * row["new_pairs_high"], color=color, linewidth=0.8)
-                axes.vlines(x, 100 * row["same_pairs_low"], 100 * row["same_pairs_high"], color=color, linewidth=2.4)
-                axes.plot(x, 100 * row["value"], mark, color=color, markersize=6, clip_on=False, label=label)
-    panels[-1].set_xlabel("follows prompts, %")
+    shown: dict[str, tuple[Row, Row]] = {}
+    for generator, rows in table.items():
+        composed, seen = composed_of(rows), rows.get(SEEN_SKILL)
+        if composed is not None and seen is not None and not pd.isna(composed["value"]) and not pd.isna(seen["value"]):
+            shown[generator] = seen, composed
+    if not shown:
+        return empty("No estimate of what is composed.")
+    looks = looks_of(shown)
+    figure = Figure(figsize=(WIDTH, 3.2))
+    axes = figure.subplots()
+    axes.set_title("composes, %")
+    for edge in REGIONS:
+        axes.axhline(100 * edge, color=GRAY, linewidth=0.8, linestyle=":")
+    ends = [100 * composed[end] for _, composed in shown.values() for end in ("same_pairs_low", "same_pairs_high")]
+    axes.set_ylim(min(-12, min(ends) - 4), min(160, max(112, max(ends) + 4)))
+    for generator, (seen, composed) in shown.items():
+        label, color, mark = looks.get(generator, ("more", GRAY, "."))
+        x, y = 100 * seen["value"], 100 * composed["value"]
+        axes.vlines(x, 100 * composed["new_pairs_low"], 100 * composed["new_pairs_high"], color=color, linewidth=0.8)
+        axes.vlines(x, 100 * composed["same_pairs_low"], 100 * composed["same_pairs_high"], color=color, linewidth=2.4)
+        axes.hlines(y, 100 * seen["same_pairs_low"], 100 * seen["same_pairs_high"], color=color, linewidth=2.4)
+        axes.plot(x, y, mark, color=color, markersize=6, clip_on=False, label=label)
+    axes.set_xlabel("draws seen pairs, %")
+    axes.set_xlim(min(-5, axes.get_xlim()[0]), max(105, axes.get_xlim()[1]))
     return finish(
         figure,
-        "Composed: adjective accuracy between that of habit (0) and of the reference (100); dotted: the regions of the"
-        " words. Follows prompts: R-precision on seen captions between that of text alone (0) and of the reference"
-        " (100). Thick lines: 95 % intervals for the same pairs and judges; thin: for new pairs and judges;"
-        f" seed {seed}.",
+        "Composes: the fraction of held-out prompts whose pair is drawn, relative to seen prompts; dotted: the regions"
+        " of the verdicts. Draws seen pairs: between the usual pair (0) and the reference (100). Thick lines: 95 %"
+        f" intervals for the same pairs and judges; thin: for new pairs and judges; seed {seed}.",
     )
 
 

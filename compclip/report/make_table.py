@@ -11,7 +11,7 @@ from compclip.core.rounding import DECIMALS
 from compclip.core.tables import MEASUREMENTS, TESTS
 from compclip.divergence import results as divergences
 from compclip.report import by_pair, comparisons
-from compclip.report.composed import Anchors, Fractions, all_fractions, composed_columns, evidence_of, follows_prompts
+from compclip.report.composed import Anchors, Estimates, estimate_all, rows_of
 from compclip.report.measures import COMPARED
 from compclip.report.rows import Row, main_rows, of_measure, pivot
 from compclip.report.table import Scored
@@ -24,22 +24,21 @@ Composition = tuple[Sequence[Scored], pd.DataFrame, Mapping[str, Mapping[str, An
 
 
 def make_table(
-    compositions: Iterable[Composition], reference: str | None, anchors: Anchors, controls: Sequence[str], chunks: int
+    compositions: Iterable[Composition], anchors: Anchors, controls: Sequence[str], chunks: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv``, numbers with six decimals.
 
     Args:
         compositions: the measurements of each.
-        reference: the generator that normalizes R-precision.
-        anchors, controls: as of ``all_fractions``.
+        anchors, controls: as of ``estimate_all``.
         chunks: number of parts over which sampled R-precision is averaged.
     """
     rows, differences, pairs = list[Row](), list[Row](), list[Row]()
     for of in compositions:
-        fractions = all_fractions(of[0], anchors, controls)
-        rows += measurements(*of, reference, fractions, chunks)
+        estimates = estimate_all(of[0], anchors, controls)
+        rows += measurements(*of, estimates, chunks)
         differences += comparisons.comparisons(of[0])
-        pairs += by_pair.pair_rows(of[0], evidence_of(fractions))
+        pairs += by_pair.pair_rows(of[0], estimates)
     types = {name: column.dtype for name, column in MEASUREMENTS.columns.items() if column.dtype != "str"}
     scores = pd.DataFrame(rows, columns=[*MEASUREMENTS.columns]).astype(types)
     compared = pd.DataFrame(differences, columns=comparisons.COMPARISON_COLUMNS)
@@ -50,14 +49,13 @@ def make_table(
 
 def measurements(
     scores: Sequence[Scored], divergence: pd.DataFrame, fids: Mapping[str, Mapping[str, Any]],
-    variants: Mapping[str, Mapping[str, Any]], reference: str | None, fractions: Mapping[str, Fractions],
-    chunks: int,
+    variants: Mapping[str, Mapping[str, Any]], estimates: Estimates | None, chunks: int,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield the rows of one composition, by generator, split and measure."""
-    bases = {score.split: score for score in scores if score.main and score.generator == reference}
     for score in scores:
-        base, of_split = (bases.get(score.split), fractions.get(score.split)) if score.main else (None, None)
-        yield from _of_score(score, base, of_split, chunks)
+        yield from _of_score(score, chunks)
+    if estimates:
+        yield from _of_estimates(scores, estimates)
     head = {name: scores[0].summary[name] for name in ("dataset", "composition")}
     for generator, splits in fids.items():
         for split, found in splits.items():
@@ -74,8 +72,21 @@ def measurements(
                 yield head | {"split": split, "measure": measure, "value": found[column], "n": found["test"]}
 
 
-def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, chunks: int) -> Iterator[Row]:
-    """Yield the rows of a score; ``base`` is the reference's score, which normalizes it."""
+def _of_estimates(scores: Sequence[Scored], estimates: Estimates) -> Iterator[Row]:
+    """Yield the rows of what each generator draws of seen and of held-out pairs, and composes."""
+    first = {score.generator: score for score in reversed(scores) if score.main}
+    for end, by_generator in (("", estimates.skills), ("_together", estimates.together)):
+        for name, skills in by_generator.items():
+            score = first[name]
+            head = {**score.summary, "distractors": "original", "prompts": score.about["prompts"]}
+            head |= {"judges": len(score.by_judge), "judge_seed": score.judge_seed}
+            head = {column: head[column] for column in MEASUREMENTS.columns if column in head}
+            for split, measure, columns in rows_of(skills, end):
+                yield head | {"split": split, "measure": measure} | columns
+
+
+def _of_score(score: Scored, chunks: int) -> Iterator[Row]:
+    """Yield the rows of a score."""
     about, summary, entries = score.about, score.summary, score.entries
     head = {**summary, **about, "judges": len(score.by_judge), "judge_seed": score.judge_seed}
     head = {name: head[name] for name in MEASUREMENTS.columns if name in head}
@@ -89,14 +100,6 @@ def _of_score(score: Scored, base: Scored | None, fractions: Fractions | None, c
         yield row(name, own.entries, mean_columns(own) if len(own) else {})
     if len(adjusted := values_of(score, "adjective_accuracy_adjusted")):
         yield row("adjective_accuracy_adjusted", adjusted.entries, mean_columns(adjusted))
-    if base and (blind := base.about.get("blind_control")) is not None:
-        a, b = values["r_precision"].beside(values_of(base, "r_precision"))
-        if len(a):
-            yield row("r_precision_normalized", a.entries, follows_prompts(a, b, blind))
-    if fractions:
-        for name, by_generator in fractions.by_measure.items():
-            if score.generator in by_generator:
-                yield row(name, fractions.entries, composed_columns(by_generator[score.generator]))
     if score.split == "test_swapped" and len(entries):
         yield row("r_precision_balanced", entries, balanced_r_precision(score))
     chance, accuracy = about.get("adjective_chance"), about.get("adjective")

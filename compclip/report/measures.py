@@ -31,13 +31,20 @@ _ADJUSTED = (
     "Adjective accuracy by similarity minus a multiple of the text's mean similarity with real images, chosen on seen"
     " pairs of real images."
 )
-_COMPOSED = "(that of the generator − that of habit) / (that of the reference − that of habit)"
+_SEEN = (
+    "The estimated fraction of seen prompts whose pair the generator draws, between the usual pair (0) and the"
+    " reference (100), over recognized pairs as frequent as the held-out ones."
+)
+_HELD_OUT = "The same for held-out prompts: draws seen pairs × composes."
+_COMPOSES = (
+    "The estimated fraction of held-out prompts whose pair the generator draws, relative to that of seen prompts, both"
+    " in its own style, over recognized pairs."
+)
 _CHANCE = "adjective_accuracy_chance"
 _LIST = (
     Measure("r_precision", _RANKED_FIRST, "%", 1, "expected_top1", "blind_control", "R-precision"),
     Measure("r_precision_chance", "One divided by the number of candidates."),
     Measure("blind_control", "R-precision with every image replaced by the mean image embedding."),
-    Measure("r_precision_normalized", "(R-precision − blind control) / (that of the reference − blind control)."),
     Measure("r_precision_balanced", "R-precision on swapped captions, with the most frequent pairs weighted down."),
     Measure("r_precision_sampled", "R-precision with one draw of distractors for each image: mean over chunks."),
     Measure("r_precision_sampled_sd", "The standard deviation of r_precision_sampled over chunks."),
@@ -47,9 +54,10 @@ _LIST = (
     Measure("adjective_accuracy_adjusted", _ADJUSTED, "%", 1, "adjusted_first", title="adjusted adjective accuracy"),
     Measure("adjective_accuracy_corrected", "(adjective accuracy − chance) / (1 − chance)."),
     Measure("adjective_accuracy_ceiling", _CEILING),
-    Measure("fraction_composed", f"{_COMPOSED}, by adjective accuracy on the same prompts.", title="fraction composed"),
-    Measure("fraction_composed_equal", "The same with equal weights of pairs."),
-    Measure("fraction_composed_together", "The same as fraction_composed with simultaneous intervals over all models."),
+    Measure("draws_seen_pairs", _SEEN, "%", 0, title="draws seen pairs"),
+    Measure("draws_held_out_pairs", _HELD_OUT, "%", 0, title="draws held-out pairs"),
+    Measure("composes", _COMPOSES, "%", 0, title="composes"),
+    Measure("composes_together", "The same as composes with simultaneous intervals over all models.", "%", 0),
     Measure("fid", "The Fréchet distance of the images from the real images of the split.", "", 2),
     Measure("fid_balanced", "The same, with fewer images of the most frequent swapped pairs.", "", 2),
     Measure("atom_divergence", "The divergence of train from the prompts in adjectives and nouns.", "", 3),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from compclip.core.heldout import heldout_note
-from compclip.core.tables import TESTS
+from compclip.core.tables import HELD_OUT, TESTS
 from compclip.divergence.results import divergence_lines, divergence_note
 from compclip.plot.labels import ALPHA, SPLIT_NAMES, interval, p_value, pair_words, percent
 from compclip.plot.page import render
@@ -20,7 +20,7 @@ from compclip.report.composed import Anchors
 from compclip.report.measures import COMPARED, MEASURES
 from compclip.report.rows import Place, Row, main_rows, matched_rows, of_kind, of_measure, pivot
 from compclip.report.values import ERROR_SOURCES
-from compclip.report.verdicts import FOLLOWS, composed_of
+from compclip.report.verdicts import SEEN_SKILL, composed_of
 from compclip.score.health import Health
 
 DIFFERENCES = "comparisons.csv"
@@ -125,32 +125,36 @@ def ceiling_note(scores: pd.DataFrame, name: str) -> str:
 
 
 def composed_view(trained: pd.DataFrame) -> View:
-    """Return the view of fractions composed by held-out split, and of how generators follow prompts."""
+    """Return the view of what generators draw of seen and of held-out pairs, and compose, over all and by split."""
     measured = [split for split in HELDOUT_SPLITS if ((trained["split"] == split) & trained["value"].notna()).any()]
-    columns = [
-        "follows prompts",
-        *(f"{SPLIT_NAMES[split]}{more}" for split in measured for more in ("", ", new pairs")),
-    ]
+    heads = ["draws seen pairs", "draws held-out pairs", "composes"]
+    columns = [*heads, *(f"composes, {SPLIT_NAMES[split]}" for split in measured), "composes, new pairs"]
     lines = []
     for generator, rows in pivot(trained).items():
-        cells = [_cell(rows, FOLLOWS, "same")]
-        for split in measured:
-            row = composed_of(rows, split)
-            if row is None or pd.isna(row["value"]):
-                cells += [None, None]
-            else:
-                these = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
-                cells += [TableCell(percent(row["value"], 0), these)]
-                cells += [TableCell(interval(row["new_pairs_low"], row["new_pairs_high"], 0) or NONE)]
-        if any(cells[1:]):
-            lines.append(Line(generator, cells))
-    together = (trained["measure"] == "fraction_composed_together").any()
-    over = ", both simultaneous over the generators that are not controls" if together else ""
+        whole = composed_of(rows)
+        if whole is None or pd.isna(whole["value"]):
+            continue
+        shown = [rows.get(SEEN_SKILL), rows.get((HELD_OUT, "draws_held_out_pairs")), whole]
+        shown += [composed_of(rows, split) for split in measured]
+        new_pairs = interval(whole["new_pairs_low"], whole["new_pairs_high"], 0)
+        cells = [_whole_percent(row) for row in shown]
+        lines.append(Line(generator, [*cells, TableCell(new_pairs or NONE)]))
+    together = (trained["measure"] == "composes_together").any()
+    over = " Those of composes are simultaneous over the generators that are not controls." if together else ""
     note = (
-        f"{MEASURES['fraction_composed'].definition} In brackets the 95 % interval for the same pairs and judges;"
-        f" beside it for new pairs and judges{over}. Follows prompts: {MEASURES['r_precision_normalized'].definition}"
+        f"Draws seen pairs: {MEASURES['draws_seen_pairs'].definition} Draws held-out pairs:"
+        f" {MEASURES['draws_held_out_pairs'].definition} Composes: {MEASURES['composes'].definition} In brackets 95 %"
+        f" intervals for the same pairs and judges; the last column: for new pairs.{over} Reference and usual pair"
+        " have no interval: their values are fixed by definition."
     )
-    return View("Fraction composed", "generator", columns, lines, note)
+    return View("What is composed", "generator", columns, lines, note)
+
+
+def _whole_percent(row: Row | None) -> TableCell | None:
+    """Return a value in whole percent with its interval for the same pairs."""
+    if row is None or pd.isna(row["value"]):
+        return None
+    return TableCell(percent(row["value"], 0), interval(row["same_pairs_low"], row["same_pairs_high"], 0))
 
 
 def _fid_view(scores: pd.DataFrame, fids: Mapping[str, Any]) -> View:
@@ -276,24 +280,24 @@ class Readable:
     views: Mapping[str, Sequence[View]]  # by kind
     notes: Sequence[str]  # notes for readers; the first is about the judge
     error_note: str  # the largest source of error
-    scope: str = ""  # how many held-out pairs the words are about, if not all
     cautions: Sequence[str] = field(default_factory=list)  # generators that lack images or whose texts are unknown
 
 
 def to_read(
     title: str, scores: pd.DataFrame, comparisons: pd.DataFrame, anchors: Anchors, *, fids: Mapping[str, Any],
     summaries: Sequence[Mapping[str, Any]], divergence: pd.DataFrame, health: Health, heldout: Mapping[str, Any],
-    unchecked: Sequence[str] = (),
+    unchecked: Sequence[str] = (), training_data: Mapping[str, str] | None = None,
 ) -> Readable:  # fmt: skip
     """Return the results of one composition for readers.
 
     Args:
         scores: rows of ``scores.parquet``; ``comparisons``, of that CSV file.
-        anchors: reference and habit of each held-out split.
+        anchors: reference and usual pair of each split.
         fids: Fréchet distances by split of the generators that have them (``splits`` of ``fid/G.json``).
         summaries: ``scores/J/G/summary.json`` of each generator by the first judge.
         divergence: ``tables.DIVERGENCE``; heldout: ``heldout.json``.
         unchecked: generators whose folder does not state the texts of its images.
+        training_data: as of ``verdicts``.
     """
     trained = main_rows(scores)
     divergences = [
@@ -304,12 +308,11 @@ def to_read(
     view = View("divergence from train", "part", heads, divergences, divergence_note(divergence), "")
     cautions = missing_lines(summaries)
     cautions += [f"{name}: texts not checked, since its folder has no manifest.jsonl." for name in unchecked]
-    given = verdicts.verdicts(scores, anchors, health.healthy, len(health.unreadable))
+    given = verdicts.verdicts(scores, anchors, health.is_fit, training_data)
     return Readable(
         title=title,
         verdicts=given,
         lines=cautions + ([verdict.line for verdict in given] or [verdicts.none_line(anchors)]),
-        scope=health.scope(len(heldout["pairs"])),
         cautions=cautions,
         few_pairs=list(verdicts.few_pairs(scores)),
         views=score_views(scores, comparisons, fids) | {"divergence": [view] if divergences else []},
@@ -323,22 +326,19 @@ def headlines(dataset: str, compositions: Mapping[str, Readable]) -> str:
     parts = []
     for composition, of in compositions.items():
         view = of.views["composed"][0]
-        lines = [f"{dataset}, {composition}: percent composed of what was held out [same pairs] [new pairs]"]
+        lines = [f"{dataset}, {composition}: percent of the images that show the pair [same pairs]"]
         lines += map(bullet, of.cautions)
         if view.lines:
             shown = view.lines[:MOST_GENERATORS]
-            rows = [[short(line.name), line.cells[0].value if line.cells[0] else NONE] for line in shown]
-            for row, line in zip(rows, shown, strict=True):
-                both = zip(line.cells[1::2], line.cells[2::2], strict=True)
-                row += [" ".join(str(cell) for cell in cells if cell) or NONE for cells in both]
-            table = pd.DataFrame(rows, columns=["generator", "follows", *view.columns[1::2]])
+            rows = [[short(line.name), *(str(cell) if cell else NONE for cell in line.cells[:3])] for line in shown]
+            heads = ["generator", "seen pairs", "held-out pairs", "composes"]
+            table = pd.DataFrame(rows, columns=heads)
             lines += ["", table.to_markdown(index=False, tablefmt="simple", disable_numparse=True), ""]
             if more := view.lines[MOST_GENERATORS:]:
                 lines.append(f"{len(more)} more generators are in table.md.")
-        kinds = dict.fromkeys(verdict.word for verdict in of.verdicts)
-        by_word = [f"{word}: {', '.join(v.generator for v in of.verdicts if v.word == word)}" for word in kinds]
-        text = "; ".join(by_word) + "." if by_word else of.lines[-1]
-        lines += map(bullet, filter(None, (text, of.scope)))
+        kinds = dict.fromkeys(verdict.verdict for verdict in of.verdicts)
+        by_verdict = [f"{kind}: {', '.join(v.generator for v in of.verdicts if v.verdict == kind)}" for kind in kinds]
+        lines.append(bullet("; ".join(by_verdict) + "." if by_verdict else of.lines[-1]))
         parts.append("\n".join(lines))
     return HEADLINES.format("\n\n".join(parts))
 

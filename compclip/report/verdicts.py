@@ -1,7 +1,8 @@
-"""Verdicts: how much of what was held out each generator composes, a line each, from ``report.composed``.
+"""Verdicts: whether each generator composes what was held out, a line each, from ``report.composed``.
 
-The words are those of ``stats.composed`` for the same held-out pairs and judges; the interval for new pairs and judges
-is shown beside them. A generator that does not follow prompts gets no word, since its images need not show any pair.
+A verdict names the region of the interval for the same held-out pairs and judges. There is none for a generator that
+cannot draw seen pairs, if the judges recognize too few held-out pairs or fail the bias check, for one judge whose
+members are unknown, and for a model that was not trained on the train images of this split.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,107 +11,115 @@ from dataclasses import dataclass
 import pandas as pd
 
 from compclip.core.heldout import FEW_PAIRS
+from compclip.core.tables import HELD_OUT, TESTS
 from compclip.plot.labels import SPLIT_NAMES, interval, percent
 from compclip.report.comparisons import HELDOUT_SPLITS
-from compclip.report.composed import Anchors
+from compclip.report.composed import ANCHOR_NAMES, Anchors
 from compclip.report.rows import Place, Row, main_rows, of_measure, pivot
-from compclip.stats.composed import word
+from compclip.stats.composed import LEAST_DRAWN, verdict_of
 
-# A generator follows prompts if the interval of its R-precision on seen captions, as a fraction of the reference's
-# (both above the blind control), is above this.
-LEAST_FOLLOWED = 0.1
-FOLLOWS = "test_seen", "r_precision_normalized"
-NOT_FOLLOWING = "does not follow prompts"
-ANCHOR_NAMES = ("reference", "habit")
+SEEN_SKILL = TESTS[0], "draws_seen_pairs"
+NO_VERDICT = "no verdict"
+# The verdict on a generator that draws no seen pair: it shows none, so it can neither memorize nor compose.
+DRAWS_NOTHING = "does not draw seen pairs"
+# What else a model may have been trained on, and why that gives no verdict (``generate.generators: training_data``).
+OTHER_TRAINING = {
+    "other": "it was not trained on this split, so that held-out pairs may not be new to it",
+    "unknown": "its training_data is unknown: set it to split if it was trained on export/train.csv alone",
+}
 # Half the width of the interval of a score near 50 %, in points, by number of held-out pairs (docs/intervals.md).
 HALF_WIDTHS = {5: 27, 10: 17, 16: 13}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a generator: a word, such as "composes", and the reason."""
+    """The verdict on a generator, such as "composes", and the reason."""
 
     generator: str
-    word: str
+    verdict: str
     why: str
 
     @property
     def line(self) -> str:
-        return f"{': '.join(filter(None, (self.generator, self.word, self.why)))}."
+        return f"{': '.join(filter(None, (self.generator, self.verdict, self.why)))}."
 
 
-def composed_of(rows: Mapping[Place, Row], split: str) -> Row | None:
+def composed_of(rows: Mapping[Place, Row], split: str = HELD_OUT) -> Row | None:
     """Return the row of a generator to show: with simultaneous intervals, if there are any."""
-    of = [rows.get((split, f"fraction_composed{kind}")) for kind in ("_together", "")]
-    return next((row for row in of if row is not None), None)
+    for measure in ("composes_together", "composes"):
+        if (split, measure) in rows:
+            return rows[split, measure]
+    return None
 
 
-def _estimate(row: Row, unreadable: int) -> str:
-    name, pairs = SPLIT_NAMES[row["split"]], int(row["pairs"])
-    if pd.isna(row["value"]):
-        return f"not measurable on {name} ({row['note']})"
-    these = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
-    new_pairs = interval(row["new_pairs_low"], row["new_pairs_high"], 0)
-    others = f"new pairs: {new_pairs}" if new_pairs else row["note"]
-    decides = f"; {row['note']}" if new_pairs and not pd.isna(row["note"]) else ""
-    readable = f", {pairs - unreadable} of them readable" if unreadable else ""
-    return f"{percent(row['value'], 0)} % {these} of {pairs} held-out pairs{readable} ({name}; {others}{decides})"
+def _estimate(row: Row) -> str:
+    """Return what a generator composes, with its interval, as text."""
+    ends = interval(row["same_pairs_low"], row["same_pairs_high"], 0)
+    return f"{percent(row['value'], 0)} % {ends}".strip()
 
 
-def _followed(row: Row | None) -> tuple[str, str]:
-    """Return a word if a generator may not follow prompts ("" if it does), and how well it does."""
-    if row is None or pd.isna(row["value"]):
-        return "not known whether it follows prompts", ""
-    ends = interval(row["same_pairs_low"], row["same_pairs_high"])
-    text = f"{percent(row['value'])} % {ends} of the reference's R-precision on seen captions"
-    if row["same_pairs_high"] < LEAST_FOLLOWED:
-        return NOT_FOLLOWING, text
-    return ("" if row["same_pairs_low"] > LEAST_FOLLOWED else "may not follow prompts"), text
+def _reason(row: Row, is_fit: bool | None, training_data: str) -> str:
+    """Return why a generator gets no verdict, "" if it gets one."""
+    if not pd.isna(row["note"]):
+        return str(row["note"])
+    if is_fit is False:
+        return "the judges fail the bias check"
+    if row["judges"] < 2:
+        return "one judge, whose error is unknown"
+    return OTHER_TRAINING.get(training_data, "")
 
 
-def _verdict(generator: str, rows: Mapping[Place, Row], healthy: bool | None, unreadable: int) -> Verdict:
-    estimates = [row for split in HELDOUT_SPLITS if (row := composed_of(rows, split))]
-    doubt, followed = _followed(rows.get(FOLLOWS))
-    measured = [row for row in estimates if not pd.isna(row["value"])]
-    texts = [*(_estimate(row, unreadable) for row in estimates), followed]
-    if doubt == NOT_FOLLOWING:
-        return Verdict(generator, doubt, followed)
-    given = "no word"
-    if healthy is False:
-        texts.insert(0, "the judge does not read held-out pairs")
-    elif doubt:
-        texts.insert(0, doubt)
-    elif measured and measured[0]["judges"] < 2:
-        texts.insert(0, "one judge")
-    elif measured:
-        given = word(min(row["same_pairs_low"] for row in measured), max(row["same_pairs_high"] for row in measured))
-    return Verdict(generator, given, "; ".join(filter(None, texts)))
+def _verdict(name: str, rows: Mapping[Place, Row], is_fit: bool | None, training_data: str) -> Verdict:
+    row, seen = composed_of(rows), rows.get(SEEN_SKILL)
+    assert row is not None, "the caller has checked this"
+    texts = []
+    if seen is not None and not pd.isna(seen["value"]):
+        texts.append(f"draws {_estimate(seen)} of seen pairs")
+        if seen["same_pairs_high"] < LEAST_DRAWN:
+            return Verdict(name, DRAWS_NOTHING, texts[0])
+    of_splits = [(split, composed_of(rows, split)) for split in HELDOUT_SPLITS]
+    shown = [f"{SPLIT_NAMES[split]} {_estimate(of)}" for split, of in of_splits if of and not pd.isna(of["value"])]
+    if not pd.isna(row["value"]):
+        counts = f"over {int(row['pairs'])} recognized pairs" if not pd.isna(row["pairs"]) else ""
+        texts.append(f"composes {_estimate(row)} of held-out pairs ({'; '.join([*shown, counts])})")
+    reason = _reason(row, is_fit, training_data)
+    if reason:
+        return Verdict(name, NO_VERDICT, "; ".join([reason, *texts]))
+    return Verdict(name, verdict_of(row["same_pairs_low"], row["same_pairs_high"]), "; ".join(texts))
 
 
-def verdicts(scores: pd.DataFrame, anchors: Anchors, healthy: bool | None, unreadable: int = 0) -> list[Verdict]:
+def verdicts(
+    scores: pd.DataFrame, anchors: Anchors, is_fit: bool | None, training_data: Mapping[str, str] | None = None
+) -> list[Verdict]:
     """Return a verdict for each generator of one composition with an estimate.
 
     Args:
         scores: rows of ``scores.parquet``.
-        anchors: reference and habit of each held-out split.
-        healthy: whether the judges are fit for verdicts, if known.
-        unreadable: number of held-out pairs that the judges do not read on other images; the words exclude these.
+        anchors: reference and usual pair of each split.
+        is_fit: whether the judges pass the bias check, if known.
+        training_data: what each model was trained on, by generator; others on this split.
     """
-    anchors_by_name = {str(both[place]): given for both in anchors.values() for place, given in enumerate(ANCHOR_NAMES)}
-    return [
-        Verdict(name, given, "") if (given := anchors_by_name.get(name)) else _verdict(name, rows, healthy, unreadable)
-        for name, rows in pivot(main_rows(scores)).items()
-        if any(composed_of(rows, split) for split in HELDOUT_SPLITS)
-    ]
+    names = dict[str, str]()
+    for split in HELDOUT_SPLITS:
+        names |= {str(name): anchor for name, anchor in zip(anchors[split], ANCHOR_NAMES, strict=True)}
+    given = []
+    for name, rows in pivot(main_rows(scores)).items():
+        if composed_of(rows) is None:
+            continue
+        if name in names:
+            given.append(Verdict(name, names[name], ""))
+        else:
+            given.append(_verdict(name, rows, is_fit, (training_data or {}).get(name, "split")))
+    return given
 
 
 def none_line(anchors: Anchors) -> str:
     """Return why there are no estimates."""
-    lacking = [part for part, of in zip(ANCHOR_NAMES, zip(*anchors.values(), strict=True), strict=True) if None in of]
-    what = " and ".join(lacking) or "reference and habit"
+    lacking = [name for place, name in enumerate(ANCHOR_NAMES) if any(both[place] is None for both in anchors.values())]
+    what = " and ".join(lacking) or "reference and usual pair"
     return (
-        f"no fraction composed: no generator is {what} of a held-out split; add photographs, habit and stand_ins, or"
-        " faithful and memorizer for drawn birds, to generate.generators."
+        f"no estimate of what is composed: a split has no {what}; add photographs, habit and stand_ins, or faithful,"
+        " memorizer and usual for drawn birds, to generate.generators."
     )
 
 

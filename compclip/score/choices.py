@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from compclip.core.heldout import split_pair
 from compclip.core.inputs import Indices, Vector, checked, require_below, require_length
 from compclip.core.tables import CAPTION_KEY
 
@@ -23,6 +24,7 @@ class Choices:
     first: np.ndarray  # the chance that the own adjective is ranked first
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
     adjusted: np.ndarray | None = None  # ``first`` by adjusted similarities; None: there is no ``Adjustment``
+    chosen: np.ndarray | None = None  # the adjective that is ranked first, None where there is no image or no other
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,18 @@ def choose_adjectives(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarra
     return Choices(others.astype(np.int64) + 1, np.where(others > 0, first, np.nan), two_way)
 
 
+def ranked_first(own: np.ndarray, of_variants: np.ndarray, entry: np.ndarray) -> np.ndarray:
+    """Return the variant (m) that is ranked first for each image (n,), -1 where its own prompt or a tie with it is."""
+    # NaN is sorted last and is not below the own similarity, so a variant with NaN wins.
+    order = np.lexsort((of_variants, entry))
+    images, first = np.unique(entry[order][::-1], return_index=True)
+    highest = order[::-1][first]
+    is_above = ~(of_variants[highest] <= own[images])
+    result = np.full(len(own), -1)
+    result[images[is_above]] = highest[is_above]
+    return result
+
+
 def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd.DataFrame) -> Choices:
     """Append the choices for prompts without an image, for which every variant is ranked above the prompt."""
     entry, _ = variants_of_entries(failed, split, variants)
@@ -93,6 +107,7 @@ def with_failed(choices: Choices, failed: pd.DataFrame, split: str, variants: pd
         np.append(choices.first, wrong.first),
         np.append(choices.two_way, wrong.two_way),
         None if choices.adjusted is None else np.append(choices.adjusted, wrong.first),
+        None if choices.chosen is None else np.append(choices.chosen, np.full(len(failed), None)),
     )
 
 
@@ -112,6 +127,8 @@ def compare_texts(
 ) -> Callable[[np.ndarray], Choices]:
     """Return a function from multiples (n,) to the choices of adjectives for the entries, by adjusted similarities.
 
+    Adjectives are named if ``variants`` names them.
+
     These are the similarities of the entries' images (n, d) with their prompts and variants, minus the entry's multiple
     of the similarity of ``mean`` (d,) with the same text.
     """
@@ -125,7 +142,15 @@ def compare_texts(
 
     def choices(multiples: np.ndarray) -> Choices:
         adjusted = own - multiples * with_mean[:n], of_variants - multiples[entry] * with_mean[n:]
-        return choose_adjectives(*adjusted, entry)
+        choices = choose_adjectives(*adjusted, entry)
+        if "adjective" not in variants:
+            return choices
+        own_adjectives = [None if pd.isna(pair) else split_pair(pair)[0] for pair in entries["pair"]]
+        names = np.array([*own_adjectives, *variants["adjective"].iloc[variant]], object)
+        best = ranked_first(*adjusted, entry)
+        chosen = names[np.where(best < 0, np.arange(n), n + best)]
+        chosen[choices.adjectives == 1] = None
+        return replace(choices, chosen=chosen)
 
     return choices
 

@@ -48,8 +48,8 @@ class Health:
         ]
 
     @property
-    def healthy(self) -> bool | None:
-        """Return whether the judges read held-out pairs well enough for a word; None if unknown."""
+    def is_fit(self) -> bool | None:
+        """Return whether the judges pass the bias check, so that verdicts are given; None if unknown."""
         return False if self.unfit else True if self._means("difference") else None
 
     @property
@@ -60,15 +60,15 @@ class Health:
             points = f"{percent(of['value'])} {interval(of['same_pairs_low'], of['same_pairs_high'])} points"
             judges = f", mean over {len(self.judges)} judges" if len(self.judges) > 1 else ""
             text = (
-                "Judge health: on images that show what they should, adjective accuracy of held-out pairs minus that of"
+                "Bias check: on images that show what they should, adjective accuracy of held-out pairs minus that of"
                 f" seen pairs of the same frequency is {points} at worst ({IMAGE_KINDS[kind]}{judges})."
             )
         else:
             text = (
-                "Judge health: held-out pairs are not compared with seen pairs of the same frequency, because too few"
+                "Bias check: held-out pairs are not compared with seen pairs of the same frequency, because too few"
                 " images of one side have captions with another ranked adjective of the noun."
             )
-        return f"{text} The judges are unfit: {'; '.join(self.unfit)}. No word is given." if self.unfit else text
+        return f"{text} The judges fail: {'; '.join(self.unfit)}. No verdict is given." if self.unfit else text
 
     @property
     def unreadable(self) -> dict[str, float]:
@@ -88,9 +88,4 @@ class Health:
     def unreadable_line(self) -> str:
         """Return the unreadable pairs as text, "" if there are none."""
         pairs = ", ".join(f"{pair_words(pair)} ({percent(of, 0)} %)" for pair, of in self.unreadable.items())
-        return f"Held-out pairs that the judges do not read on real images: {pairs}." if pairs else ""
-
-    def scope(self, pairs: int) -> str:
-        """Return how many held-out pairs the words are about, "" if all."""
-        readable = pairs - len(self.unreadable)
-        return f"Words are about the {readable} of {pairs} held-out pairs that the judges read." * (readable < pairs)
+        return f"Held-out pairs that the judges do not recognize on real images: {pairs}." if pairs else ""

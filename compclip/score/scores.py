@@ -61,6 +61,8 @@ def score_table(entry_set: EntrySet, judged: Judged, weight: np.ndarray, choices
     table["adjectives"] = choices.adjectives
     table["adjective_first"] = np.round(choices.first, DECIMALS)
     table["adjusted_first"] = np.nan if choices.adjusted is None else np.round(choices.adjusted, DECIMALS)
+    chosen = np.full(len(table), None) if choices.chosen is None else choices.chosen
+    table["adjective_chosen"] = pd.Series(chosen, index=table.index, dtype="str")
     return table
 
 

@@ -1,62 +1,73 @@
-"""The fraction composed: how much of what was held out a generator composes, between two generators of known skill.
+"""What a generator draws of seen and of held-out pairs, from the adjectives that judges choose for its images.
 
-*Habit* (H) shows the noun with a usual adjective, the *reference* (R) what is asked. With the scores of a generator (G)
-on the same prompts, θ = Σ w (G - H) / Σ w (R - H): 0 like habit, 1 like the reference. For a pair that the judges
-cannot read, R and H have similar scores, so it counts little.
+For a pair p, judges choose its adjective for a fraction a(p) of a generator's images. If x(p) of these images show the
+pair, and all others the noun with a usual adjective,
 
-For the *same pairs* and judges, images are resampled, or clusters of images: the set of Fieller (1954, Journal of the
-Royal Statistical Society B 16:175), with the variance of clusters within pairs. For *new pairs* and judges, the
-interval over pairs of ``crossed.over_pairs``, where a pair that was not sampled may have 0 or 1, with the variance of
-judges.
+    a(p) = x(p) up(p) + (1 - x(p)) low(p).
+
+up and low depend on the generator's style: judges recognize a black bill less often in a blurred picture, and take a
+brown one for black more often in a dark picture. Both are predicted for each held-out pair from the generator's own
+images of seen pairs. On the scale of logits, up(p) is that of the *reference*, whose images show what is asked, plus an
+effect of the style, of the adjective and of the noun; low(p) is that of the *usual pair*, whose images show the noun
+with another, seen adjective, plus such effects on how often the judges choose an adjective for images of other pairs.
+Effects are normal, which shrinks those of few images (``_predict``).
+
+The fraction x(p) is estimated from these ends, pulled to that of all pairs where they are close, and averaged over
+prompts. A model *composes* the mean of x over held-out pairs, relative to that over seen pairs of the same frequency:
+1 if it draws held-out pairs as well as seen ones. On the scale of the run, where the usual pair is 0 and the
+reference 1, *draws seen pairs* is s, and *draws held-out pairs* is s times what it composes.
+
+Only prompts whose pair the judges *recognize* count: for images of the reference in the other half of the images, they
+choose the right adjective more often than all wrong ones together.
+
+The interval for the *same pairs* and judges resamples images, or classes, by the Bayesian bootstrap (Rubin 1981, Annals
+of Statistics 9:130), for the generator and its anchors at once. Each resample also draws the effects' errors from their
+normal distributions, so that it estimates the whole posterior (Newton, Polson and Xu 2021, Canadian Journal of
+Statistics 49:421). The interval for *new pairs* is in ``_over_new_pairs``.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+import pandas as pd
+from scipy import sparse
 
+from compclip.core.heldout import split_pair
+from compclip.core.inputs import require_length
+from compclip.core.seeds import rng
+from compclip.core.tables import HELD_OUT
 from compclip.stats import crossed
 from compclip.stats.interval import LEVEL
 
+SEEN = "test_seen"
+
 REGIONS = (0.1, 0.4, 0.6, 0.9)
 REGION_WORDS = ("memorizes", "hardly composes", "half", "mostly composes", "composes")
-# One pair decides if it has more than this fraction of the evidence, or if its removal changes the value by more than
-# this fraction of the width of the interval for new pairs.
-DECIDES = 0.5
-NORMAL_DRAWS = 100_000
+
+# Judges recognize a pair if they choose its adjective for more than this fraction of the images that show it.
+LEAST_RECOGNIZED = 0.5
+# Held-out prompts and pairs that must be recognized for an estimate.
+LEAST_PROMPTS, LEAST_PAIRS = 0.5, 5
+# A generator draws seen pairs if the interval of s is above this.
+LEAST_DRAWN = 0.1
+
+RESAMPLES = 500
+# Standard deviations on the scale of logits, of the effect of a style, and of that of an adjective, a noun or the
+# offset's slope. They are wide for the styles of `make styles`: a judge that is sure of all pairs gives small effects.
+STYLE_SPREAD, EFFECT_SPREAD = 3.0, 0.5
+# The least spread of a pair around its prediction: what adjective and noun leave open even where seen pairs agree.
+UP_SPREAD, LOW_SPREAD = 0.3, 1.0
+# Prior of a rate: as many images, with this rate. Usual pairs are seldom mistaken.
+UP_PRIOR, LOW_PRIOR = (1.4, 0.5), (4.0, 0.03)
+MOST_TRIALS = 200  # images that count for a rate of ``low``, whose entries serve several pairs
+# A pair's fraction is pulled to that of all pairs with this much evidence, and bounded: noise exceeds 0 and 1.
+EVIDENCE, BOUNDS = 0.1, (-1.0, 1.2)
 
 
-@dataclass(frozen=True)
-class Composed:
-    """A fraction composed; unknown values are None."""
-
-    value: float | None  # None if it is not measurable
-    same_pairs_low: float | None = None
-    same_pairs_high: float | None = None
-    new_pairs_low: float | None = None  # None for one judge or one pair
-    new_pairs_high: float | None = None
-    why: str | None = None  # why the value, or the interval for new pairs and judges, is None
-    pairs: Sequence[str] = ()  # (K,) names, sorted
-    # (K,) the fraction of Σ w (R - H) that each pair has; below 0 if H is better than R
-    evidence: np.ndarray = field(default_factory=lambda: np.empty(0))
-    decides: str | None = None  # a pair that decides alone
-    judges: int = 0  # number of judges
-    # (c,), (K,) the contribution of each cluster and pair to the error, for ``shared_level``
-    of_clusters: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-    of_pairs: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-
-    @property
-    def word(self) -> str | None:
-        """Return the word for the same pairs and judges; None for one judge."""
-        if self.same_pairs_low is None or self.same_pairs_high is None or self.judges < 2:
-            return None
-        return word(self.same_pairs_low, self.same_pairs_high)
-
-
-def word(low: float, high: float) -> str:
-    """Return the word of the region that contains an interval, or a range of words such as "hardly to half"."""
+def verdict_of(low: float, high: float) -> str:
+    """Return the name of the region that contains an interval, or a range of regions such as "hardly to half"."""
     first = int(np.searchsorted(REGIONS, low, side="right"))
     last = max(first, int(np.searchsorted(REGIONS, high, side="left")))
     if first == last:
@@ -64,115 +75,348 @@ def word(low: float, high: float) -> str:
     return " to ".join(REGION_WORDS[region].removesuffix(" composes") for region in (first, last))
 
 
-def fraction_composed(
-    g: ArrayLike, h: ArrayLike, r: ArrayLike, pairs: ArrayLike, *, clusters: ArrayLike | None = None,
-    weights: ArrayLike | None = None, equal_pairs: bool = False, level: float = LEVEL,
-) -> Composed:  # fmt: skip
-    """Estimate the fraction composed of generator ``g``, with both intervals.
+@dataclass(frozen=True)
+class Choices:
+    """What J judges choose for n images of a generator, in the order of the prompts.
+
+    A prompt without an image has 0 and None.
+    """
+
+    first: np.ndarray  # (n, J) the chance that the prompt's own adjective is chosen
+    chosen: np.ndarray  # (n, J) names of the adjectives that are chosen; None where there is none
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A fraction with its intervals; None where it is not measured."""
+
+    value: float
+    same_pairs_low: float | None = None
+    same_pairs_high: float | None = None
+    new_pairs_low: float | None = None
+    new_pairs_high: float | None = None
+    prompts: int = 0
+    pairs: int = 0
+    # (RESAMPLES,) the values of all resamples, for simultaneous intervals
+    resampled: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+
+
+@dataclass(frozen=True)
+class Skills:
+    """What a generator draws: of seen pairs, and by split of held-out pairs, absolutely and relative to seen ones.
+
+    Splits are those of the prompts, and ``tables.HELD_OUT`` for all held-out prompts.
+    """
+
+    seen: Fraction | None  # None if no seen pair is recognized
+    held_out: Mapping[str, Fraction]
+    composes: Mapping[str, Fraction]
+    by_pair: pd.DataFrame  # split, pair, prompts, drawn: the fraction x of each recognized pair
+    why: str | None = None  # why there is no verdict
+
+
+def _sigmoid(logits: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+
+
+def _logit(rates: np.ndarray) -> np.ndarray:
+    clipped = np.clip(rates, 0.002, 0.998)
+    return np.log(clipped / (1 - clipped))
+
+
+def _shrunk(rates: np.ndarray, trials: np.ndarray, prior: tuple[float, float]) -> np.ndarray:
+    """Return rates of so many trials, with as many trials of the prior more."""
+    more, rate = prior
+    return (rates * trials + rate * more) / (trials + more)
+
+
+def _fit(
+    rates: np.ndarray, weights: np.ndarray, design: np.ndarray, offset: np.ndarray, spread: np.ndarray,
+    center: np.ndarray, start: np.ndarray, steps: int,
+) -> np.ndarray:  # fmt: skip
+    """Return the effects (B, k) of B logistic regressions with normal priors around ``center``, by Newton's method."""
+    effects = start.copy()
+    transposed = design.swapaxes(1, 2)
+    diagonal = np.arange(len(spread))
+    for _ in range(steps):
+        expected = _sigmoid((design @ effects[..., None])[..., 0] + offset)
+        variance = weights * np.maximum(expected * (1 - expected), 1e-3)
+        gradient = (transposed @ (weights * (rates - expected))[..., None])[..., 0]
+        gradient -= (effects - center) / spread**2
+        curvature = transposed @ (design * variance[..., None])
+        curvature[:, diagonal, diagonal] += 1 / spread**2
+        step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        # A longer step may overshoot where all rates are near 0 or 1.
+        length = np.abs(step).max(axis=1, keepdims=True)
+        effects += step * np.minimum(1, 2 / np.maximum(length, 1e-9))
+    return effects
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A regression of the rates of pairs, (B, K), on the rates of an anchor."""
+
+    names: np.ndarray  # (K, k) which adjective and which noun each pair has
+    dispersion: float  # variance of an image's mean over judges, relative to that of a coin
+    least_spread: float  # of pairs around their prediction
+    stream: np.random.Generator
+
+    def _design(self, offset: np.ndarray, center: float) -> np.ndarray:
+        """Return (B, K, 2 + k): the style, adjectives and nouns, and the slope of the offset."""
+        resamples, pairs = offset.shape
+        style = np.ones((resamples, pairs, 1))
+        names = np.broadcast_to(self.names, (resamples, *self.names.shape))
+        return np.concatenate([style, names, (offset - center)[..., None]], axis=2)
+
+    def predict(
+        self, rates: np.ndarray, trials: np.ndarray, offset: np.ndarray, target: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fit rates at ``offset``; return those at ``target``, expected and with each pair's own error, (B, K).
+
+        The first of B resamples has neither errors of effects nor of pairs. Pairs without trials are not fitted.
+        """
+        center = float(offset[0].mean())
+        design = self._design(offset, center)
+        spread = np.full(design.shape[2], EFFECT_SPREAD)
+        spread[0] = STYLE_SPREAD
+        none = np.zeros((1, len(spread)))
+        one = slice(0, 1)
+        first = _fit(rates[one], trials[one] / self.dispersion, design[one], offset[one], spread, none, none, 25)
+        pair_spread = self._pair_spread(rates[0], trials[0], _sigmoid((design[0] @ first[0]) + offset[0]))
+        # Images of one pair share its error, so that many of them tell little about effects.
+        variance = np.maximum(rates[0] * (1 - rates[0]), 1e-3)
+        weights = trials / (self.dispersion + trials * variance * pair_spread**2)
+        first = _fit(rates[one], weights[one], design[one], offset[one], spread, none, first, 25)
+        center_of_effects = self.stream.normal(size=(len(rates), len(spread))) * spread
+        center_of_effects[:, 0] = 0
+        center_of_effects[0] = 0
+        start = np.repeat(first, len(rates), axis=0)
+        effects = _fit(rates, weights, design, offset, spread, center_of_effects, start, 4)
+        expected = (self._design(target, center) @ effects[..., None])[..., 0] + target
+        errors = self.stream.normal(size=target.shape) * pair_spread
+        errors[0] = 0
+        return _sigmoid(expected), _sigmoid(expected + errors)
+
+    def _pair_spread(self, rates: np.ndarray, trials: np.ndarray, expected: np.ndarray) -> float:
+        """Return the standard deviation of pairs around their prediction, by the method of moments."""
+        variance = expected * (1 - expected)
+        squares = trials * (rates - expected) ** 2 / variance
+        known = trials > 0
+        excess = float((squares[known] - self.dispersion).sum())
+        return float(np.clip(excess / (trials * variance).sum(), self.least_spread**2, 4.0) ** 0.5)
+
+
+class Scale:
+    """The scale of one composition: its prompts, and what judges choose for images of the reference and usual pair.
 
     Args:
-        g, h, r: (J, n) scores of the generator, habit and the reference on the same entries by J judges.
-        pairs: (n,) the pair of each entry.
-        clusters: (n,) the image of each entry, or the class of its image, if images have classes; None: one an entry.
-        weights: (n,) weights of entries; None: equal.
-        equal_pairs: give all pairs the same weight.
-        level: of each interval; from ``shared_level`` if several generators are shown.
-
-    Raises:
-        ValueError: if the shapes differ or a score is NaN.
+        prompts: n rows with the columns split, pair (``adjective_noun``), cluster (the image, or the class of its
+            image), matched (whether a seen pair is as frequent as the held-out ones) and counts (whether a held-out
+            prompt may count).
+        reference: choices for images that show what is asked.
+        usual: choices for images that show the noun with a usual adjective.
+        resamples: of the bootstrap.
     """
-    scores = np.stack([np.atleast_2d(np.asarray(of, float)) for of in (g, h, r)])
-    judges, entries = scores.shape[1:]
-    weight = np.ones(entries) if weights is None else np.asarray(weights, float)
-    images = np.arange(entries) if clusters is None else np.asarray(clusters, object)
-    if not np.isfinite(scores).all() or not len(weight) == len(images) == len(np.asarray(pairs)) == entries:
-        raise ValueError("scores must be finite, with a pair, a cluster and a weight for each entry")
-    kept = weight > 0
-    scores, weight, images = scores[:, :, kept], weight[kept], images[kept]
-    names, pair = np.unique(np.asarray(pairs)[kept].astype(str), return_inverse=True)
-    if equal_pairs:
-        weight = weight / np.bincount(pair, weights=weight)[pair]
-    above, whole = scores[0] - scores[1], scores[2] - scores[1]
-    n, d = (np.bincount(pair, weights=weight * of.mean(axis=0)) for of in (above, whole))
 
-    def cells(theta: float, sign: float = 1.0) -> crossed.Cells:
-        return crossed.cells(images, pair, (sign * above - theta * whole).mean(axis=0), weight)
+    def __init__(self, prompts: pd.DataFrame, reference: Choices, usual: Choices, resamples: int = RESAMPLES) -> None:
+        self.prompts, self.reference, self.usual = prompts, reference, usual
+        n, self.judges = reference.first.shape
+        require_length(n, "prompts", prompts=prompts, usual=usual.first, chosen=reference.chosen)
+        pair, self.pairs = pd.factorize(prompts["pair"], sort=True)
+        adjectives, nouns = zip(*map(split_pair, self.pairs), strict=True)
+        self.adjective, self.adjectives = pd.factorize(np.array(adjectives, object), sort=True)
+        self.noun, self.nouns = pd.factorize(np.array(nouns, object), sort=True)
+        self.names = np.hstack([np.eye(len(self.adjectives))[self.adjective], np.eye(len(self.nouns))[self.noun]])
+        self.pair = pair
+        self.of_pair = sparse.csr_array((np.ones(n), (np.arange(n), pair)), shape=(n, len(self.pairs)))
+        self.is_seen = (prompts["split"] == SEEN).to_numpy()
+        cluster, names = pd.factorize(prompts["cluster"].astype(str), sort=True)
+        weights = rng(0, "composed").exponential(size=(resamples, len(names)))
+        self.weights = np.vstack([np.ones(n), weights[:, cluster]])
+        # By name, so that more images do not move others to the other half.
+        half = np.array([zlib.crc32(name.encode()) % 2 for name in names])[cluster]
+        matched = self.is_seen & prompts["matched"].to_numpy(bool)
+        held_out = ~self.is_seen & prompts["counts"].to_numpy(bool)
+        self.is_recognized = self._recognized(half, matched) | self._recognized(half, held_out)
+        self.held_out = held_out
+        self.up_offset = self._offset(reference, UP_PRIOR)
+        self.low_offset = self._offset(usual, LOW_PRIOR)
 
-    if cells(0).images < 2:
-        return Composed(None, why="fewer than two images or classes")
-    # The variance of Σ w [(G - H) - θ (R - H)] is quadratic in θ.
-    unit, t = weight.sum() ** 2, crossed.student(cells(0).images - 1, level)
-    nn, dd, both = ((crossed.within(cells(*of)) ** 2).sum() * unit for of in ((0, 1), (1, 0), (1, 1)))
-    nd = (nn + dd - both) / 2
-    a, b, c = d.sum() ** 2 - t**2 * dd, n.sum() * d.sum() - t**2 * nd, n.sum() ** 2 - t**2 * nn
-    if d.sum() <= 0 or a <= 0:
-        gap, error = d.sum() / weight.sum(), t * dd**0.5 / weight.sum()
-        why = f"reference minus habit is {gap:.3f} [{gap - error:.3f}, {gap + error:.3f}], which may be 0"
-        return Composed(None, why=why)
-    theta = float(n.sum() / d.sum())
-    root = max(0.0, b**2 - a * c) ** 0.5
-    low, high = min(theta, float((b - root) / a)), max(theta, float((b + root) / a))
-    errors, scale = cells(theta), weight.sum() / d.sum()
-    by_judge = ((above - theta * whole) * weight).sum(axis=1) / d.sum()
-    across = crossed.across(errors)
-    others = crossed.Variance(across.value * scale**2, across.degrees) + crossed.of_judges(by_judge)
-    other = crossed.over_pairs(n, d, (0.0, 1.0), level) if judges > 1 and len(d) > 1 else None
-    if other:
-        below, beyond = (crossed.side(theta, end, len(d), others, level).half_width(level) for end in other)
-        # Scores of 0 and 1 are extremes: new pairs on average do not exceed them unless these pairs do.
-        other = max(theta - below, min(0.0, low)), min(theta + beyond, max(1.0, high))
-    missing = "one judge" if judges < 2 else "one pair" if len(d) < 2 else "reference minus habit may be 0"
-    new_pairs_low, new_pairs_high = other or (None, None)
-    return Composed(
-        value=theta, same_pairs_low=low, same_pairs_high=high, new_pairs_low=new_pairs_low,
-        new_pairs_high=new_pairs_high,
-        why=None if other else f"not known for new pairs and judges: {missing}",
-        pairs=tuple(map(str, names)), evidence=d / d.sum(), decides=_deciding(n, d, names, other), judges=judges,
-        of_clusters=crossed.within(errors) * scale, of_pairs=(n - theta * d) / d.sum(),
-    )  # fmt: skip
+    def _recognized(self, half: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return which of the rows (n,) have a pair that is recognized in the other half of the images."""
+        result = np.zeros(len(rows), bool)
+        right = self.reference.first.mean(axis=1)
+        for number in (0, 1):
+            other = pd.Series(right[rows & (half != number)]).groupby(self.pair[rows & (half != number)]).mean()
+            recognized = other.index[other > LEAST_RECOGNIZED]
+            result |= rows & (half == number) & np.isin(self.pair, recognized)
+        return result
+
+    def _rates(self, values: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means (B, K) of values (n,) by pair over some rows, and the sums of weights."""
+        weights = self.weights * rows
+        size = weights @ self.of_pair
+        total = (weights * values) @ self.of_pair
+        return np.divide(total, size, out=np.zeros_like(total), where=size > 0), size
+
+    def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how often a pair's adjective is chosen for seen images of its noun with another one, (B, K)."""
+        rows, judges = np.nonzero((pd.notna(chosen)) & self.is_seen[:, None])
+        adjective = pd.Index(self.adjectives).get_indexer(chosen[rows, judges])
+        number = {key: pair for pair, key in enumerate(zip(self.adjective, self.noun, strict=True))}
+        noun = self.noun[self.pair[rows]]
+        pair = np.array([number.get(key, -1) for key in zip(adjective, noun, strict=True)], dtype=int)
+        wrong = (pair >= 0) & (pair != self.pair[rows])
+        share = np.full(int(wrong.sum()), 1 / self.judges)
+        counts = sparse.csr_array((share, (rows[wrong], pair[wrong])), shape=self.of_pair.shape)
+        seen = self.weights * self.is_seen
+        of_pair = seen @ self.of_pair
+        of_noun = of_pair @ np.eye(len(self.nouns))[self.noun]
+        size = np.maximum(of_noun[:, self.noun] - of_pair, 0)
+        total = seen @ counts
+        return np.divide(total, size, out=np.zeros_like(total), where=size > 0), size
+
+    def _offset(self, anchor: Choices, prior: tuple[float, float]) -> np.ndarray:
+        """Return the logits (B, K) of an anchor's rates."""
+        rates, size = self._rates(anchor.first.mean(axis=1), np.ones(len(self.pair), bool))
+        return _logit(_shrunk(rates, size, prior))
+
+    def ends(self, generator: Choices) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return how often a pair's adjective is chosen for images in the generator's style, (B, K).
+
+        Returns:
+            up, expected and with the pair's own error, and low.
+        """
+        right = generator.first.mean(axis=1)
+        rates, size = self._rates(right, self.is_seen)
+        expected = rates[0][self.pair]
+        variance = (expected * (1 - expected))[self.is_seen].sum()
+        dispersion = float(((right - expected)[self.is_seen] ** 2).sum() / variance) if variance > 0 else 1.0
+        dispersion = max(dispersion, 1 / self.judges)
+        stream = rng(0, "composed", "errors")
+        upper = _Model(self.names, dispersion, UP_SPREAD, stream)
+        up, up_with_error = upper.predict(rates, size, self.up_offset, self.up_offset)
+        anchor, trials = self._mistaken(self.reference.chosen)
+        mistaken, _ = self._mistaken(generator.chosen)
+        offset = _logit(_shrunk(anchor, trials, LOW_PRIOR))
+        lower = _Model(self.names, dispersion, LOW_SPREAD, stream)
+        _, low = lower.predict(mistaken, np.minimum(trials, MOST_TRIALS), offset, self.low_offset)
+        return up, up_with_error, low
+
+    def _drawn(
+        self, right: np.ndarray, rows: np.ndarray, up: np.ndarray, low: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the fraction of prompts (B,), and of each pair (B, K), whose pair is drawn, and weights (B, K)."""
+        rates, size = self._rates(right, rows)
+        weights = size / size.sum(axis=1, keepdims=True)
+        evidence = up - low
+        above = rates - low
+        whole = np.maximum((weights * evidence).sum(axis=1), 0.02)
+        overall = np.clip((weights * above).sum(axis=1) / whole, -0.2, 1.2)[:, None]
+        fractions = (above + EVIDENCE * overall) / np.maximum(evidence + EVIDENCE, EVIDENCE / 2)
+        fractions = np.clip(fractions, *BOUNDS)
+        return (weights * fractions).sum(axis=1), fractions, weights
+
+    @property
+    def splits(self) -> dict[str, np.ndarray]:
+        """Return the recognized rows of each held-out split that has some, and of all."""
+        counted = self.held_out & self.is_recognized
+        names = self.prompts["split"].to_numpy()
+        splits = {name: counted & (names == name) for name in dict.fromkeys(names[counted])}
+        return splits | ({HELD_OUT: counted} if counted.any() else {})
+
+    @property
+    def too_few(self) -> str | None:
+        """Return why the judges recognize too few held-out pairs for a verdict; None if they recognize enough."""
+        counted = self.held_out & self.is_recognized
+        pairs = len(np.unique(self.pair[counted]))
+        prompts = counted.sum() / max(1, self.held_out.sum())
+        if pairs >= LEAST_PAIRS and prompts >= LEAST_PROMPTS:
+            return None
+        total = len(np.unique(self.pair[self.held_out]))
+        return (
+            f"the judges recognize too few held-out pairs: {pairs} of {total}, {prompts:.0%} of the prompts;"
+            f" at least {LEAST_PAIRS} and {LEAST_PROMPTS:.0%} are needed"
+        )
+
+    def skills(self, generator: Choices, level: float = LEVEL) -> Skills:
+        """Estimate what a generator draws of seen and of held-out pairs.
+
+        Args:
+            generator: choices for its images, in the order of the prompts.
+            level: of each interval.
+        """
+        require_length(len(self.pair), "prompts", first=generator.first, chosen=generator.chosen)
+        right = generator.first.mean(axis=1)
+        up, up_with_error, low = self.ends(generator)
+        seen_rows = self.is_seen & self.is_recognized
+        none = pd.DataFrame(columns=["split", "pair", "prompts", "drawn"])
+        if not seen_rows.any() or not self.splits:
+            kind = "held-out" if seen_rows.any() else "matched seen"
+            return Skills(None, {}, {}, none, f"the judges recognize no {kind} pair")
+        reference, usual = _sigmoid(self.up_offset), _sigmoid(self.low_offset)
+        absolute, _, _ = self._drawn(right, seen_rows, reference, usual)
+        relative, _, _ = self._drawn(right, seen_rows, up, low)
+        # Where hardly a seen pair is drawn, there is nothing to compare with.
+        relative = np.maximum(relative, 0.3)
+        pairs = len(np.unique(self.pair[seen_rows]))
+        seen = _fraction(absolute, int(seen_rows.sum()), pairs, level)
+        held_out, composes, tables = {}, {}, []
+        for split, rows in self.splits.items():
+            drawn, fractions, weights = self._drawn(right, rows, up_with_error, low)
+            ratio = drawn / relative
+            known = weights[0] > 0
+            counts = int(rows.sum()), int(known.sum())
+            of_pairs = fractions[0, known] / relative[0]
+            low_end, high_end = self._over_new_pairs(of_pairs, weights[0, known], known, level)
+            fraction = _fraction(ratio, *counts, level)
+            composes[split] = replace(fraction, new_pairs_low=low_end, new_pairs_high=high_end)
+            held_out[split] = _fraction(ratio * absolute, *counts, level)
+            prompts = np.bincount(self.pair[rows], minlength=len(self.pairs))[known]
+            tables.append(
+                pd.DataFrame({"split": split, "pair": self.pairs[known], "prompts": prompts, "drawn": of_pairs})
+            )
+        why = self.too_few
+        if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
+            why = "it cannot draw seen pairs well enough to tell"
+        return Skills(seen, held_out, composes, pd.concat(tables, ignore_index=True), why)
+
+    def _over_new_pairs(
+        self, fractions: np.ndarray, weights: np.ndarray, known: np.ndarray, level: float
+    ) -> tuple[float | None, float | None]:
+        """Return the interval for other pairs, of other adjectives and nouns, of the weighted mean of fractions.
+
+        A model may fail by pair, by adjective or by noun, so each of them is resampled in turn, with one more of each,
+        as bad or as good as can be (``crossed.over_pairs``); the widest interval counts.
+        """
+        lows, highs = [], []
+        for group in (np.arange(known.sum()), self.adjective[known], self.noun[known]):
+            number = np.unique(group, return_inverse=True)[1]
+            if number.max() < 1:
+                return None, None
+            value = np.bincount(number, weights=weights * fractions)
+            size = np.bincount(number, weights=weights)
+            low, high = crossed.over_pairs(value, size, (0.0, 1.0), level) or (-np.inf, np.inf)
+            lows.append(low)
+            highs.append(high)
+        return max(0.0, min(lows)), max(*highs, float(weights @ fractions))
 
 
-def _deciding(n: np.ndarray, d: np.ndarray, names: np.ndarray, other: tuple[float, float] | None) -> str | None:
-    """Return a pair that decides alone, None if there is none."""
-    without = d.sum() - d
-    moves = np.abs((n.sum() - n) / np.where(without > 0, without, np.nan) - n.sum() / d.sum())
-    far = DECIDES * (other[1] - other[0]) if other else np.inf
-    decides = (d > DECIDES * d.sum()) | ~(moves <= far)
-    return str(names[np.argmax(np.where(decides, d, -np.inf))]) if decides.any() else None
+def _fraction(resampled: np.ndarray, prompts: int, pairs: int, level: float) -> Fraction:
+    """Return the fraction whose first value is of the data, and others of resamples."""
+    value = float(resampled[0])
+    tail = (1 - level) / 2
+    low, high = np.quantile(resampled[1:], [tail, 1 - tail])
+    return Fraction(value, min(value, float(low)), max(value, float(high)), None, None, prompts, pairs, resampled[1:])
 
 
-def shared_level(errors: Sequence[np.ndarray], level: float = LEVEL) -> float:
-    """Return the level that each of several intervals needs for a simultaneous coverage of ``level``: max-|t|.
+def shared_level(fractions: Sequence[Fraction], level: float = LEVEL) -> float:
+    """Return the level that each of several intervals needs for a simultaneous coverage of ``level``.
 
-    The critical value is that of the greatest of correlated normal errors (Hothorn, Bretz and Westfall 2008,
-    Biometrical Journal 50:346), which each interval takes at its own degrees of freedom.
-
-    Args:
-        errors: for each interval, (c,) contributions of the same clusters, or pairs, to its error.
+    The fractions are of the same resamples. The most extreme rank of each resample, among all fractions, has the
+    quantile at which all intervals together miss 1 - ``level``.
     """
-    from scipy import special  # slow to import
-
-    table = np.stack(list(errors))
-    table = table[(table**2).sum(axis=1) > 0]
-    if len(table) < 2:
-        return level
-    table /= np.sqrt((table**2).sum(axis=1, keepdims=True))
-    values, vectors = np.linalg.eigh(table @ table.T)
-    normal = np.random.default_rng(0).standard_normal((NORMAL_DRAWS, len(table)))
-    greatest = np.abs(normal @ (vectors * np.sqrt(np.maximum(values, 0))).T).max(axis=1)
-    return max(level, float(2 * special.ndtr(np.quantile(greatest, level)) - 1))
-
-
-def fractions_composed(
-    generators: Sequence[ArrayLike], h: ArrayLike, r: ArrayLike, pairs: ArrayLike, **settings: Any
-) -> list[Composed]:
-    """Estimate the fractions composed of several generators on the same entries, with simultaneous intervals.
-
-    Args: as of ``fraction_composed``.
-    """
-    alone = [fraction_composed(g, h, r, pairs, **settings) for g in generators]
-    known = [of for of in alone if of.value is not None]
-    if len(known) < 2:
-        return alone
-    level = max(shared_level([getattr(of, errors) for of in known]) for errors in ("of_clusters", "of_pairs"))
-    return [fraction_composed(g, h, r, pairs, **settings, level=level) for g in generators]
+    values = np.stack([fraction.resampled for fraction in fractions])
+    ranks = values.argsort(axis=1).argsort(axis=1) + 0.5
+    tails = np.minimum(ranks, values.shape[1] - ranks) / values.shape[1]
+    return float(1 - 2 * np.quantile(tails.min(axis=0), 1 - level))

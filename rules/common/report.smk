@@ -8,7 +8,7 @@ DECIDING = {"pairs", "split", "divergence", "judge", "generate", "score"}
 WHOLE_RUN = dict(PLACE, compositions=CONFIG.compositions, share=CONFIG.judge.share)
 WHOLE_RUN |= {"generators": [] if CAPTIONS_ALONE else list(GENERATORS)}
 READABLE = dict(WHOLE_RUN, judges=CONFIG.judges, fid=FID_GENERATORS, reference=CONFIG.reference)
-READABLE |= {"health": CONFIG.score.health, "anchors": CONFIG.anchors}
+READABLE |= {"health": CONFIG.score.health, "anchors": CONFIG.anchors, "training_data": CONFIG.training_data}
 FIGURES = f"{RESULTS}/figures/{DATASET}"
 SCORE_FIGURES = {
     name: in_report(f"{FIGURES}_{{composition}}_{name}.svg", name, "Figures", "{composition}", figure=name)

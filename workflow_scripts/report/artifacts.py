@@ -57,5 +57,6 @@ def read_readable(layout: Layout, rows: Sequence[pd.DataFrame], params: Any) -> 
         fids=read_fids(layout, params),
         health=read_health(layout, params.judges, params.health),
         heldout=read_json(layout.place / "heldout.json"),
+        training_data=params.training_data,
         unchecked=[name for name, of in generated.items() if of["kind"] == "folder" and not of["texts_checked"]],
     )  # fmt: skip

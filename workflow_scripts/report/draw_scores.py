@@ -1,4 +1,4 @@
-"""Draw the fractions composed, the scores, held-out pairs, and the judges' training."""
+"""Draw what is composed, the scores, held-out pairs, and the judges' training."""
 
 import pandas as pd
 

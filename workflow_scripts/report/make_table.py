@@ -45,7 +45,7 @@ def main(job: Job) -> None:
         )
         for place in places
     )
-    settings = params.reference, params.anchors, params.controls, params.chunks
+    settings = params.anchors, params.controls, params.chunks
     scores, differences, pairs = make_table(compositions, *settings)
     write_table(scores, output.scores, MEASUREMENTS)
     write_text(as_csv(scores.assign(schema_version=MEASUREMENTS.version)), output.csv)

@@ -116,12 +116,25 @@ class Config(Section):
 
     @property
     def anchors(self) -> dict[str, tuple[str | None, str | None]]:
-        """The reference and habit of each held-out split, between which the fraction composed is measured."""
-        habit, swapped = self._of_kind("memorizer" if self.dataset.source == "sketch" else "habit"), self.reference
+        """The reference and the usual pair of each split, between which what is composed is measured."""
+        drawn = self.dataset.source == "sketch"
+        # On seen prompts, a memorizer draws what is asked.
+        usual_of_seen = self._of_kind("usual" if drawn else "habit")
+        usual = self._of_kind("memorizer" if drawn else "habit")
+        swapped = self.reference
         kinds = {generator.name: generator.kind for generator in self.generate.generators}
         if swapped and "test_swapped" not in load_kind(kinds[swapped]).SPLITS:
             swapped = self._of_kind("stand_ins")
-        return {"test_unseen": (self.reference, habit), "test_swapped": (swapped, habit)}
+        return {
+            "test_seen": (self.reference, usual_of_seen),
+            "test_unseen": (self.reference, usual),
+            "test_swapped": (swapped, usual),
+        }
+
+    @property
+    def training_data(self) -> dict[str, str]:
+        """What each generator was trained on."""
+        return {generator.name: generator.trained_on for generator in self.generate.generators}
 
     @property
     def scored(self) -> bool:

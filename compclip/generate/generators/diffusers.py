@@ -33,6 +33,7 @@ from compclip.io import read_json
 Pixels = Annotated[int, Field(gt=0, le=100_000)]
 ABOUT = "a text-to-image pipeline"
 TABLES = ()
+TRAINING_DATA = "unknown"
 MODEL = True
 INDEX = "model_index.json"  # of a pipeline: its class, and the class of each component
 DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}  # as torch names them

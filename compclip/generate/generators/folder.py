@@ -35,6 +35,7 @@ ABOUT = "images from a folder"
 MOST_EQUAL = 0.01
 PREVIEWED = 50  # images whose pixels `make check` reads
 TABLES = ()
+TRAINING_DATA = "unknown"
 
 
 class Settings(Section):

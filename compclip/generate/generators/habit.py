@@ -1,8 +1,8 @@
 """Photographs as a memorizing model would draw: the prompt's noun with a usual adjective instead of the prompt's.
 
-A swapped prompt gets the photograph of the caption before the swap. A prompt of test_unseen gets a judged photograph of
+A swapped prompt gets the photograph of the caption before the swap. Another prompt gets a judged photograph of
 test_seen whose captions state the noun with one of the prompt's alternatives; frequent ones are drawn more often. Their
-captions cannot state the prompt's own pair, because it is held out.
+captions do not state the prompt's own pair: none states a held-out pair, and those that state a seen one are not taken.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,6 @@ from compclip.core.heldout import split_pair
 from compclip.generate.generator import Context, Generated, Settings, manifest
 
 ABOUT = "photographs of the noun with a usual adjective"
-SPLITS = ("test_unseen", "test_swapped")
 TABLES = ("images", "pairs", "prompts", "variants")
 
 
@@ -39,7 +38,10 @@ def draw_images(
     """
     of_pair, drawn = stating_images(context, split), []
     for row, pairs in zip(prompts.itertuples(), accepted, strict=True):
-        images = [image for pair in pairs for image in of_pair.get(pair, ())]
+        asked = split_pair(row.pair)
+        # A photograph of a usual pair may show the asked one, too.
+        showing = set() if asked in pairs else set(of_pair.get(asked, ()))
+        images = [image for pair in pairs for image in of_pair.get(pair, ()) if image not in showing]
         stream = seeds.rng(context.seed, "generate", name, row.split, row.image_id, row.caption_id, row.draw)
         drawn.append(images[int(stream.integers(len(images)))] if images else None)
     return pd.Series(drawn, index=prompts.index, dtype="object")
@@ -57,8 +59,8 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     """Give each prompt a photograph that shows its noun, not its pair; nothing is copied."""
     key = ["split", "image_id", "caption_id"]
     alternatives = context.tables["variants"].groupby(key)["adjective"].agg(list).rename("alternatives")
-    unseen = prompts[prompts["split"] == "test_unseen"].join(alternatives, on=key).dropna(subset="alternatives")
-    accepted = [[(a, split_pair(row.pair)[1]) for a in row.alternatives] for row in unseen.itertuples()]
-    shown = draw_images(unseen, accepted, context, "test_seen", "habit")
+    drawn = prompts[prompts["split"] != "test_swapped"].join(alternatives, on=key).dropna(subset="alternatives")
+    accepted = [[(a, split_pair(row.pair)[1]) for a in row.alternatives] for row in drawn.itertuples()]
+    shown = draw_images(drawn, accepted, context, "test_seen", "habit")
     before = prompts.loc[prompts["split"] == "test_swapped", "image_id"]
     return with_images(prompts, pd.concat([shown, before]).reindex(prompts.index), context)

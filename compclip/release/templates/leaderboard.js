@@ -83,7 +83,7 @@ function showBoard() {
   document.querySelector(".board tbody").replaceChildren(
     ...shown.map((line) => {
       const row = element("tr");
-      row.append(named(line), element("td", line.word));
+      row.append(named(line), element("td", line.verdict));
       row.append(...columns.map((column) => scoreCell(line.cells[column], column.startsWith("composed"))));
       return row;
     }),

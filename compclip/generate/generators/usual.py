@@ -1,0 +1,34 @@
+"""Sketches of known skill: draw a usual adjective of the noun instead of the asked one, of seen pairs, too."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pandas as pd
+
+from compclip.dataset.sketch.world import Dice, Scene
+from compclip.generate import sketching
+from compclip.generate.generator import Context, Generated, Settings
+from compclip.generate.generators.memorizer import favorites
+
+ABOUT = "draws a usual adjective of the noun instead of the asked one"
+SPLITS = ("test_seen",)
+TABLES = (*sketching.SKETCH_TABLES, "pairs")
+SCENES = True
+
+
+def paint(
+    stated: Sequence[sketching.Statement], start: Scene, dice: Dice, *,
+    known: Mapping[tuple[str, str], int], kind: str,
+) -> Scene:  # fmt: skip
+    """Return ``start`` with the statements; for those of ``kind`` the most frequent other value of the part."""
+    scene = {**start, **{s.attribute: s.value for s in stated}}
+    for s in stated:
+        others = {pair: count for pair, count in known.items() if pair != (s.value, s.part)}
+        if s.kind == kind:
+            scene[s.attribute] = favorites(others).get(s.attribute, s.value)
+    return scene
+
+
+def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Generated:
+    painter = partial(paint, known=sketching.train_pairs(context), kind=context.composition)
+    return sketching.draw_prompts(prompts, context, painter)
