@@ -30,6 +30,7 @@ from compclip.core.tables import (
     VARIANTS,
     Column,
     Schema,
+    are_among,
     schema,
     text,
 )
@@ -249,8 +250,7 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         if not isinstance(table, pd.DataFrame) or not isinstance(reference, pd.DataFrame):
             continue
         key = [column for column in CAPTION_KEY if column in table and column in reference]
-        known = pd.MultiIndex.from_frame(reference[key].drop_duplicates())
-        is_apart = ~pd.MultiIndex.from_frame(table[key]).isin(known)
+        is_apart = ~are_among(table, reference, key)
         if not is_apart.any():
             continue
         first = table[is_apart].head(1)

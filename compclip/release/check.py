@@ -11,7 +11,7 @@ from compclip.core import limits
 from compclip.core.digests import sha256
 from compclip.core.errors import UserError, memory_for, one_line, require
 from compclip.core.records import check_expansion
-from compclip.core.tables import CAPTION_KEY, PROMPT_KEY
+from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, are_among
 from compclip.io import read_json, safe_id
 from compclip.release.models import DOWNLOAD, Contents
 from compclip.score.entries import ENTRY
@@ -99,5 +99,5 @@ def check_part(part: "ReleasePart") -> None:
 
 def _require_keys(file: Path, table: pd.DataFrame, other: pd.DataFrame, key: list[str]) -> None:
     """Raise UserError unless each key of a table is in the table that it refers to."""
-    is_known = pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(other[key]))
+    is_known = are_among(table, other, key)
     require(is_known.all(), file, f"row {is_known.argmin()}: unknown {key}", DOWNLOAD)

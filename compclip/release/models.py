@@ -22,7 +22,7 @@ from pydantic import (
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.section import NAME, SeedNumber
+from compclip.core.section import NAME, Section, SeedNumber
 from compclip.io import read_json, safe_id
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
@@ -64,7 +64,7 @@ BalanceKey = Literal["of", "kept"]
 CONTROLS = ("blind_control", "hubness")  # of a set; they need the images, and without these they are as told
 
 
-STRICT = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), strict=True, allow_inf_nan=False)
+STRICT = Section.model_config | ConfigDict(strict=True)
 
 
 class Strict(BaseModel):

@@ -161,12 +161,11 @@ class ReleasePart:
             told: the controls of each summary, which only its images determine.
         """
         contents = self.release.contents
-        swapped = pd.MultiIndex.from_frame(self.tables["swapped"][tables.CAPTION_KEY])
         scores = []
         for key, of in told.items():
             entries = of_sets[key.set]
             if key.split == "test_seen" and key.prompts == "swapped":
-                entries = entries[pd.MultiIndex.from_frame(entries[tables.CAPTION_KEY]).isin(swapped)]
+                entries = entries[tables.are_among(entries, self.tables["swapped"], tables.CAPTION_KEY)]
             controls = {name: of[name] for name in CONTROLS}
             scores.append({**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)})
         # From the summary of a control are only the judge's name and the rule for classes.
