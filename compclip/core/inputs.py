@@ -13,10 +13,10 @@ from typing import Annotated, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, validate_call
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, WrapValidator, validate_call
 
 from compclip.core.errors import UserError, require
-from compclip.core.records import CONTROL, is_count
+from compclip.core.records import CONTROL, NOT_TEXT, is_count
 from compclip.core.tables import (
     CAPTION_KEY,
     CAPTIONS,
@@ -39,7 +39,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 ENTRIES = Schema({**CAPTIONS.columns, "draw": PROMPTS.columns["draw"], "pair": PROMPTS.columns["pair"]})
 AT_ONCE = 1 << 24  # numbers that are checked at once, so that a large matrix needs little more memory
 AS_TEXT = "read tables with pandas.read_csv(..., dtype=str), so that ids stay texts"
-NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # control characters, lone surrogates
 # White space and characters without a glyph; pandas would search for \s in a loop.
 HIDDEN = "\t-\r\x1c-\x20\u0085\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 VISIBLE = re.compile(f"[^{HIDDEN}]")
@@ -187,13 +186,11 @@ def read_counts(values: pd.Series, column: str) -> pd.Series:
     return texts.astype("int64")
 
 
-def read_table(table: Any, columns: Schema, required: Sequence[str] = (), blocks: bool = False) -> Any:
+def read_table(table: Any, columns: Schema, required: Sequence[str] = ()) -> Any:
     """Return a table with ids as texts and counts as integers; the columns that it has are checked.
 
-    ``required``: the columns that it must have; all if there are none. ``blocks``: an iterator passes.
+    ``required``: the columns that it must have; all if there are none.
     """
-    if blocks and isinstance(table, Iterator):
-        return table
     need(isinstance(table, pd.DataFrame), "expected a pandas.DataFrame")
     absent = [name for name in required or columns.columns if name not in table]
     need(not absent, f"no column {', '.join(absent)}")
@@ -275,8 +272,8 @@ def require_below(size: int, unit: str, **indices: np.ndarray) -> None:
         require(index.max() < size, name, f"row {index.argmax()}: {index.max()} is out of range, of {size} {unit}")
 
 
-def _blocks_or_captions(value: Any) -> Any:
-    return value if isinstance(value, Iterator) else as_captions(value)
+def _unless_blocks(value: Any, read: Callable[[Any], Any]) -> Any:
+    return value if isinstance(value, Iterator) else read(value)
 
 
 def _number(value: Any) -> Any:
@@ -289,8 +286,8 @@ def by(read: Callable[..., Any], **options: Any) -> PlainValidator:
     return PlainValidator(partial(read, **options))
 
 
-def table(columns: Schema, *required: str, blocks: bool = False) -> PlainValidator:
-    return by(read_table, columns=columns, required=required, blocks=blocks)
+def table(columns: Schema, *required: str) -> PlainValidator:
+    return by(read_table, columns=columns, required=required)
 
 
 Vector = Annotated[Any, by(read_numbers)]
@@ -310,11 +307,13 @@ Candidates = Annotated[int, BeforeValidator(_number), Field(ge=2, le=100_000)]
 Fraction = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
 PairNames = list[Annotated[str, Field(pattern="^[^_]+_.")]] | tuple[()]
 Captions = Annotated[Any, by(as_captions)]
-CaptionBlocks = Annotated[Any, by(_blocks_or_captions)]
+CaptionBlocks = Annotated[Captions, WrapValidator(_unless_blocks)]
 Entries = Annotated[Any, by(as_captions, columns=ENTRIES, required=["path"])]
 Pairs = Annotated[Any, table(PAIRS)]
 Occurrences = Annotated[Any, table(PAIRS, "image_id", "adjective", "noun")]
-OccurrenceBlocks = Annotated[Any, table(PAIRS, "image_id", "adjective", "noun", "relation", blocks=True)]
+OccurrenceBlocks = Annotated[
+    Any, table(PAIRS, "image_id", "adjective", "noun", "relation"), WrapValidator(_unless_blocks)
+]
 Ranking = Annotated[Any, table(RANKING)]
 RankedPairs = Annotated[Any, table(RANKING, "adjective", "noun")]
 Splits = Annotated[Any, table(SPLIT)]

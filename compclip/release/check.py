@@ -49,7 +49,7 @@ def check_files(folder: Path, contents: Contents) -> None:
         require(size <= limits.FILE_BYTES, file, limits.over("FILE_BYTES", f"{size:,} bytes"), DOWNLOAD)
         require(sha256(file) == expected, file, f"damaged: its sha256 is not that of {RELEASE_FILE}", DOWNLOAD)
         if file.suffix == ".parquet":
-            check_expansion(file, "do not trust it")
+            check_expansion(file)
 
 
 def check_release(release: "Release") -> None:

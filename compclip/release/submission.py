@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from compclip.core.errors import require
 from compclip.core.rounding import json_values
 from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
-from compclip.generate.generators.folder import MOST_EQUAL
+from compclip.generate.generators.folder import equal_images
 from compclip.release.config import Line
 from compclip.release.models import CONTROLS, STRICT, Chance, Name, Sha256, Signed, Strict, read_strictly
 from compclip.release.released import Release, ReleasePart, package_version
@@ -30,7 +30,7 @@ from compclip.score.entries import ENTRY, set_names
 from compclip.score.scores import SetScores
 from compclip.stats import balance
 
-SHA256_DIGITS = 64
+FAILED = ("missing", "unreadable")
 WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
 LOOK_ALIKE = str.maketrans("01i-", "oll_")
 JudgeWeights = Literal["none", "guided", "re-ranked"]
@@ -179,12 +179,8 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePa
     names = set(part.tables["prompts"]["file_name"])
     fault = f"images of {len(of.images)} prompts, expected {len(names)}: a missing image counts as wrong"
     require(set(of.images) == names, where, fault, "submit again")
-    digests = part.tables["prompts"]["file_name"].map(of.images)
-    made = digests.where(digests.str.len() == SHA256_DIGITS)
-    first = part.tables["prompts"]["text"].groupby(made).transform("first")
-    equal = made.notna() & (part.tables["prompts"]["text"] != first)
-    fault = f"{equal.sum()} of {made.count()} images are equal to that of another text"
-    require(equal.sum() <= MOST_EQUAL * made.count(), where, fault, "draw an image for each text, and submit again")
+    digests = {image: digest for image, digest in of.images.items() if digest not in FAILED}
+    equal_images(where, part.tables["prompts"], digests)
     sets = {each: split for each, split, _ in sets_of(part)}
     controls = [f"{key.set} {key.prompts}" for key in part.summaries]
     for judge, scores in of.judges.items():
@@ -202,7 +198,7 @@ def check_values(where: str, values: Mapping[str, Any], prompts: pd.DataFrame, i
         fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"
         require(len(column) == len(prompts), where, fault, "submit again")
     table = pd.DataFrame(values, index=prompts["file_name"])
-    failed = table.index.map(images).isin(("missing", "unreadable"))
+    failed = table.index.map(images).isin(FAILED)
     wrong = table[["hit", "adjective_first", "adjusted_first"]].fillna(0).eq(0).all(axis=1)
     wrong &= table["similarity"].isna() & (table[WRONG.index] == WRONG).all(axis=1)
     for rows, fault in (

@@ -23,6 +23,7 @@ from compclip.generate.generators.folder import find_images
 from compclip.io import write_text
 from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
+    FAILED,
     JudgeWeights,
     ReleaseId,
     Submission,
@@ -97,7 +98,7 @@ def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
 
 def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool) -> None:
     """Raise UserError for missing and unreadable images and for different sizes, unless accepted."""
-    lacking = [name for name, digest in pictures.digests.items() if digest in ("missing", "unreadable")]
+    lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
     fault = f"{len(lacking)} of {len(pictures.digests)} images of {composition} are missing or unreadable"
     remedy = "draw them, or add --missing to count them as wrong"
     require(missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)

@@ -74,9 +74,7 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], d
         remedy = f"give the folder made from its prompts.jsonl, or list the images' texts in its {MANIFEST_NAME}"
         require(2 * known >= len(files), folder, fault, remedy)
         log.warning("warning: %s: no %s, so texts are not checked (compclip.write_manifest)", folder, MANIFEST_NAME)
-    equal = equal_files(prompts, chosen)
-    fault = f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first {equal[:1]}"
-    require(len(equal) <= MOST_EQUAL * len(chosen), folder, fault, "draw an image for each text")
+    equal = equal_images(folder, prompts, {name: sha256(file) for name, file in chosen.items()})
     unused = sorted(file.relative_to(folder).as_posix() for file in {*files.values()} - {*chosen.values()})
     return chosen, {"files_without_prompt": unused, "equal_images": equal}
 
@@ -140,12 +138,21 @@ def _as_read(text: str) -> str:
     return normalize(text).text
 
 
-def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
-    """Return the file names of images that equal an earlier image of a prompt with a different text."""
-    made = prompts[prompts["file_name"].isin(chosen)]
-    digests = made["file_name"].map(lambda name: sha256(chosen[name]))
-    first = made["text"].groupby(digests).transform("first")
-    return made.loc[made["text"] != first, "file_name"].tolist()
+def equal_images(where: object, prompts: pd.DataFrame, digests: dict[str, str]) -> list[str]:
+    """Return the file names of images that equal an earlier image of a prompt with a different text.
+
+    Args:
+        digests: of the images, by file name.
+
+    Raises:
+        UserError: these are too many.
+    """
+    made = prompts[prompts["file_name"].isin(digests)]
+    first = made["text"].groupby(made["file_name"].map(digests)).transform("first")
+    equal = made.loc[made["text"] != first, "file_name"].tolist()
+    fault = f"{len(equal)} of {len(made)} images are equal to that of another text, the first {equal[:1]}"
+    require(len(equal) <= MOST_EQUAL * len(made), where, fault, "draw an image for each text")
+    return equal
 
 
 def _copy(name: str, file: Path | None, context: Context, differing: dict[str, list[str]]) -> tuple[str | None, str]:
