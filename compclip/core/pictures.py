@@ -19,6 +19,7 @@ from compclip.core.errors import memory_for
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 # Pillow reads more formats, some by running other programs (EPS).
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", "TIFF", "JPEG2000", "PPM")
+NamesByKind = dict[str, list[str]]  # of images or captions, by what was changed in them or is wrong
 SHOWN_BY_BROWSERS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 
 
@@ -154,7 +155,7 @@ def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     return shown
 
 
-def keep_as_shown(file: Path, name: str, differing: dict[str, list[str]]) -> tuple[Path, tuple[int, int], int]:
+def keep_as_shown(file: Path, name: str, differing: NamesByKind) -> tuple[Path, tuple[int, int], int]:
     """Check an image file, and replace it by a PNG if other programs might not show it as ``read_rgb`` does.
 
     Args:

@@ -46,6 +46,7 @@ _PRINTED = re.compile(
     rf"(?s)(?:array\()?[\[(]\s*(?:{_LITERAL}(?:(?:\s*+,\s*+|\s++){_LITERAL})*+)?\s*,?\s*[\])](?:,\s*dtype=\w+)?\)?"
 )
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
+Table = tuple[list[str], Iterable[PlacedRow]]  # names of the columns, and the rows of a file
 Records = tuple[pd.DataFrame, list[str]]  # rows, and the bad rows
 # Control characters except white space: mostly damage, or quotes of Windows-1252 read as Latin-1.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
@@ -158,7 +159,7 @@ def _lines(path: Path) -> Iterator[str]:
         raise
 
 
-def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _token_lines(path: Path, suffix: str) -> Table:
     """Read lines ``image.jpg#0<TAB>caption``; or a table, as several data sets are distributed, with a header."""
     names, head = ["image_id", "caption_id", "caption"], next(_lines(path), "")
     if "#" not in head and any(sign in head for sign in CELL_SEPARATORS[suffix]):
@@ -197,7 +198,7 @@ def _as_text(name: str, value: Any) -> str | None:
     return str(int(value))
 
 
-def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _csv(path: Path, suffix: str) -> Table:
     """Read CSV with the standard library: pandas reads a row with too few cells as one with empty cells."""
     head, signs = next(_lines(path), ""), CELL_SEPARATORS[suffix]
     rows = _csv_rows(path, next((sign for sign in signs if sign in head), signs[0]))
@@ -275,7 +276,7 @@ def _expanded(values: Any) -> int:
     return sum(map(_expanded, inner if isinstance(inner, list) else [inner]))
 
 
-def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _arrow(path: Path, suffix: str) -> Table:
     """Read a Parquet file, or all files of Hugging Face ``datasets`` in a folder, one after another."""
     files = [path] if path.is_file() else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
     fault = f"a folder without {' and '.join(DATASETS_FILES)}"
@@ -332,7 +333,7 @@ def _is_image(column: arrow.Field) -> bool:
     return arrow.types.is_struct(column.type) and column.type.get_field_index("path") >= 0
 
 
-def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _json_lines(path: Path, suffix: str) -> Table:
     """Read one object per line; pandas would keep the last of duplicate keys and lose digits of large numbers."""
     keys = dict.fromkeys(key for _, row in _json_rows(path) if isinstance(row, dict) for key in row)
     return [*keys], _json_rows(path)

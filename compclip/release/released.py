@@ -54,6 +54,10 @@ PART_TABLES = {
 }  # fmt: skip
 
 
+# The summary of a generator's scores by a judge, and its entries (``tables.SCORES``) by set.
+Summarized = tuple[dict[str, Any], Mapping[str, pd.DataFrame]]
+
+
 class SummaryKey(NamedTuple):
     """What a summary of scores is about."""
 
@@ -136,7 +140,7 @@ class ReleasePart:
         file = self.folder / "scores" / judge / (generator or self.about.generators[0]) / "summary.json"
         return read_strictly(file, Summary, DOWNLOAD).model_dump()
 
-    def control(self, judge: str, generator: str) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    def control(self, judge: str, generator: str) -> Summarized:
         """Return the summary of a control generator by a judge, and its scores by set."""
         folder = self.folder / "scores" / judge / generator
         scores = self.summary(judge, generator)["scores"]
@@ -180,8 +184,8 @@ class ReleasePart:
             "chunking": contents.scoring.chunking,
         }
 
-    def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], Mapping[str, pd.DataFrame]]]) -> list[Scored]:
-        """Return a generator's scores. ``by_judge``: the summary, and the entries of each set."""
+    def of_judges(self, by_judge: Mapping[str, Summarized]) -> list[Scored]:
+        """Return a generator's scores."""
         swapped = self.tables["swapped"][tables.CAPTION_KEY]
         return all_scores(
             {

@@ -79,6 +79,9 @@ class SubmittedScores(Strict):
     controls: dict[str, ControlValues]
 
 
+ScoresByJudge = dict[str, SubmittedScores]
+
+
 class SubmittedComposition(Strict):
     """The scores of one composition.
 
@@ -89,7 +92,7 @@ class SubmittedComposition(Strict):
 
     prompts: Sha256
     images: dict[str, Annotated[str, Field(pattern="^([0-9a-f]{64}|missing|unreadable)$")]]
-    judges: dict[str, SubmittedScores]
+    judges: ScoresByJudge
 
 
 class Environment(TypedDict):
@@ -244,7 +247,7 @@ def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.Dat
     return table[[*SCORES.columns]].astype({name: column.dtype for name, column in SCORES.columns.items()})
 
 
-def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:
+def scored_of(part: ReleasePart, name: str, judges: ScoresByJudge) -> list[Scored]:
     """Return a submission's scores of one composition, computed from its values."""
     by_judge = {}
     for judge in part.about.judges:
@@ -257,7 +260,7 @@ def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores
 
 def compare_submissions(
     part: ReleasePart,
-    submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]],
+    submissions: Iterable[tuple[str, ScoresByJudge]],
     controls: Collection[str | None] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions.
@@ -273,9 +276,7 @@ def compare_submissions(
     return make_table([composition], contents.reference, about.anchors, about.generators, contents.scoring.chunks)
 
 
-def figures_of(
-    release: Release, name: str, judges: Mapping[str, Mapping[str, SubmittedScores]]
-) -> list[dict[str, Any]]:
+def figures_of(release: Release, name: str, judges: Mapping[str, ScoresByJudge]) -> list[dict[str, Any]]:
     """Return a submission's rows of ``scores.parquet`` as JSON values, with None for missing values.
 
     Args:

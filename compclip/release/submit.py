@@ -26,9 +26,9 @@ from compclip.release.submission import (
     FAILED,
     JudgeWeights,
     ReleaseId,
+    ScoresByJudge,
     Submission,
     SubmittedComposition,
-    SubmittedScores,
     check_name,
     environment,
     figures_of,
@@ -132,11 +132,11 @@ def score_part(
 
 def score_parts(
     release: Release, pictures: Mapping[str, Pictures], device: str, cache: Path
-) -> dict[str, dict[str, SubmittedScores]]:
+) -> dict[str, ScoresByJudge]:
     """Return the scores of each composition by each judge."""
     from compclip.clip.embed import open_embedders  # torch is slow to import
 
-    contents, scores = release.contents, dict[str, dict[str, SubmittedScores]]()
+    contents, scores = release.contents, dict[str, ScoresByJudge]()
     for name, part in release.parts.items():
         judges = part.about.judges
         folders = [release.folder / about.folder for about in judges.values()]

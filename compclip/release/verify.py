@@ -23,6 +23,7 @@ from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
     MEASURED,
     MeasuredValues,
+    ScoresByJudge,
     Submission,
     SubmittedScores,
     environment,
@@ -175,7 +176,7 @@ def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Itera
 
 
 def unequal_scores(
-    release: Release, submission: Submission, computed: Mapping[str, Mapping[str, SubmittedScores]], same: bool
+    release: Release, submission: Submission, computed: Mapping[str, ScoresByJudge], same: bool
 ) -> tuple[list[str], list[str]]:
     """Return the differences of all values from those computed from the images, and near ties."""
     lines, ties = list[str](), list[str]()

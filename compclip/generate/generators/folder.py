@@ -21,7 +21,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
 from compclip.core.normal import normalize, tidy_id
-from compclip.core.pictures import SUFFIXES, BrokenImage, image_size, keep_as_shown
+from compclip.core.pictures import SUFFIXES, BrokenImage, NamesByKind, image_size, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.core.section import Section
@@ -47,7 +47,7 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.path, cache=cache)
 
 
-def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], dict[str, list[str]]]:
+def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], NamesByKind]:
     """Return each prompt's file by ``file_name``, and lists of other files and of images equal to another text's image.
 
     Raises:
@@ -85,13 +85,14 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     chosen, others = find_images(folder, prompts)
     size = sum(file.stat().st_size for file in chosen.values())
     check_space(size, context.folder, f"copying {len(chosen)} images")
-    differing: dict[str, list[str]] = {}
+    differing: NamesByKind = {}
     copied = [_copy(name, chosen.get(name), context, differing) for name in track(names, len(names), "images copied")]
     paths, status = zip(*copied, strict=True)
     checked = len(chosen) if (folder / MANIFEST_NAME).is_file() else 0
     summary = {kind: named(files) for kind, files in others.items()} | {"texts_checked": checked}
-    warn(named_differences(differing))
-    summary |= named_differences(differing)
+    differences = named_differences(differing)
+    warn(differences)
+    summary |= differences
     return Generated(prompts[KEYS].assign(path=paths, status=status), summary=summary)
 
 
@@ -155,7 +156,7 @@ def equal_images(where: object, prompts: pd.DataFrame, digests: dict[str, str]) 
     return equal
 
 
-def _copy(name: str, file: Path | None, context: Context, differing: dict[str, list[str]]) -> tuple[str | None, str]:
+def _copy(name: str, file: Path | None, context: Context, differing: NamesByKind) -> tuple[str | None, str]:
     """Return the path and the status of a prompt's image; add to ``differing`` what people see differently."""
     if file is None:
         return None, "missing"
