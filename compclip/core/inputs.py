@@ -282,6 +282,9 @@ def _number(value: Any) -> Any:
     return value
 
 
+NUMBER = BeforeValidator(_number)
+
+
 def by(read: Callable[..., Any], **options: Any) -> PlainValidator:
     return PlainValidator(partial(read, **options))
 
@@ -300,11 +303,11 @@ Vectors = Annotated[Any, by(read_vectors)]
 Names = Annotated[Any, by(read_names)]
 Ids = Annotated[Any, by(read_image_ids)]
 MaybeNames = Annotated[Any, by(read_names, missing=True)]
-Whole = Annotated[int, BeforeValidator(_number), Field(ge=0)]
-Positive = Annotated[int, BeforeValidator(_number), Field(ge=1, le=1_000_000_000)]
+Whole = Annotated[int, NUMBER, Field(ge=0)]
+Positive = Annotated[int, NUMBER, Field(ge=1, le=1_000_000_000)]
 # The sampled score draws as many numbers for each image.
-Candidates = Annotated[int, BeforeValidator(_number), Field(ge=2, le=100_000)]
-Fraction = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
+Candidates = Annotated[int, NUMBER, Field(ge=2, le=100_000)]
+Fraction = Annotated[float, NUMBER, Field(ge=0, le=1)]
 PairNames = list[Annotated[str, Field(pattern="^[^_]+_.")]] | tuple[()]
 Captions = Annotated[Any, by(as_captions)]
 CaptionBlocks = Annotated[Captions, WrapValidator(_unless_blocks)]

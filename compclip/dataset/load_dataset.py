@@ -190,7 +190,7 @@ def load_dataset(
     kind, where = load_source(source), f"dataset source {source}"
     further: dict[str, Any] = {"processes": processes} if kind.PARALLEL else {}
     further |= {"scratch": scratch} if kind.SCRATCH else {}
-    parsed = plugins.settings(kind, settings)
+    parsed = plugins.validated(kind.Settings, settings)
     loaded = kind.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
     captions, empty = scratch / "captions.parquet", list[str]()
     normalized: NamesByKind = {}

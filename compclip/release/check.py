@@ -81,7 +81,8 @@ def check_part(part: "ReleasePart") -> None:
     _require_keys(part.folder / "variants.parquet", part.tables["variants"], prompts, PROMPT_KEY)
     pools = {"captions": part.release.captions, "judged": part.judged, "swapped": part.tables["swapped"]}
     bounded(about.candidates, least_distractors(prompts=prompts, **pools), where)
-    part.read_all()
+    # Read the files that are not read with the scores.
+    _ = part.health, part.matched, part.variants, part.divergences, part.rules
     for judge, released in about.judges.items():
         model = part.release.folder / released.folder / "model.json"
         require(model.is_file(), model, "missing", DOWNLOAD)

@@ -125,10 +125,6 @@ class ReleasePart:
     def divergences(self) -> pd.DataFrame:
         return read_divergences(self.folder)
 
-    def read_all(self) -> None:
-        """Read each file that is not read with the scores; UserError as of their models and schemas."""
-        _ = self.health, self.matched, self.variants, self.divergences, self.rules
-
     def adjustment(self, judge: str) -> Adjustment | None:
         """Return how a judge's similarities are adjusted, as chosen on real images."""
         file = self.folder / "adjustments" / f"{judge}.json"
