@@ -99,7 +99,7 @@ def entry_faults(part: ReleasePart, split: str, judge: str, values: MeasuredValu
 
 
 def set_faults(part: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
-    """Yield each contradiction between sets, and between a set and its controls."""
+    """Yield each contradiction between the sets of a split."""
     first = dict[str, str]()
     for each, split, _ in sets_of(part):
         same = first.setdefault(split, each)
