@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, Wr
 
 from compclip.core.errors import UserError, require
 from compclip.core.records import CONTROL, NOT_TEXT, is_count
+from compclip.core.section import Count
 from compclip.core.tables import (
     CAPTION_KEY,
     CAPTIONS,
@@ -304,7 +305,7 @@ Names = Annotated[Any, by(read_names)]
 Ids = Annotated[Any, by(read_image_ids)]
 MaybeNames = Annotated[Any, by(read_names, missing=True)]
 Whole = Annotated[int, NUMBER, Field(ge=0)]
-Positive = Annotated[int, NUMBER, Field(ge=1, le=1_000_000_000)]
+Positive = Annotated[Count, NUMBER, Field(ge=1)]
 # The sampled score draws as many numbers for each image.
 Candidates = Annotated[int, NUMBER, Field(ge=2, le=100_000)]
 Fraction = Annotated[float, NUMBER, Field(ge=0, le=1)]

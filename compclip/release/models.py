@@ -22,6 +22,7 @@ from pydantic import (
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
+from compclip.core.inputs import Candidates
 from compclip.core.section import NAME, Section, SeedNumber
 from compclip.io import read_json, safe_id
 from compclip.release.config import VERSION, Line
@@ -84,7 +85,7 @@ class ReleasedJudge(Strict):
 class ReleasedComposition(Strict):
     """A composition's judges by name, control generators, and reference and habit of each held-out split."""
 
-    candidates: Annotated[int, Field(ge=2, le=100_000)]
+    candidates: Candidates
     judges: dict[Name, ReleasedJudge] = Field(min_length=1, max_length=100)
     generators: Annotated[list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)]
     anchors: dict[HeldoutSplit, tuple[Name | None, Name | None]] = Field(min_length=2)
