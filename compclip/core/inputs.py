@@ -142,7 +142,7 @@ def check_texts(rows: Iterable[tuple[Any, Any]], column: str = "") -> None:
 
 def read_list(value: Any) -> list[Any]:
     """Return the values of a list, array or column."""
-    is_list = isinstance(value, Sequence | pd.Series | pd.Index) or hasattr(value, "tolist")
+    is_list = isinstance(value, Sequence) or hasattr(value, "tolist")
     need(is_list and not isinstance(value, str | bytes), f"expected a list, such as [{ascii(value)[:40]}]")
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
@@ -221,11 +221,11 @@ def as_captions(captions: Any, columns: Schema = CAPTIONS, required: Sequence[st
     Returns:
         The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within each image.
     """
-    need(not hasattr(captions, "__len__") or len(captions), "no captions")
     if not isinstance(captions, pd.DataFrame):
         texts = read_list(captions)
         check_texts(enumerate(texts))
         captions = pd.DataFrame({"image_id": map(str, range(len(texts))), "text": texts})
+    need(len(captions), "no captions")
     captions = read_table(captions, columns, ["image_id", "text", *required])
     if "caption_id" not in captions:
         captions = captions.assign(caption_id=captions.groupby("image_id").cumcount())

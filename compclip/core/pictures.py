@@ -36,9 +36,9 @@ def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
                 # Pillow would clip these values to 255.
                 if image.mode in ("I", "F"):
                     raise BrokenImage("32 bits per channel; convert it to 8 bits")
-                # Pillow refuses too many pixels itself, unless its user lifts its limit.
+                # Pillow does so itself, unless its user lifts its limit.
                 if image.width * image.height > limits.PIXELS:
-                    raise BrokenImage(limits.over("PIXELS", "too many pixels"))
+                    raise Image.DecompressionBombError
                 if max(image.size) > limits.ASPECT * min(image.size):
                     raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
                 yield image
