@@ -47,15 +47,18 @@ def check_captions(captions: Blocks, source: str, empty: list[str], normalized: 
         if not any(total for total, _ in faults.values()):
             block = block.sort_values(["image_id", "caption_id"], ignore_index=True)
             block["text"] = unbroken(block["text"])
-            as_read = [normalize(text) for text in block["text"]]
-            for row, read in zip(block.itertuples(), as_read, strict=True):
+            is_visible = list[bool]()
+            for row in block.itertuples():
+                name = f"{row.image_id} {row.caption_id}"
+                read = normalize(row.text)
+                is_visible.append(bool(read.text))
+                if not read.text:
+                    empty.append(name)
                 for kind in read.kinds:
-                    shown = f"{row.image_id} {row.caption_id}: {row.text[:CHARACTERS_SHOWN]!a}"
+                    shown = f"{name}: {row.text[:CHARACTERS_SHOWN]!a}"
                     normalized.setdefault(f"captions_with_{kind}", []).append(shown)
-            is_empty = np.array([not read.text for read in as_read], bool)
-            empty += list(block["image_id"][is_empty] + " " + block["caption_id"][is_empty].astype(str))
-            kept += len(block) - is_empty.sum()
-            yield block[~is_empty]
+            kept += sum(is_visible)
+            yield block.loc[is_visible]
     for (fault, remedy), (total, first) in faults.items():
         for row in first:
             where = f"{source}: image {row.image_id!r}: caption {row.caption_id}"
