@@ -110,10 +110,10 @@ def read_numbers(
     return array
 
 
-def read_ends(value: Any) -> list[float]:
+def read_ends(value: Any) -> tuple[float, ...]:
     ends = read_numbers(value)
     need(len(ends) == 2 and ends[0] < ends[-1], "expected the smaller and the larger end")
-    return ends.tolist()
+    return tuple(ends.tolist())
 
 
 def read_vectors(value: Any) -> Any:
