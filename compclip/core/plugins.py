@@ -61,7 +61,12 @@ def load(package: str, name: str) -> ModuleType:
         raise UserError(f"{package}.{name}: cannot be imported ({one_line(error)}); correct it") from error
 
 
-def validated(model: type[M], values: dict[str, Any], where: str = "settings") -> M:
+def settings(kind: Any, values: dict[str, Any], where: str = "settings") -> Any:
+    """Return ``values`` as the ``Settings`` of a kind; UserError names the first faulty key."""
+    return validated(kind.Settings, values, where)
+
+
+def validated(model: type[M], values: dict[str, Any], where: str) -> M:
     """Return ``values`` as a model; UserError names the first faulty key."""
     try:
         return model.model_validate(values)

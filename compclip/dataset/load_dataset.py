@@ -193,7 +193,7 @@ def load_dataset(
     kind, where = load_source(source), f"dataset source {source}"
     further: dict[str, Any] = {"processes": processes} if kind.PARALLEL else {}
     further |= {"scratch": scratch} if kind.SCRATCH else {}
-    parsed = plugins.validated(kind.Settings, settings)
+    parsed = plugins.settings(kind, settings)
     loaded = kind.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
     captions, empty = scratch / "captions.parquet", list[str]()
     normalized: NamesByKind = {}

@@ -35,7 +35,7 @@ class Generator(Section):
         if fault := plugins.unknown(GENERATOR_KINDS, self.kind):
             raise ValueError(fault)
         try:
-            plugins.validated(load_kind(self.kind).Settings, self.options, f"generator {self.name!r}")
+            plugins.settings(load_kind(self.kind), self.options, f"generator {self.name!r}")
         except UserError as error:
             raise ValueError(str(error)) from error
         return self

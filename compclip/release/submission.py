@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from compclip.core.errors import require
 from compclip.core.rounding import json_values
 from compclip.core.tables import MEASUREMENTS, SCORES, TESTS
-from compclip.generate.generators.folder import equal_images
+from compclip.generate.generators.folder import MOST_EQUAL
 from compclip.release.config import Line
 from compclip.release.models import CONTROLS, STRICT, Chance, Name, Sha256, Signed, Strict, read_strictly
 from compclip.release.released import Release, ReleasePart, package_version
@@ -182,8 +182,12 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePa
     names = set(part.tables["prompts"]["file_name"])
     fault = f"images of {len(of.images)} prompts, expected {len(names)}: a missing image counts as wrong"
     require(set(of.images) == names, where, fault, "submit again")
-    digests = {image: digest for image, digest in of.images.items() if digest not in FAILED}
-    equal_images(where, part.tables["prompts"], digests)
+    digests = part.tables["prompts"]["file_name"].map(of.images)
+    made = digests.where(~digests.isin(FAILED))
+    first = part.tables["prompts"]["text"].groupby(made).transform("first")
+    equal = made.notna() & (part.tables["prompts"]["text"] != first)
+    fault = f"{equal.sum()} of {made.count()} images are equal to that of another text"
+    require(equal.sum() <= MOST_EQUAL * made.count(), where, fault, "draw an image for each text, and submit again")
     sets = {each: split for each, split, _ in sets_of(part)}
     controls = [f"{key.set} {key.prompts}" for key in part.summaries]
     for judge, scores in of.judges.items():

@@ -21,7 +21,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.fingerprint import fingerprint as fingerprint_of
 from compclip.core.log import log
 from compclip.core.normal import normalize, tidy_id
-from compclip.core.pictures import SUFFIXES, BrokenImage, NamesByKind, image_size, keep_as_shown
+from compclip.core.pictures import SUFFIXES, BrokenImage, image_size, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import read_records
 from compclip.core.section import Section
@@ -47,7 +47,7 @@ def fingerprint(settings: Settings, cache: Path | None = None) -> str:
     return fingerprint_of(settings.path, cache=cache)
 
 
-def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], NamesByKind]:
+def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], dict[str, list[str]]]:
     """Return each prompt's file by ``file_name``, and lists of other files and of images equal to another text's image.
 
     Raises:
@@ -74,7 +74,9 @@ def find_images(folder: Path, prompts: pd.DataFrame) -> tuple[dict[str, Path], N
         remedy = f"give the folder made from its prompts.jsonl, or list the images' texts in its {MANIFEST_NAME}"
         require(2 * known >= len(files), folder, fault, remedy)
         log.warning("warning: %s: no %s, so texts are not checked (compclip.write_manifest)", folder, MANIFEST_NAME)
-    equal = equal_images(folder, prompts, {name: sha256(file) for name, file in chosen.items()})
+    equal = equal_files(prompts, chosen)
+    fault = f"{len(equal)} of {len(chosen)} images are equal to that of another text, the first {equal[:1]}"
+    require(len(equal) <= MOST_EQUAL * len(chosen), folder, fault, "draw an image for each text")
     unused = sorted(file.relative_to(folder).as_posix() for file in {*files.values()} - {*chosen.values()})
     return chosen, {"files_without_prompt": unused, "equal_images": equal}
 
@@ -85,14 +87,13 @@ def generate(settings: Settings, prompts: pd.DataFrame, context: Context) -> Gen
     chosen, others = find_images(folder, prompts)
     size = sum(file.stat().st_size for file in chosen.values())
     check_space(size, context.folder, f"copying {len(chosen)} images")
-    differing: NamesByKind = {}
+    differing: dict[str, list[str]] = {}
     copied = [_copy(name, chosen.get(name), context, differing) for name in track(names, len(names), "images copied")]
     paths, status = zip(*copied, strict=True)
     checked = len(chosen) if (folder / MANIFEST_NAME).is_file() else 0
     summary = {kind: named(files) for kind, files in others.items()} | {"texts_checked": checked}
-    differences = named_differences(differing)
-    warn(differences)
-    summary |= differences
+    warn(named_differences(differing))
+    summary |= named_differences(differing)
     return Generated(prompts[KEYS].assign(path=paths, status=status), summary=summary)
 
 
@@ -139,24 +140,15 @@ def _as_read(text: str) -> str:
     return normalize(text).text
 
 
-def equal_images(where: object, prompts: pd.DataFrame, digests: dict[str, str]) -> list[str]:
-    """Return the file names of images that equal an earlier image of a prompt with a different text.
-
-    Args:
-        digests: of the images, by file name.
-
-    Raises:
-        UserError: these are too many.
-    """
-    made = prompts[prompts["file_name"].isin(digests)]
-    first = made["text"].groupby(made["file_name"].map(digests)).transform("first")
-    equal = made.loc[made["text"] != first, "file_name"].tolist()
-    fault = f"{len(equal)} of {len(made)} images are equal to that of another text, the first {equal[:1]}"
-    require(len(equal) <= MOST_EQUAL * len(made), where, fault, "draw an image for each text")
-    return equal
+def equal_files(prompts: pd.DataFrame, chosen: dict[str, Path]) -> list[str]:
+    """Return the file names of images that equal an earlier image of a prompt with a different text."""
+    made = prompts[prompts["file_name"].isin(chosen)]
+    digests = made["file_name"].map(lambda name: sha256(chosen[name]))
+    first = made["text"].groupby(digests).transform("first")
+    return made.loc[made["text"] != first, "file_name"].tolist()
 
 
-def _copy(name: str, file: Path | None, context: Context, differing: NamesByKind) -> tuple[str | None, str]:
+def _copy(name: str, file: Path | None, context: Context, differing: dict[str, list[str]]) -> tuple[str | None, str]:
     """Return the path and the status of a prompt's image; add to ``differing`` what people see differently."""
     if file is None:
         return None, "missing"
