@@ -18,12 +18,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_settings import CliApp, SettingsError
 
 from compclip.core import digests
 from compclip.core.errors import UserError, one_line
 from compclip.core.log import UNDER_RUN, log
+from compclip.core.section import Section
 
 # On a terminal: go to the start of the line and clear it, where a progress bar may be.
 CLEAR = "\r\x1b[K"
@@ -36,7 +37,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 class Command(BaseModel):
     """The base of all commands; a field is an option."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
+    model_config = Section.model_config
 
 
 C = TypeVar("C", bound=Command)

@@ -1,9 +1,9 @@
 """Convert colors to sRGB as browsers do: by the ICC profile of an image file, or by the chunks of a PNG."""
 
 import io
-import struct
 from collections.abc import Callable
 from functools import lru_cache
+from typing import IO
 
 import numpy as np
 from PIL import Image, ImageChops, ImageCms, ImageFile, PngImagePlugin
@@ -20,10 +20,8 @@ CODES = b"\x01\x0d"
 GAMMA = 0.45455
 PRIMARIES = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)
 ROUNDING = 0.015
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-# Length and name of a chunk, before its data; a checksum follows the data.
-CHUNK = struct.Struct(">I4s")
-CHECKSUM_BYTES = 4
+SIGNATURE_BYTES = 8  # before the first chunk of a PNG
+CHECKSUM_BYTES = 4  # after the data of each
 
 
 @lru_cache(maxsize=16)
@@ -47,19 +45,20 @@ def by_profile(profile: bytes, mode: str) -> ToSrgb | None:
     return convert if np.asarray(moved).max() > MOVED else None
 
 
-def png_chunk(content: bytes, name: bytes) -> bytes:
-    """Return the data of the first chunk with a name in the content of a PNG, b"" if there is none.
-
-    Chunks are walked from the signature on: a palette may contain the same bytes as the name by chance.
-    """
-    place = len(PNG_SIGNATURE)
-    while place + CHUNK.size <= len(content):
-        length, kind = CHUNK.unpack_from(content, place)
-        begin = place + CHUNK.size
-        if kind == name:
-            return content[begin : begin + length]
-        place = begin + length + CHECKSUM_BYTES
-    return b""
+def codes_of(png: IO[bytes]) -> bytes:
+    """Return the data of chunk cICP, which Pillow drops, of a PNG that is read to its pixels; b"" if there is none."""
+    end = png.tell()
+    png.seek(SIGNATURE_BYTES)
+    # Not searched for by its name, which a palette may contain by chance.
+    chunks = PngImagePlugin.ChunkStream(png)
+    name = b""
+    while name not in (b"cICP", b"IDAT"):
+        name, begin, length = chunks.read()
+        png.seek(begin + length + CHECKSUM_BYTES)
+    png.seek(begin)
+    codes = png.read(length) if name == b"cICP" else b""
+    png.seek(end)
+    return codes
 
 
 def conversion(image: ImageFile.ImageFile, mode: str) -> ToSrgb | None:
@@ -74,11 +73,8 @@ def conversion(image: ImageFile.ImageFile, mode: str) -> ToSrgb | None:
     """
     info = image.info
     if isinstance(image, PngImagePlugin.PngImageFile) and image.fp:
-        # Pillow has read to the pixels, and dropped this chunk, which precedes all others.
-        end = image.fp.tell()
-        image.fp.seek(0)
-        codes = png_chunk(image.fp.read(end), b"cICP")
-        if codes:
+        codes = codes_of(image.fp)
+        if codes:  # it precedes all other chunks
             info = {"gamma": GAMMA if codes.startswith(CODES) else 0}
     if "icc_profile" in info:
         return by_profile(info["icc_profile"], mode)

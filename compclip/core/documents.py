@@ -40,6 +40,12 @@ def require_regular(path: Path) -> None:
     require(not is_other, path, fault, "give the path of a file")
 
 
+def require_expansion(path: Path, size: int) -> None:
+    """Raise UserError if a compressed file's content has ``size`` bytes, far more than the file."""
+    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
+    require(size <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return ``did you mean X? `` for a misspelled name, "" if no known name is similar."""
     closest = difflib.get_close_matches(str(name), list(known), 1)

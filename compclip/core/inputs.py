@@ -13,10 +13,11 @@ from typing import Annotated, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, validate_call
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, WrapValidator, validate_call
 
 from compclip.core.errors import UserError, require
-from compclip.core.records import CONTROL, is_count
+from compclip.core.records import CONTROL, NOT_TEXT, is_count
+from compclip.core.section import Count
 from compclip.core.tables import (
     CAPTION_KEY,
     CAPTIONS,
@@ -30,6 +31,7 @@ from compclip.core.tables import (
     VARIANTS,
     Column,
     Schema,
+    are_among,
     schema,
     text,
 )
@@ -38,7 +40,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 ENTRIES = Schema({**CAPTIONS.columns, "draw": PROMPTS.columns["draw"], "pair": PROMPTS.columns["pair"]})
 AT_ONCE = 1 << 24  # numbers that are checked at once, so that a large matrix needs little more memory
 AS_TEXT = "read tables with pandas.read_csv(..., dtype=str), so that ids stay texts"
-NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # control characters, lone surrogates
 # White space and characters without a glyph; pandas would search for \s in a loop.
 HIDDEN = "\t-\r\x1c-\x20\u0085\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 VISIBLE = re.compile(f"[^{HIDDEN}]")
@@ -109,10 +110,10 @@ def read_numbers(
     return array
 
 
-def read_ends(value: Any) -> tuple[float, float]:
+def read_ends(value: Any) -> tuple[float, ...]:
     ends = read_numbers(value)
     need(len(ends) == 2 and ends[0] < ends[-1], "expected the smaller and the larger end")
-    return float(ends[0]), float(ends[1])
+    return tuple(ends.tolist())
 
 
 def read_vectors(value: Any) -> Any:
@@ -141,7 +142,7 @@ def check_texts(rows: Iterable[tuple[Any, Any]], column: str = "") -> None:
 
 def read_list(value: Any) -> list[Any]:
     """Return the values of a list, array or column."""
-    is_list = isinstance(value, Sequence | pd.Series | pd.Index) or hasattr(value, "tolist")
+    is_list = isinstance(value, Sequence) or hasattr(value, "tolist")
     need(is_list and not isinstance(value, str | bytes), f"expected a list, such as [{ascii(value)[:40]}]")
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
@@ -186,13 +187,11 @@ def read_counts(values: pd.Series, column: str) -> pd.Series:
     return texts.astype("int64")
 
 
-def read_table(table: Any, columns: Schema, required: Sequence[str] = (), blocks: bool = False) -> Any:
+def read_table(table: Any, columns: Schema, required: Sequence[str] = ()) -> Any:
     """Return a table with ids as texts and counts as integers; the columns that it has are checked.
 
-    ``required``: the columns that it must have; all if there are none. ``blocks``: an iterator passes.
+    ``required``: the columns that it must have; all if there are none.
     """
-    if blocks and isinstance(table, Iterator):
-        return table
     need(isinstance(table, pd.DataFrame), "expected a pandas.DataFrame")
     absent = [name for name in required or columns.columns if name not in table]
     need(not absent, f"no column {', '.join(absent)}")
@@ -222,11 +221,11 @@ def as_captions(captions: Any, columns: Schema = CAPTIONS, required: Sequence[st
     Returns:
         The table with image_id as text, and with caption_id: if it has none, 0, 1 and so on within each image.
     """
-    need(not hasattr(captions, "__len__") or len(captions), "no captions")
     if not isinstance(captions, pd.DataFrame):
         texts = read_list(captions)
         check_texts(enumerate(texts))
         captions = pd.DataFrame({"image_id": map(str, range(len(texts))), "text": texts})
+    need(len(captions), "no captions")
     captions = read_table(captions, columns, ["image_id", "text", *required])
     if "caption_id" not in captions:
         captions = captions.assign(caption_id=captions.groupby("image_id").cumcount())
@@ -249,8 +248,7 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         if not isinstance(table, pd.DataFrame) or not isinstance(reference, pd.DataFrame):
             continue
         key = [column for column in CAPTION_KEY if column in table and column in reference]
-        known = pd.MultiIndex.from_frame(reference[key].drop_duplicates())
-        is_apart = ~pd.MultiIndex.from_frame(table[key]).isin(known)
+        is_apart = ~are_among(table, reference, key)
         if not is_apart.any():
             continue
         first = table[is_apart].head(1)
@@ -275,8 +273,8 @@ def require_below(size: int, unit: str, **indices: np.ndarray) -> None:
         require(index.max() < size, name, f"row {index.argmax()}: {index.max()} is out of range, of {size} {unit}")
 
 
-def _blocks_or_captions(value: Any) -> Any:
-    return value if isinstance(value, Iterator) else as_captions(value)
+def _unless_blocks(value: Any, read: Callable[[Any], Any]) -> Any:
+    return value if isinstance(value, Iterator) else read(value)
 
 
 def _number(value: Any) -> Any:
@@ -285,12 +283,15 @@ def _number(value: Any) -> Any:
     return value
 
 
+NUMBER = BeforeValidator(_number)
+
+
 def by(read: Callable[..., Any], **options: Any) -> PlainValidator:
     return PlainValidator(partial(read, **options))
 
 
-def table(columns: Schema, *required: str, blocks: bool = False) -> PlainValidator:
-    return by(read_table, columns=columns, required=required, blocks=blocks)
+def table(columns: Schema, *required: str) -> PlainValidator:
+    return by(read_table, columns=columns, required=required)
 
 
 Vector = Annotated[Any, by(read_numbers)]
@@ -303,18 +304,20 @@ Vectors = Annotated[Any, by(read_vectors)]
 Names = Annotated[Any, by(read_names)]
 Ids = Annotated[Any, by(read_image_ids)]
 MaybeNames = Annotated[Any, by(read_names, missing=True)]
-Whole = Annotated[int, BeforeValidator(_number), Field(ge=0)]
-Positive = Annotated[int, BeforeValidator(_number), Field(ge=1, le=1_000_000_000)]
+Whole = Annotated[int, NUMBER, Field(ge=0)]
+Positive = Annotated[Count, NUMBER, Field(ge=1)]
 # The sampled score draws as many numbers for each image.
-Candidates = Annotated[int, BeforeValidator(_number), Field(ge=2, le=100_000)]
-Fraction = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
+Candidates = Annotated[int, NUMBER, Field(ge=2, le=100_000)]
+Fraction = Annotated[float, NUMBER, Field(ge=0, le=1)]
 PairNames = list[Annotated[str, Field(pattern="^[^_]+_.")]] | tuple[()]
 Captions = Annotated[Any, by(as_captions)]
-CaptionBlocks = Annotated[Any, by(_blocks_or_captions)]
+CaptionBlocks = Annotated[Captions, WrapValidator(_unless_blocks)]
 Entries = Annotated[Any, by(as_captions, columns=ENTRIES, required=["path"])]
 Pairs = Annotated[Any, table(PAIRS)]
 Occurrences = Annotated[Any, table(PAIRS, "image_id", "adjective", "noun")]
-OccurrenceBlocks = Annotated[Any, table(PAIRS, "image_id", "adjective", "noun", "relation", blocks=True)]
+OccurrenceBlocks = Annotated[
+    Any, table(PAIRS, "image_id", "adjective", "noun", "relation"), WrapValidator(_unless_blocks)
+]
 Ranking = Annotated[Any, table(RANKING)]
 RankedPairs = Annotated[Any, table(RANKING, "adjective", "noun")]
 Splits = Annotated[Any, table(SPLIT)]

@@ -103,16 +103,20 @@ def normalize(text: str) -> Normalized:
     spans = [(place, place + 1) for place in range(len(text))]
     kinds = set[str]()
     for kind, pattern, replacement in _RULES:
-        pieces, origins, copied = list[str](), list[tuple[int, int]](), 0
-        for match in re.finditer(pattern, text):
+        matches = list(re.finditer(pattern, text))
+        if not matches:  # of most rules
+            continue
+        characters = list(text)
+        for match in matches:
             new = replacement(match) if callable(replacement) else replacement
             if new != match[0] or kind == "mixed_scripts":
                 begin, end = match.span()
-                pieces += text[copied:begin], new
-                origins += spans[copied:begin] + [(spans[begin][0], spans[end - 1][1])] * len(new)
-                copied = end
+                # All that is new is at the place of the first character.
+                characters[begin:end] = [new] + [""] * (end - begin - 1)
+                spans[begin] = spans[begin][0], spans[end - 1][1]
                 kinds.add(kind)
-        text, spans = "".join(pieces) + text[copied:], origins + spans[copied:]
+        text = "".join(characters)
+        spans = [span for new, span in zip(characters, spans, strict=True) for _ in new]
     return Normalized(text, sorted(kinds - {""}), spans)
 
 

@@ -19,6 +19,7 @@ from compclip.core.errors import memory_for
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 # Pillow reads more formats, some by running other programs (EPS).
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF", "TIFF", "JPEG2000", "PPM")
+NamesByKind = dict[str, list[str]]  # of images or captions, by what was changed in them or is wrong
 SHOWN_BY_BROWSERS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 
 
@@ -27,34 +28,30 @@ class BrokenImage(Exception):
 
 
 @contextmanager
-def _faults(file: Path | IO[bytes]) -> Iterator[None]:
-    """Turn Pillow's exceptions for unreadable files into BrokenImage."""
-    try:
-        yield
-    except (FileNotFoundError, MemoryError, BrokenImage):
-        raise
-    except UnidentifiedImageError as error:
-        raise BrokenImage("no image of a known format") from error
-    except Image.DecompressionBombError as error:
-        raise BrokenImage(limits.over("PIXELS", "too many pixels")) from error
-    except Exception as error:  # Pillow's decoders raise many types for damaged files
-        # The message goes into artifacts, so it does not name the folder.
-        name = getattr(file, "name", "the file")
-        raise BrokenImage(" ".join(str(error).replace(str(file), name).split())[:200]) from error
-
-
-@contextmanager
 def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
-    """Open an image; raises BrokenImage, also for what is done with it."""
-    with memory_for(file), _faults(file), Image.open(file, formats=FORMATS) as image:
-        # Pillow would clip these values to 255. It refuses too many pixels itself, unless its user lifts its limit.
-        if image.mode in ("I", "F"):
-            raise BrokenImage("32 bits per channel; convert it to 8 bits")
-        if image.width * image.height > limits.PIXELS:
-            raise BrokenImage(limits.over("PIXELS", "too many pixels"))
-        if max(image.size) > limits.ASPECT * min(image.size):
-            raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
-        yield image
+    """Open an image; raises BrokenImage, also for what is done with it, instead of Pillow's exceptions."""
+    with memory_for(file):
+        try:
+            with Image.open(file, formats=FORMATS) as image:
+                # Pillow would clip these values to 255.
+                if image.mode in ("I", "F"):
+                    raise BrokenImage("32 bits per channel; convert it to 8 bits")
+                # Pillow does so itself, unless its user lifts its limit.
+                if image.width * image.height > limits.PIXELS:
+                    raise Image.DecompressionBombError
+                if max(image.size) > limits.ASPECT * min(image.size):
+                    raise BrokenImage(limits.over("ASPECT", f"{image.width} by {image.height} pixels, a ratio"))
+                yield image
+        except (FileNotFoundError, MemoryError, BrokenImage):
+            raise
+        except UnidentifiedImageError as error:
+            raise BrokenImage("no image of a known format") from error
+        except Image.DecompressionBombError as error:
+            raise BrokenImage(limits.over("PIXELS", "too many pixels")) from error
+        except Exception as error:  # Pillow's decoders raise many types for damaged files
+            # The message goes into artifacts, so it does not name the folder.
+            name = getattr(file, "name", "the file")
+            raise BrokenImage(" ".join(str(error).replace(str(file), name).split())[:200]) from error
 
 
 def _orientation(image: Image.Image) -> int:
@@ -111,7 +108,7 @@ def _shown(image: ImageFile.ImageFile) -> tuple[Image.Image, list[str]]:
     shown = shown if shown.mode == "RGB" else shown.convert("RGB")
     if decoded.mode.endswith("A"):
         opacity = decoded.getchannel("A")
-        differs["transparent"] = bool(np.asarray(opacity).min() < 255)
+        differs["transparent"] = opacity.getextrema() != (255, 255)
         shown = Image.composite(shown, Image.new("RGB", shown.size, "white"), opacity)
     return shown, [name for name, value in differs.items() if value]
 
@@ -154,7 +151,7 @@ def read_rgb(file: Path | IO[bytes]) -> Image.Image:
     return shown
 
 
-def keep_as_shown(file: Path, name: str, differing: dict[str, list[str]]) -> tuple[Path, tuple[int, int], int]:
+def keep_as_shown(file: Path, name: str, differing: NamesByKind) -> tuple[Path, tuple[int, int], int]:
     """Check an image file, and replace it by a PNG if other programs might not show it as ``read_rgb`` does.
 
     Args:

@@ -23,9 +23,7 @@ class Interface(BaseModel):
     Any other public name that a module does not use itself is refused, since nothing would read it: it is misspelled.
     """
 
-    model_config = ConfigDict(
-        arbitrary_types_allowed=True, extra="forbid", frozen=True, strict=True, protected_namespaces=()
-    )
+    model_config = Section.model_config | ConfigDict(strict=True, arbitrary_types_allowed=True)
 
     Settings: type[Section]
 

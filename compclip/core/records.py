@@ -25,7 +25,7 @@ import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
 from compclip.core import limits
-from compclip.core.documents import decode, nearest, no_such, parse_json, require_regular
+from compclip.core.documents import decode, nearest, no_such, parse_json, require_expansion, require_regular
 from compclip.core.errors import UserError, memory_for, require
 from compclip.core.log import log
 from compclip.core.normal import INVISIBLE, tidy_id
@@ -46,10 +46,11 @@ _PRINTED = re.compile(
     rf"(?s)(?:array\()?[\[(]\s*(?:{_LITERAL}(?:(?:\s*+,\s*+|\s++){_LITERAL})*+)?\s*,?\s*[\])](?:,\s*dtype=\w+)?\)?"
 )
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
+Table = tuple[list[str], Iterable[PlacedRow]]  # names of the columns, and the rows of a file
 Records = tuple[pd.DataFrame, list[str]]  # rows, and the bad rows
 # Control characters except white space: mostly damage, or quotes of Windows-1252 read as Latin-1.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-_NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or a lone surrogate
+NOT_TEXT = re.compile(f"{CONTROL.pattern}|[\ud800-\udfff]")  # or a lone surrogate
 
 
 def read_records(path: str | Path, required: Sequence[str], optional: Sequence[str] = ()) -> Records:
@@ -158,7 +159,7 @@ def _lines(path: Path) -> Iterator[str]:
         raise
 
 
-def _token_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _token_lines(path: Path, suffix: str) -> Table:
     """Read lines ``image.jpg#0<TAB>caption``; or a table, as several data sets are distributed, with a header."""
     names, head = ["image_id", "caption_id", "caption"], next(_lines(path), "")
     if "#" not in head and any(sign in head for sign in CELL_SEPARATORS[suffix]):
@@ -183,7 +184,7 @@ def _as_text(name: str, value: Any) -> str | None:
         ValueError: the cell is not a text, or a number that may have lost digits.
     """
     if isinstance(value, str):
-        if control := _NOT_TEXT.search(value):
+        if control := NOT_TEXT.search(value):
             raise ValueError(f"{name} contains the control character U+{ord(control[0]):04X}")
         return tidy_id(value) if name.endswith("_id") else value
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -197,7 +198,7 @@ def _as_text(name: str, value: Any) -> str | None:
     return str(int(value))
 
 
-def _csv(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _csv(path: Path, suffix: str) -> Table:
     """Read CSV with the standard library: pandas reads a row with too few cells as one with empty cells."""
     head, signs = next(_lines(path), ""), CELL_SEPARATORS[suffix]
     rows = _csv_rows(path, next((sign for sign in signs if sign in head), signs[0]))
@@ -244,27 +245,25 @@ def parquet_faults(path: str | Path, remedy: str, kind: str = "Parquet") -> Iter
         raise UserError(f"{path}: not a readable {kind} file ({reason}); {remedy}") from error
 
 
-def check_expansion(path: Path, remedy: str) -> None:
+def check_expansion(path: Path) -> None:
     """Raise UserError unless a Parquet table has a bounded size in memory.
 
     Run lengths and dictionaries expand without limit. Here dictionaries stay dictionaries, so the table's size is known
     before it is expanded.
     """
-    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
-    fault = f"unpacks to over {limits.ARCHIVE_RATIO} times its size"
-    with parquet_faults(path, remedy):
+    with parquet_faults(path, "do not trust it"):
         metadata = pq.read_metadata(path)
         numbers = product(range(metadata.num_row_groups), range(metadata.num_columns))
         chunks = [metadata.row_group(group).column(column) for group, column in numbers]
         fixed = [chunk for chunk in chunks if chunk.physical_type == "FIXED_LEN_BYTE_ARRAY"]
-        require(not fixed, path, "has values of a fixed number of bytes, which no table of compclip has", remedy)
+        require(not fixed, path, "has values of a fixed number of bytes, which no table of compclip has")
         size = sum(max(chunk.total_uncompressed_size, VALUE_BYTES * chunk.num_values) for chunk in chunks)
-        require(size <= most, path, fault, remedy)
+        require_expansion(path, size)
         texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
         with pq.ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(use_threads=False):
                 size += sum(map(_expanded, batch.columns))
-                require(size <= most, path, fault, remedy)
+                require_expansion(path, size)
 
 
 def _expanded(values: Any) -> int:
@@ -277,7 +276,7 @@ def _expanded(values: Any) -> int:
     return sum(map(_expanded, inner if isinstance(inner, list) else [inner]))
 
 
-def _arrow(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _arrow(path: Path, suffix: str) -> Table:
     """Read a Parquet file, or all files of Hugging Face ``datasets`` in a folder, one after another."""
     files = [path] if path.is_file() else sorted(file for name in DATASETS_FILES for file in path.rglob(name))
     fault = f"a folder without {' and '.join(DATASETS_FILES)}"
@@ -314,13 +313,13 @@ def _arrow_batches(name: str, path: Path) -> Iterator[arrow.RecordBatch]:
 
 def _all_columns(path: Path) -> Iterator[arrow.RecordBatch]:
     if path.suffix.lower() == ".parquet":
-        most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
             yield arrow.RecordBatch.from_pylist([], file.schema_arrow)
             columns = [f"{each.name}.path" if _is_image(each) else each.name for each in file.schema_arrow]
-            size, fault = 0, f"unpacks to over {limits.ARCHIVE_RATIO} times its size"
+            size = 0
             for batch in file.iter_batches(1000, columns=columns, use_threads=False):
-                require((size := size + batch.nbytes) <= most, path, fault, "do not trust it")
+                size += batch.nbytes
+                require_expansion(path, size)
                 yield batch
     else:
         with arrow.ipc.open_stream(arrow.memory_map(str(path))) as stream:  # images stay on disk
@@ -334,7 +333,7 @@ def _is_image(column: arrow.Field) -> bool:
     return arrow.types.is_struct(column.type) and column.type.get_field_index("path") >= 0
 
 
-def _json_lines(path: Path, suffix: str) -> tuple[list[str], Iterable[PlacedRow]]:
+def _json_lines(path: Path, suffix: str) -> Table:
     """Read one object per line; pandas would keep the last of duplicate keys and lose digits of large numbers."""
     keys = dict.fromkeys(key for _, row in _json_rows(path) if isinstance(row, dict) for key in row)
     return [*keys], _json_rows(path)

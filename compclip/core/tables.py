@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 SPLITS = ("train", "test_seen", "test_unseen")
@@ -130,7 +131,11 @@ PAIRS = schema(
 
 # A table with rows of all images, whole or in blocks of images.
 Blocks = pd.DataFrame | Iterator[pd.DataFrame]
-Captions = Blocks | Sequence[str]
+
+
+def are_among(table: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> np.ndarray:
+    """Return for each row of a table, (n,), whether a row of ``others`` has the same ``key``."""
+    return pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(others[key]))
 
 
 def in_blocks(*tables: Any) -> Iterator[tuple[Any, ...]]:

@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from compclip.core import limits
-from compclip.core.documents import no_such
+from compclip.core.documents import no_such, require_expansion
 from compclip.core.errors import UserError, require
 from compclip.core.progress import Progress
 from compclip.io import safe_id
@@ -49,7 +48,6 @@ def _tar_entries(path: Path) -> Iterator[ArchiveEntry]:
 
 def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[ArchiveEntry]:
     total = 0
-    most = max(limits.ARCHIVE_RATIO * path.stat().st_size, limits.ARCHIVE_SMALL_BYTES)
     for raw, size, opener in entries:
         name = re.sub(r"^(\./)+", "", raw)
         try:
@@ -57,7 +55,7 @@ def _checked_entries(path: Path, entries: Iterator[ArchiveEntry]) -> Iterator[Ar
         except UserError as error:
             raise UserError(f"{path}: contains {raw!r}, a path outside its folder; do not trust it") from error
         total += size
-        require(total <= most, path, f"unpacks to over {limits.ARCHIVE_RATIO} times its size", "do not trust it")
+        require_expansion(path, total)
         yield name, size, opener
 
 

@@ -13,7 +13,7 @@ from compclip.core import plugins
 from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.normal import normalize
-from compclip.core.pictures import BrokenImage, keep_as_shown
+from compclip.core.pictures import BrokenImage, NamesByKind, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.records import CONTROL
 from compclip.core.tables import CAPTIONS, Blocks, in_blocks
@@ -24,9 +24,7 @@ FLOAT_BOX = dict.fromkeys(BOX, "float64")
 CHARACTERS_SHOWN = 60  # of a caption that is read otherwise than written
 
 
-def check_captions(
-    captions: Blocks, source: str, empty: list[str], normalized: dict[str, list[str]]
-) -> Iterator[pd.DataFrame]:
+def check_captions(captions: Blocks, source: str, empty: list[str], normalized: NamesByKind) -> Iterator[pd.DataFrame]:
     """Yield checked, sorted captions, each on one line.
 
     Args:
@@ -49,15 +47,18 @@ def check_captions(
         if not any(total for total, _ in faults.values()):
             block = block.sort_values(["image_id", "caption_id"], ignore_index=True)
             block["text"] = unbroken(block["text"])
-            as_read = [normalize(text) for text in block["text"]]
-            for row, read in zip(block.itertuples(), as_read, strict=True):
+            is_visible = list[bool]()
+            for row in block.itertuples():
+                name = f"{row.image_id} {row.caption_id}"
+                read = normalize(row.text)
+                is_visible.append(bool(read.text))
+                if not read.text:
+                    empty.append(name)
                 for kind in read.kinds:
-                    shown = f"{row.image_id} {row.caption_id}: {row.text[:CHARACTERS_SHOWN]!a}"
+                    shown = f"{name}: {row.text[:CHARACTERS_SHOWN]!a}"
                     normalized.setdefault(f"captions_with_{kind}", []).append(shown)
-            is_empty = np.array([not read.text for read in as_read], bool)
-            empty += list(block["image_id"][is_empty] + " " + block["caption_id"][is_empty].astype(str))
-            kept += len(block) - is_empty.sum()
-            yield block[~is_empty]
+            kept += sum(is_visible)
+            yield block.loc[is_visible]
     for (fault, remedy), (total, first) in faults.items():
         for row in first:
             where = f"{source}: image {row.image_id!r}: caption {row.caption_id}"
@@ -85,7 +86,7 @@ def turned_box(box: Sequence[float], orientation: int, size: tuple[int, int]) ->
     return [x, y, width, height]
 
 
-def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, NamesByKind]:
     """Decode every image file, delete broken ones, and store others as people see them.
 
     Returns:
@@ -93,7 +94,7 @@ def measure_images(images: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, di
         ``image_id: reason`` of each broken file (``broken``), and the ids of files that differed from what people see.
     """
     rows: dict[str, list[Any]] = {}
-    names: dict[str, list[str]] = {"missing": [], "broken": []}
+    names: NamesByKind = {"missing": [], "broken": []}
     for row in track(images.itertuples(), len(images), "images checked"):
         try:
             file, size, orientation = keep_as_shown(folder / row.path, row.image_id, names)
@@ -195,7 +196,7 @@ def load_dataset(
     parsed = plugins.settings(kind, settings)
     loaded = kind.load(parsed, seed=seed, limit=limit, folder=folder, cache=cache, **further)
     captions, empty = scratch / "captions.parquet", list[str]()
-    normalized: dict[str, list[str]] = {}
+    normalized: NamesByKind = {}
     write_table(check_captions(loaded.captions, where, empty, normalized), captions, CAPTIONS)
     ids, number = image_ids(captions)
     images, report = check_image_files(ids.to_pylist(), loaded.images, folder, where)

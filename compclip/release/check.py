@@ -11,7 +11,7 @@ from compclip.core import limits
 from compclip.core.digests import sha256
 from compclip.core.errors import UserError, memory_for, one_line, require
 from compclip.core.records import check_expansion
-from compclip.core.tables import CAPTION_KEY, PROMPT_KEY
+from compclip.core.tables import CAPTION_KEY, PROMPT_KEY, are_among
 from compclip.io import read_json, safe_id
 from compclip.release.models import DOWNLOAD, Contents
 from compclip.score.entries import ENTRY
@@ -49,7 +49,7 @@ def check_files(folder: Path, contents: Contents) -> None:
         require(size <= limits.FILE_BYTES, file, limits.over("FILE_BYTES", f"{size:,} bytes"), DOWNLOAD)
         require(sha256(file) == expected, file, f"damaged: its sha256 is not that of {RELEASE_FILE}", DOWNLOAD)
         if file.suffix == ".parquet":
-            check_expansion(file, "do not trust it")
+            check_expansion(file)
 
 
 def check_release(release: "Release") -> None:
@@ -81,7 +81,8 @@ def check_part(part: "ReleasePart") -> None:
     _require_keys(part.folder / "variants.parquet", part.tables["variants"], prompts, PROMPT_KEY)
     pools = {"captions": part.release.captions, "judged": part.judged, "swapped": part.tables["swapped"]}
     bounded(about.candidates, least_distractors(prompts=prompts, **pools), where)
-    part.read_all()
+    # Read the files that are not read with the scores.
+    _ = part.health, part.matched, part.variants, part.divergences, part.rules
     for judge, released in about.judges.items():
         model = part.release.folder / released.folder / "model.json"
         require(model.is_file(), model, "missing", DOWNLOAD)
@@ -99,5 +100,5 @@ def check_part(part: "ReleasePart") -> None:
 
 def _require_keys(file: Path, table: pd.DataFrame, other: pd.DataFrame, key: list[str]) -> None:
     """Raise UserError unless each key of a table is in the table that it refers to."""
-    is_known = pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(other[key]))
+    is_known = are_among(table, other, key)
     require(is_known.all(), file, f"row {is_known.argmin()}: unknown {key}", DOWNLOAD)

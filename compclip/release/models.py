@@ -22,7 +22,8 @@ from pydantic import (
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.section import NAME, SeedNumber
+from compclip.core.inputs import Candidates
+from compclip.core.section import NAME, Section, SeedNumber
 from compclip.io import read_json, safe_id
 from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
@@ -65,7 +66,7 @@ BalanceKey = Literal["of", "kept"]
 CONTROLS = ("blind_control", "hubness")  # of a set; they need the images, and without these they are as told
 
 
-STRICT = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), strict=True, allow_inf_nan=False)
+STRICT = Section.model_config | ConfigDict(strict=True)
 
 
 class Strict(BaseModel):
@@ -85,7 +86,7 @@ class ReleasedJudge(Strict):
 class ReleasedComposition(Strict):
     """A composition's judges by name, control generators, and reference and usual pair of each split."""
 
-    candidates: Annotated[int, Field(ge=2, le=100_000)]
+    candidates: Candidates
     judges: dict[Name, ReleasedJudge] = Field(min_length=1, max_length=100)
     generators: Annotated[list[Name], Field(min_length=1, max_length=1000), AfterValidator(_distinct)]
     anchors: dict[TestSplit, tuple[Name | None, Name | None]] = Field(min_length=3)
@@ -122,87 +123,74 @@ class Contents(Strict):
         return scoring
 
 
-def fields(names: str, kind: Any, default: Any = ...) -> dict[str, Any]:
-    """Return the fields with these names, of one kind, for ``create_model``."""
-    return dict.fromkeys(names.split(), (kind, default))
+def strict(name: str, fields: dict[str, Any]) -> type[Strict]:
+    """Return a strict model with fields of one kind for each text of names."""
+    kinds = {field: kind for names, kind in fields.items() for field in names.split()}
+    return create_model(name, __base__=Strict, **kinds)
 
 
 # ``adjustments/J.json``: ``score.choices.Adjustment``.
-AdjustmentFile = create_model(
-    "AdjustmentFile",
-    __base__=Strict,
-    multiple=(Multiple, ...),
-    of_seen=(dict[Line, Multiple], ...),
-    mean=(list[Signed], ...),
-)
+AdjustmentFile = strict("AdjustmentFile", {"multiple": Multiple, "of_seen": dict[Line, Multiple], "mean": list[Signed]})
 
-# ``health/J.json``, as ``score.measure_health`` describes it.
+# ``health/J.json``, as ``score.measure_health`` describes it. Of no entries, it has only ``n``.
 INTERVALS = " ".join(ENDS)
-Accuracy = create_model(
+Accuracy = strict(
     "Accuracy",
-    __base__=Strict,
-    n=(Count, ...),
-    pairs=(Count, 0),
-    **fields(f"accuracy {INTERVALS} adjusted chance two_way", Chance | None, None),
+    {
+        "n": Count,
+        "pairs": Annotated[Count, Field(default=0)],
+        f"accuracy {INTERVALS} adjusted chance two_way": Annotated[Chance | None, Field(default=None)],
+    },
 )
-Loss = create_model("Loss", __base__=Strict, **fields(f"value {INTERVALS}", Signed | None))
-HealthOfImages = create_model(
-    "HealthOfImages", __base__=Strict, **fields("seen matched held_out", Accuracy), difference=(Loss | None, ...)
-)
-Synonyms = create_model("Synonyms", __base__=Strict, n=(Count, ...), agreement=(Chance | None, ...))
-JudgeHealth = create_model(
+Loss = strict("Loss", {f"value {INTERVALS}": Signed | None})
+HealthOfImages = strict("HealthOfImages", {"seen matched held_out": Accuracy, "difference": Loss | None})
+Synonyms = strict("Synonyms", {"n": Count, "agreement": Chance | None})
+JudgeHealth = strict(
     "JudgeHealth",
-    __base__=Strict,
-    **fields("dataset composition judge judge_hash", Line),
-    images=(dict[ImageKind, HealthOfImages], ...),
-    pairs=(dict[Line, Accuracy], ...),
-    adjustment=(Multiple | None, ...),
-    synonyms=(Synonyms, ...),
+    {
+        "dataset composition judge judge_hash": Line,
+        "images": dict[ImageKind, HealthOfImages],  # type: ignore[valid-type]
+        "pairs": dict[Line, Accuracy],  # type: ignore[valid-type]
+        "adjustment": Multiple | None,
+        "synonyms": Synonyms,
+    },
 )
 
 # ``variants.json``: numbers of prompts and variants, and the accuracy of people.
-VariantsOfSplit = create_model(
+VariantsOfSplit = strict(
     "VariantsOfSplit",
-    __base__=Strict,
-    **fields("prompts with_variants alternatives", Count),
-    dropped=(dict[Line, Count], ...),
-    ceiling=(Chance | None, ...),
+    {"prompts with_variants alternatives": Count, "dropped": dict[Line, Count], "ceiling": Chance | None},
 )
-VariantsFile = create_model("VariantsFile", __base__=Strict, splits=(dict[Split, VariantsOfSplit], ...))
+VariantsFile = strict("VariantsFile", {"splits": dict[Split, VariantsOfSplit]})  # type: ignore[valid-type]
 
 # ``scores/J/G/summary.json``: ``score.scores.set_summary`` of each set. Only controls of a set are read from it.
-SAMPLED = fields("sampled_mean sampled_std", Chance | None)
-POOL = "images captions distinct eligible_least entries_with_fewer_than_candidates"
-Pool = create_model("Pool", __base__=Strict, **fields(POOL, Count))
-Balance = create_model(
+SAMPLED = "sampled_mean sampled_std"
+Pool = strict("Pool", {"images captions distinct eligible_least entries_with_fewer_than_candidates": Count})
+Balance = strict(
     "Balance",
-    __base__=Strict,
-    rule=(Line, ...),
-    pairs=(Count, ...),
-    cut=(dict[Line, dict[BalanceKey, Count]], ...),
-    **SAMPLED,
+    {"rule": Line, "pairs": Count, "cut": dict[Line, dict[BalanceKey, Count]], SAMPLED: Chance | None},
 )
-SetSummary = create_model(
+SetSummary = strict(
     "SetSummary",
-    __base__=Strict,
-    **fields("set split prompts distractors", Line),
-    **SAMPLED,
-    **fields("judged images adjective_judged", Count),
-    **fields("missing unreadable", list[RelativePath]),
-    **fields("exact adjective adjective_chance blind_control hubness", Chance | None),
-    pool=(Pool, ...),
-    balance=(Balance | None, None),
+    {
+        "set split prompts distractors": Line,
+        "judged images adjective_judged": Count,
+        "missing unreadable": list[RelativePath],
+        f"{SAMPLED} exact adjective adjective_chance blind_control hubness": Chance | None,
+        "pool": Pool,
+        "balance": Annotated[Balance | None, Field(default=None)],
+    },
 )
-Summary = create_model(
+Summary = strict(
     "Summary",
-    __base__=Strict,
-    **fields("dataset composition generator train_on ties chunking", Line),
-    **fields("judge judge_hash class_rule", Line),
-    adjustment=(Multiple | None, ...),
-    judge_epochs=(Count | None, ...),
-    **fields("candidates chunks images_without_class captions truncated_captions", Count),
-    seed=(SeedNumber, ...),
-    scores=(list[SetSummary], ...),
+    {
+        "dataset composition generator train_on ties chunking judge judge_hash class_rule": Line,
+        "candidates chunks images_without_class captions truncated_captions": Count,
+        "adjustment": Multiple | None,
+        "judge_epochs": Count | None,
+        "seed": SeedNumber,
+        "scores": list[SetSummary],  # type: ignore[valid-type]
+    },
 )
 
 

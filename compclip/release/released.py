@@ -54,6 +54,10 @@ PART_TABLES = {
 }  # fmt: skip
 
 
+# The summary of a generator's scores by a judge, and its entries (``tables.SCORES``) by set.
+Summarized = tuple[dict[str, Any], Mapping[str, pd.DataFrame]]
+
+
 class SummaryKey(NamedTuple):
     """What a summary of scores is about."""
 
@@ -121,10 +125,6 @@ class ReleasePart:
     def divergences(self) -> pd.DataFrame:
         return read_divergences(self.folder)
 
-    def read_all(self) -> None:
-        """Read each file that is not read with the scores; UserError as of their models and schemas."""
-        _ = self.health, self.matched, self.variants, self.divergences, self.rules
-
     def adjustment(self, judge: str) -> Adjustment | None:
         """Return how a judge's similarities are adjusted, as chosen on real images."""
         file = self.folder / "adjustments" / f"{judge}.json"
@@ -136,7 +136,7 @@ class ReleasePart:
         file = self.folder / "scores" / judge / (generator or self.about.generators[0]) / "summary.json"
         return read_strictly(file, Summary, DOWNLOAD).model_dump()
 
-    def control(self, judge: str, generator: str) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    def control(self, judge: str, generator: str) -> Summarized:
         """Return the summary of a control generator by a judge, and its scores by set."""
         folder = self.folder / "scores" / judge / generator
         scores = self.summary(judge, generator)["scores"]
@@ -161,12 +161,11 @@ class ReleasePart:
             told: the controls of each summary, which only its images determine.
         """
         contents = self.release.contents
-        swapped = pd.MultiIndex.from_frame(self.tables["swapped"][tables.CAPTION_KEY])
         scores = []
         for key, of in told.items():
             entries = of_sets[key.set]
             if key.split == "test_seen" and key.prompts == "swapped":
-                entries = entries[pd.MultiIndex.from_frame(entries[tables.CAPTION_KEY]).isin(swapped)]
+                entries = entries[tables.are_among(entries, self.tables["swapped"], tables.CAPTION_KEY)]
             controls = {name: of[name] for name in CONTROLS}
             scores.append({**controls, **key._asdict(), "judged": len(entries), **adjective_summary(entries)})
         # From the summary of a control are only the judge's name and the rule for classes.
@@ -181,8 +180,8 @@ class ReleasePart:
             "chunking": contents.scoring.chunking,
         }
 
-    def of_judges(self, by_judge: Mapping[str, tuple[dict[str, Any], Mapping[str, pd.DataFrame]]]) -> list[Scored]:
-        """Return a generator's scores. ``by_judge``: the summary, and the entries of each set."""
+    def of_judges(self, by_judge: Mapping[str, Summarized]) -> list[Scored]:
+        """Return a generator's scores."""
         swapped = self.tables["swapped"][tables.CAPTION_KEY]
         return all_scores(
             {

@@ -30,7 +30,7 @@ from compclip.score.entries import ENTRY, set_names
 from compclip.score.scores import SetScores
 from compclip.stats import balance
 
-SHA256_DIGITS = 64
+FAILED = ("missing", "unreadable")
 WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
 LOOK_ALIKE = str.maketrans("01i-", "oll_")
 JudgeWeights = Literal["none", "guided", "re-ranked"]
@@ -81,6 +81,9 @@ class SubmittedScores(Strict):
     controls: dict[str, ControlValues]
 
 
+ScoresByJudge = dict[str, SubmittedScores]
+
+
 class SubmittedComposition(Strict):
     """The scores of one composition.
 
@@ -91,7 +94,7 @@ class SubmittedComposition(Strict):
 
     prompts: Sha256
     images: dict[str, Annotated[str, Field(pattern="^([0-9a-f]{64}|missing|unreadable)$")]]
-    judges: dict[str, SubmittedScores]
+    judges: ScoresByJudge
 
 
 class Environment(TypedDict):
@@ -183,7 +186,7 @@ def _check_part(file: Path, name: str, of: SubmittedComposition, part: ReleasePa
     fault = f"images of {len(of.images)} prompts, expected {len(names)}: a missing image counts as wrong"
     require(set(of.images) == names, where, fault, "submit again")
     digests = part.tables["prompts"]["file_name"].map(of.images)
-    made = digests.where(digests.str.len() == SHA256_DIGITS)
+    made = digests.where(~digests.isin(FAILED))
     first = part.tables["prompts"]["text"].groupby(made).transform("first")
     equal = made.notna() & (part.tables["prompts"]["text"] != first)
     fault = f"{equal.sum()} of {made.count()} images are equal to that of another text"
@@ -205,7 +208,7 @@ def check_values(where: str, values: Mapping[str, Any], prompts: pd.DataFrame, i
         fault = f"{name}: {len(column)} values for {len(prompts)} prompts: a missing image counts as wrong"
         require(len(column) == len(prompts), where, fault, "submit again")
     table = pd.DataFrame(values, index=prompts["file_name"])
-    failed = table.index.map(images).isin(("missing", "unreadable"))
+    failed = table.index.map(images).isin(FAILED)
     wrong = table[["hit", "adjective_first", "adjusted_first"]].fillna(0).eq(0).all(axis=1)
     wrong &= table["similarity"].isna() & (table[WRONG.index] == WRONG).all(axis=1)
     for rows, fault in (
@@ -251,7 +254,7 @@ def score_frame(part: ReleasePart, split: str, values: MeasuredValues) -> pd.Dat
     return table[[*SCORES.columns]].astype({name: column.dtype for name, column in SCORES.columns.items()})
 
 
-def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores]) -> list[Scored]:
+def scored_of(part: ReleasePart, name: str, judges: ScoresByJudge) -> list[Scored]:
     """Return a submission's scores of one composition, computed from its values."""
     by_judge = {}
     for judge in part.about.judges:
@@ -264,7 +267,7 @@ def scored_of(part: ReleasePart, name: str, judges: Mapping[str, SubmittedScores
 
 def compare_submissions(
     part: ReleasePart,
-    submissions: Iterable[tuple[str, Mapping[str, SubmittedScores]]],
+    submissions: Iterable[tuple[str, ScoresByJudge]],
     controls: Collection[str | None] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of ``scores.parquet``, ``comparisons.csv`` and ``pairs.csv`` of controls and submissions.
@@ -280,9 +283,7 @@ def compare_submissions(
     return make_table([composition], about.anchors, about.generators, contents.scoring.chunks)
 
 
-def figures_of(
-    release: Release, name: str, judges: Mapping[str, Mapping[str, SubmittedScores]]
-) -> list[dict[str, Any]]:
+def figures_of(release: Release, name: str, judges: Mapping[str, ScoresByJudge]) -> list[dict[str, Any]]:
     """Return a submission's rows of ``scores.parquet`` as JSON values, with None for missing values.
 
     Args:

@@ -23,11 +23,12 @@ from compclip.generate.generators.folder import find_images
 from compclip.io import write_text
 from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
+    FAILED,
     JudgeWeights,
     ReleaseId,
+    ScoresByJudge,
     Submission,
     SubmittedComposition,
-    SubmittedScores,
     TrainingData,
     check_name,
     environment,
@@ -101,7 +102,7 @@ def all_pictures(release: Release, folder: Path) -> dict[str, Pictures]:
 
 def check_pictures(folder: Path, composition: str, pictures: Pictures, missing: bool, sizes: bool) -> None:
     """Raise UserError for missing and unreadable images and for different sizes, unless accepted."""
-    lacking = [name for name, digest in pictures.digests.items() if digest in ("missing", "unreadable")]
+    lacking = [name for name, digest in pictures.digests.items() if digest in FAILED]
     fault = f"{len(lacking)} of {len(pictures.digests)} images of {composition} are missing or unreadable"
     remedy = "draw them, or add --missing to count them as wrong"
     require(missing or not lacking, folder, f"{fault}, the first {lacking[:1]}", remedy)
@@ -135,11 +136,11 @@ def score_part(
 
 def score_parts(
     release: Release, pictures: Mapping[str, Pictures], device: str, cache: Path
-) -> dict[str, dict[str, SubmittedScores]]:
+) -> dict[str, ScoresByJudge]:
     """Return the scores of each composition by each judge."""
     from compclip.clip.embed import open_embedders  # torch is slow to import
 
-    contents, scores = release.contents, dict[str, dict[str, SubmittedScores]]()
+    contents, scores = release.contents, dict[str, ScoresByJudge]()
     for name, part in release.parts.items():
         judges = part.about.judges
         folders = [release.folder / about.folder for about in judges.values()]

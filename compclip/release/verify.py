@@ -25,6 +25,7 @@ from compclip.release.released import Release, ReleasePart, open_release
 from compclip.release.submission import (
     MEASURED,
     MeasuredValues,
+    ScoresByJudge,
     Submission,
     SubmittedScores,
     environment,
@@ -121,7 +122,7 @@ def wrongly_chosen(part: ReleasePart, split: str, table: pd.DataFrame) -> np.nda
 
 
 def set_faults(part: ReleasePart, scores: SubmittedScores) -> Iterator[str]:
-    """Yield each contradiction between sets, and between a set and its controls."""
+    """Yield each contradiction between the sets of a split."""
     first = dict[str, str]()
     for each, split, _ in sets_of(part):
         same = first.setdefault(split, each)
@@ -205,7 +206,7 @@ def unequal_images(given: Mapping[str, str], actual: Mapping[str, str]) -> Itera
 
 
 def unequal_scores(
-    release: Release, submission: Submission, computed: Mapping[str, Mapping[str, SubmittedScores]], same: bool
+    release: Release, submission: Submission, computed: Mapping[str, ScoresByJudge], same: bool
 ) -> tuple[list[str], list[str]]:
     """Return the differences of all values from those computed from the images, and near ties."""
     lines, ties = list[str](), list[str]()

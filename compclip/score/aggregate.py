@@ -14,7 +14,7 @@ from compclip.core.published import read_data, read_predictions
 from compclip.core.rounding import rounded
 from compclip.core.section import Count, Seed
 from compclip.core.seeds import rng
-from compclip.core.tables import CAPTION_KEY
+from compclip.core.tables import CAPTION_KEY, are_among
 from compclip.dataset.source import named
 from compclip.stats import balance, interval
 from compclip.stats.r_precision import sampled
@@ -57,7 +57,7 @@ def caption_keys(table: pd.DataFrame) -> pd.MultiIndex:
 
 def unknown_caption(predictions: pd.DataFrame, captions: pd.DataFrame) -> str:
     """Return the name of a predicted caption that is not in ``captions``, "" if there is none."""
-    absent = predictions[~caption_keys(predictions).isin(caption_keys(captions))]
+    absent = predictions[~are_among(predictions, captions, CAPTION_KEY)]
     return " ".join(map(str, absent.iloc[0][CAPTION_KEY])) if len(absent) else ""
 
 
@@ -116,6 +116,6 @@ def main(command: Aggregate) -> None:
         if command.split == "test_swapped":
             result["balanced"] = balanced_score(command, predictions, captions)
             asked = captions[captions["swapped_text"].notna()]
-        without = asked[~caption_keys(asked).isin(caption_keys(predictions))]
+        without = asked[~are_among(asked, predictions, CAPTION_KEY)]
         result["missing"] = named([f"{image} {caption}" for image, caption in without[CAPTION_KEY].to_numpy()])
     print(json.dumps(result, indent=2, ensure_ascii=False))

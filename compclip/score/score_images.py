@@ -146,10 +146,9 @@ def image_digests(entries: pd.DataFrame) -> dict[str, str]:
     """
     for row, path in enumerate(entries["path"]):
         # A pipe or a device may have no end.
-        is_file = isinstance(path, str | Path) and Path(path).is_file()
-        require(is_file, "entries", f"row {row}: {path}: no such image file", "correct the path")
-    digests = {str(path): sha256(Path(path)) for path in entries["path"].unique()}
-    images = entries.assign(image=entries["path"].astype(str).map(digests))
+        require(Path(path).is_file(), "entries", f"row {row}: {path}: no such image file", "correct the path")
+    digests = {path: sha256(Path(path)) for path in entries["path"].unique()}
+    images = entries.assign(image=entries["path"].map(digests))
     is_shared = images.groupby("image")["image_id"].transform("nunique") > 1
     is_repeat = images.duplicated(["image", "image_id", "text"])
     for rows, fault in ((is_shared, "have the image of another image_id"), (is_repeat, "repeat an image and its text")):
@@ -214,12 +213,12 @@ def score_with_judge(
             variant is of no entry or caption, or equals its entry's text, or an argument is refused (docs/library.md).
     """
     name, scoring = "images", scoring or Scoring()
+    entries = entries.assign(path=entries["path"].map(str))
     digests = image_digests(entries)
     captions = entries.drop_duplicates(CAPTION_KEY) if captions is None else captions
     require_joined(captions[["image_id"]], "captions", entries=entries)
     defaults = {"draw": 0, "pair": None}
     entries = entries.assign(**{key: value for key, value in defaults.items() if key not in entries})
-    entries["path"] = entries["path"].astype(str)
     classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION_KEY, "class_id"]))
     entry_set = EntrySet(name, name, "original", entries.sort_values(ENTRY, ignore_index=True), captions)
     numbered = number_set(entry_set, classes)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.rounding import DECIMALS, rounded
-from compclip.core.tables import CAPTION_KEY
+from compclip.core.tables import CAPTION_KEY, are_among
 from compclip.score.choices import Choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
@@ -86,8 +86,7 @@ def score_set(
     table, every = score_table(entry_set, judged, weight, choices), np.ones(len(pairs), bool)
     summaries = [set_summary(rules, entry_set, numbered, table, every, cut, prompts) | more(every[:made], judged)]
     if entry_set.split == "test_seen":
-        captions, swapped = (pd.MultiIndex.from_frame(of[CAPTION_KEY]) for of in (table, rules.swapped))
-        rows = captions.isin(swapped)
+        rows = are_among(table, rules.swapped, CAPTION_KEY)
         # Missing images are those of the whole set.
         named = replace(entry_set, failed=entry_set.failed.iloc[:0])
         summary = set_summary(rules, named, numbered, table, rows, None, "swapped")

@@ -4,7 +4,7 @@ import shutil
 
 from compclip.compun.load_compounds import load_compounds
 from compclip.core.disk import check_space
-from compclip.core.pictures import keep_as_shown
+from compclip.core.pictures import NamesByKind, keep_as_shown
 from compclip.core.progress import track
 from compclip.core.tables import COMPOUND_IMAGES, COMPOUNDS
 from compclip.dataset.load_dataset import warn
@@ -17,7 +17,7 @@ def main(job: Job) -> None:
     compounds, images, summary = load_compounds(job.input.file, job.input.source)
     names = images["path"].dropna().tolist()
     size = sum((job.input.source / name).stat().st_size for name in names)
-    differing: dict[str, list[str]] = {}
+    differing: NamesByKind = {}
     with atomic_folder(job.output.files) as folder:
         check_space(size, folder, f"copying {len(names)} images")
         for name in track(names, len(names), "images copied"):
@@ -25,8 +25,9 @@ def main(job: Job) -> None:
             shutil.copyfile(job.input.source / name, folder / name)
             kept, _, _ = keep_as_shown(folder / name, name, differing)
             images["path"] = images["path"].replace(name, kept.relative_to(folder).as_posix())
-    summary |= named_differences(differing)
-    warn(named_differences(differing))
+    differences = named_differences(differing)
+    summary |= differences
+    warn(differences)
     write_table(compounds, job.output.compounds, COMPOUNDS)
     write_table(images, job.output.images, COMPOUND_IMAGES)
     write_json(summary, job.output.summary)
