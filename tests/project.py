@@ -14,7 +14,7 @@ from typing import Self
 
 from compclip.core.code import ROOT
 
-DATASET, COMPOSITION, GENERATORS = "sketch", "color", ("photographs", "faithful", "memorizer")
+DATASET, COMPOSITION, GENERATORS = "sketch", "color", ("photographs", "faithful", "memorizer", "usual")
 # The whole chain, small: one composition, three generators, a trained judge; long captions, drawn compounds, people.
 SMALL = """
 results: {results}
@@ -27,7 +27,7 @@ divergence: {{shuffles: 2, subgraphs: {{nodes: 3, keep: 2000}}}}
 judge:
   {{seeds: [0], model: sketch, pretrained: null, trainable: ["*"],
     epochs: 2, captions: 2, batch: 64, lr: 0.005, train_on: half}}
-generate: {{generators: [photographs, faithful, memorizer]}}
+generate: {{generators: [photographs, faithful, memorizer, usual]}}
 score: {{candidates: 10}}
 report: {{examples: 3}}
 specs:

@@ -90,7 +90,10 @@ def estimate_all(
     for name in dict.fromkeys(generator for generator, _ in main):
         own = {split: main[name, split] for split in reference if (name, split) in main}
         if fixed := _fixed(name, anchors, own):
-            skills[name] = fixed
+            seen = fixed.seen
+            if seen is None and TESTS[0] in own:
+                seen = scale.skills(_choices(own, prompts)).seen
+            skills[name] = replace(fixed, seen=seen)
         elif TESTS[0] in own and len(own) > 1:
             choices[name], served[name] = _choices(own, prompts), [*own]
             skills[name] = _served(scale.skills(choices[name]), served[name])
@@ -107,7 +110,8 @@ def _fixed(name: str, anchors: Anchors, served: Collection[str]) -> Skills | Non
         of_held_out = [split for split in served if split in HELDOUT_SPLITS]
         if of_held_out and all(anchors[split][place] == name for split in of_held_out):
             fraction = {split: Fraction(value) for split in (*of_held_out, HELD_OUT)}
-            return Skills(None, fraction, fraction, pd.DataFrame(columns=["split", "pair", "prompts", "drawn"]))
+            seen = Fraction(value) if anchors[TESTS[0]][place] == name else None
+            return Skills(seen, fraction, fraction, pd.DataFrame(columns=["split", "pair", "prompts", "drawn"]))
     return None
 
 

@@ -132,13 +132,13 @@ def composed_view(trained: pd.DataFrame) -> View:
     lines = []
     for generator, rows in pivot(trained).items():
         whole = composed_of(rows)
-        if whole is None or pd.isna(whole["value"]):
+        if whole is None:
             continue
         shown = [rows.get(SEEN_SKILL), rows.get((HELD_OUT, "draws_held_out_pairs")), whole]
         shown += [composed_of(rows, split) for split in measured]
-        new_pairs = interval(whole["new_pairs_low"], whole["new_pairs_high"], 0)
         cells = [_whole_percent(row) for row in shown]
-        lines.append(Line(generator, [*cells, TableCell(new_pairs or NONE)]))
+        new_pairs = interval(whole["new_pairs_low"], whole["new_pairs_high"], 0)
+        lines.append(Line(generator, [*cells, TableCell(new_pairs) if new_pairs else None]))
     together = (trained["measure"] == "composes_together").any()
     over = " Those of composes are simultaneous over the generators that are not controls." if together else ""
     note = (

@@ -254,9 +254,9 @@ class Scale:
 
     def _rates(self, values: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the means (B, K) of values (n,) by pair over some rows, and the sums of weights."""
-        weights = self.weights * rows
-        size = weights @ self.of_pair
-        total = (weights * values) @ self.of_pair
+        weights, of_pair = self.weights[:, rows], self.of_pair[rows]
+        size = weights @ of_pair
+        total = (weights * values[rows]) @ of_pair
         return np.divide(total, size, out=np.zeros_like(total), where=size > 0), size
 
     def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -269,11 +269,11 @@ class Scale:
         wrong = (pair >= 0) & (pair != self.pair[rows])
         share = np.full(int(wrong.sum()), 1 / self.judges)
         counts = sparse.csr_array((share, (rows[wrong], pair[wrong])), shape=self.of_pair.shape)
-        seen = self.weights * self.is_seen
-        of_pair = seen @ self.of_pair
+        seen = self.weights[:, self.is_seen]
+        of_pair = seen @ self.of_pair[self.is_seen]
         of_noun = of_pair @ np.eye(len(self.nouns))[self.noun]
         size = np.maximum(of_noun[:, self.noun] - of_pair, 0)
-        total = seen @ counts
+        total = seen @ counts[self.is_seen]
         return np.divide(total, size, out=np.zeros_like(total), where=size > 0), size
 
     def _offset(self, anchor: Choices, prior: tuple[float, float]) -> np.ndarray:
@@ -361,6 +361,8 @@ class Scale:
         relative = np.maximum(relative, 0.3)
         pairs = len(np.unique(self.pair[seen_rows]))
         seen = _fraction(absolute, int(seen_rows.sum()), pairs, level)
+        if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
+            return Skills(seen, {}, {}, none, "it cannot draw seen pairs well enough to tell")
         held_out, composes, tables = {}, {}, []
         for split, rows in self.splits.items():
             drawn, fractions, weights = self._drawn(right, rows, up_with_error, low)
@@ -376,10 +378,7 @@ class Scale:
             tables.append(
                 pd.DataFrame({"split": split, "pair": self.pairs[known], "prompts": prompts, "drawn": of_pairs})
             )
-        why = self.too_few
-        if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
-            why = "it cannot draw seen pairs well enough to tell"
-        return Skills(seen, held_out, composes, pd.concat(tables, ignore_index=True), why)
+        return Skills(seen, held_out, composes, pd.concat(tables, ignore_index=True), self.too_few)
 
     def _over_new_pairs(
         self, fractions: np.ndarray, weights: np.ndarray, known: np.ndarray, level: float

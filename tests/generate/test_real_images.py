@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from compclip.core.errors import UserError
+from compclip.core.tables import TESTS
 from compclip.generate.generate_images import summarize_images
 from compclip.generate.generator import KEYS, Context, Generated, Settings
 from compclip.generate.generators import habit, stand_ins
@@ -83,6 +84,8 @@ def tables() -> dict[str, pd.DataFrame]:
     asked.append(("test_swapped", "purple_bill", seen))
     variants = pd.DataFrame({"split": "test_unseen", "image_id": unseen, "caption_id": 0})
     variants = pd.concat([variants.assign(adjective=adjective) for adjective in ("blue", "green", "red")])
+    of_seen = pd.DataFrame({"split": "test_seen", "image_id": seen, "caption_id": 0, "adjective": "blue"})
+    variants = pd.concat([variants, of_seen])
     images = pd.DataFrame({"image_id": [*seen, *unseen, "t0"]})
     return {
         "pairs": pd.DataFrame(rows, columns=["image_id", "adjective", "noun", "relation"]),
@@ -94,7 +97,7 @@ def tables() -> dict[str, pd.DataFrame]:
 
 def generate(kind: object, tables: dict[str, pd.DataFrame], seed: int = 0) -> Generated:
     asked = tables["prompts"]
-    asked = asked[asked["split"].isin(kind.SPLITS)].reset_index(drop=True)
+    asked = asked[asked["split"].isin(getattr(kind, "SPLITS", TESTS))].reset_index(drop=True)
     return kind.generate(Settings(), asked, Context(tables, None, "", "color", seed))
 
 
@@ -102,6 +105,8 @@ def test_habit_shows_the_noun_with_a_usual_adjective_and_stand_ins_the_pair(tabl
     made = generate(habit, tables)
     unseen, swapped = (made.manifest[made.manifest["split"] == name] for name in ("test_unseen", "test_swapped"))
     assert (swapped["path"] == "images/" + swapped["image_id"]).all(), "the photograph before the swap"
+    of_seen = made.manifest[made.manifest["split"] == "test_seen"]["path"].str.removeprefix("images/s").astype(int)
+    assert (of_seen >= 30).all(), "blue ones for prompts of a red bill, also of images that show it"
     shown = unseen["path"].str.removeprefix("images/")
     assert shown.str.startswith("s").all(), "judged images of test_seen alone"
     colors = Counter("red" if int(image[1:]) < 30 else "blue" for image in shown)

@@ -9,12 +9,20 @@ from compclip.report.composed import Anchors
 from compclip.report.make_table import make_table
 from compclip.report.table import Scored
 
+ADJECTIVES = ["black", "blue", "gray", "green", "pink", "red", "tan", "white", "wide", "yellow"]
+NOUNS = ["bill", "crown", "tail", "wing"]
+# Held-out and seen pairs, of the same adjectives and nouns.
+PAIRS = [
+    [f"{a}_{n}" for i, a in enumerate(ADJECTIVES) for j, n in enumerate(NOUNS) if (i + j) % 2 == is_seen]
+    for is_seen in (0, 1)
+]
 # The chance of a right adjective on seen, unseen and swapped.
 SKILLS = {
     "photographs": (0.8, 0.68, None),
     "faithful": (0.75, 0.6, 0.6),
     "composer": (0.7, 0.56, 0.56),
     "memorizer": (0.75, 0.08, 0.08),
+    "usual": (0.08, None, None),
     "blind": (0.1, 0.1, 0.1),
 }
 
@@ -25,8 +33,16 @@ def prompts(split: str, images: int, pairs: int) -> pd.DataFrame:
     kind = "unseen" if split == "test_unseen" else "seen"
     rows = pd.DataFrame({"image_id": np.repeat([f"{kind}{n:03}" for n in range(images)], 2)})
     rows["caption_id"], rows["draw"], rows["cluster"] = np.tile([0, 1], images), 0, rows["image_id"]
-    rows["pair"] = [f"{split}_{n}" for n in rng.integers(0, pairs, 2 * images)]
+    names = PAIRS[split == "test_seen"]
+    rows["pair"] = [names[n] for n in rng.integers(0, pairs, 2 * images)]
     return rows
+
+
+def chosen(pairs: pd.Series, first: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a prompt's own adjective where it is chosen, and any other elsewhere."""
+    own = pairs.str.partition("_")[0].to_numpy(object)
+    other = np.array([ADJECTIVES[n] for n in rng.integers(0, len(ADJECTIVES) - 1, len(own))], object)
+    return np.where(first > 0, own, np.where(other == own, ADJECTIVES[-1], other))
 
 
 def scores(
@@ -48,9 +64,9 @@ def scores(
                 first = (u + noise < chance + 0.01 * judge).astype(float)
                 exact = np.clip(0.25 + chance / 2 + 0.02 * judge, 0, 1)
                 values = {"expected_top1": exact, "adjective_first": first}
-                by_judge.append(
-                    rows.assign(**values, similarity=0.5, hit=first > 0, weight=1.0, adjectives=6, adjusted_first=first)
-                )
+                names = chosen(rows["pair"], first, np.random.default_rng([judge, len(name)]))
+                table = rows.assign(**values, similarity=0.5, hit=first > 0, weight=1.0, adjectives=6)
+                by_judge.append(table.assign(adjusted_first=first, adjective_chosen=names))
             mean = by_judge[0].assign(**{name: np.mean([t[name] for t in by_judge], axis=0) for name in values})
             about = {
                 "split": split, "prompts": "pairs", "distractors": "original", "blind_control": 0.02,
@@ -61,15 +77,19 @@ def scores(
                 "seed": 0, "candidates": 100, "class_rule": "other class",
             }  # fmt: skip
             found.append(Scored(about, summary, mean, tuple(by_judge)))
+            if split == "test_seen":
+                found.append(Scored(about | {"prompts": "matched"}, summary, mean, tuple(by_judge)))
     return found
 
 
-ANCHORS = dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer"))
+ANCHORS = dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer")) | {
+    "test_seen": ("faithful", "usual")
+}
 
 
 def mixed(found: list[Scored], name: str, fraction: float, seed: int = 0, whole_pairs: bool = False) -> list[Scored]:
     """Return the scores of a generator that is faithful with this chance on held-out prompts, or pairs."""
-    of = {(score.generator, score.split): score for score in found}
+    of = {(score.generator, score.split): score for score in found if score.main}
     result = []
     for split in TESTS:
         faithful, memorizer = (of[which, split] for which in ("faithful", "memorizer"))
@@ -86,4 +106,4 @@ def mixed(found: list[Scored], name: str, fraction: float, seed: int = 0, whole_
 
 def tables_of(found: list[Scored], anchors: Anchors = ANCHORS) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the rows of scores.parquet, comparisons.csv and pairs.csv."""
-    return make_table([(found, empty_table(DIVERGENCE), {}, {})], "faithful", anchors, list(SKILLS), 2)
+    return make_table([(found, empty_table(DIVERGENCE), {}, {})], anchors, list(SKILLS), 2)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from compclip.core.tables import HELD_OUT
 from compclip.plot.drawing import SERIES_COLORS, save, style
 from compclip.plot.labels import SPLIT_LOOKS, pair_words
 from compclip.plot.page import title_and_description
@@ -103,15 +104,15 @@ def test_both_scores_are_beside_each_other(tables: Tables, tmp_path: Path) -> No
 
 def test_points_are_what_generators_compose_and_pairs_have_a_dot_for_each(tables: Tables) -> None:
     scores = main_rows(tables["made"])
-    follows = of_measure(scores, "r_precision_normalized").query("split == 'test_seen'").set_index("generator")["value"]
+    drawn = of_measure(scores, "draws_seen_pairs").set_index("generator")["value"]
     with style():
         figure = draw_composed(tables["made"], 0)
-    for axes, split in zip(figure.axes, ("test_unseen", "test_swapped"), strict=True):
-        rows = of_measure(scores[scores["split"] == split], "fraction_composed").set_index("generator")["value"]
-        points = {line.get_label(): (*line.get_xdata(), *line.get_ydata()) for line in axes.lines}
-        for generator, value in rows.items():
-            assert points[generator] == pytest.approx((100 * follows[generator], 100 * value))
-        assert sum(line.get_ydata()[0] in (10, 40, 60, 90) for line in axes.lines if line.get_label()[0] == "_") == 4
+    (axes,) = figure.axes
+    rows = of_measure(scores[scores["split"] == HELD_OUT], "composes").set_index("generator")["value"].dropna()
+    points = {line.get_label(): (*line.get_xdata(), *line.get_ydata()) for line in axes.lines}
+    for generator, value in rows.items():
+        assert points[generator] == pytest.approx((100 * drawn[generator], 100 * value))
+    assert sum(line.get_ydata()[0] in (10, 40, 60, 90) for line in axes.lines if line.get_label()[0] == "_") == 4
     table = tables["pairs"]
     with style():
         figure = draw_pairs(table, 0)

@@ -298,21 +298,22 @@ def test_latex_compiles(results: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("generators", [1, 9, 25])
 def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators: int) -> None:
     names = ["g0", *(f"stable-diffusion-xl-{n}" for n in range(1, generators))]
-    scores = [Line(name, [TableCell("93"), TableCell("50", "[40, 60]"), TableCell("[20, 80]")]) for name in names]
+    cells = [TableCell("93", "[91, 95]"), TableCell("47", "[38, 57]"), TableCell("50", "[40, 60]"), None]
+    scores = [Line(name, cells) for name in names]
     given = [verdicts.Verdict(name, "composes", "x") for name in names]
     of = {
         name: readable.Readable(
-            name, v, ["none"], [], {"composed": [View("", "", ["follows prompts", "unseen", "other"], shown)]}, [], ""
+            name, v, ["none"], [], {"composed": [View("", "", ["seen", "held out", "composes", "new pairs"], shown)]}, [], ""
         )
         for name, v, shown in (("color", given, scores), ("shape", [], []))
     }
     shown = readable.headlines("birds", of)
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
-    start = next(n for n, line in enumerate(lines) if line.split()[:2] == ["generator", "follows"])
+    start = next(n for n, line in enumerate(lines) if line.split()[:2] == ["generator", "seen"])
     table = lines[start : lines.index("", start)]
     assert len(table) == 2 + min(generators, 9) <= 12
-    assert table[2].split() == ["g0", "93", "50", "[40,", "60]", "[20,", "80]"]
+    assert " ".join(table[2].split()) == "g0 93 [91, 95] 47 [38, 57] 50 [40, 60]"
     assert all(line.startswith("stable-…n-xl-") for line in table[3:])
     words = " ".join(shown.split())
     assert f"- composes: {', '.join(names)}." in words and "birds, shape: " in words

@@ -1,14 +1,26 @@
-"""Fractions composed, words, comparisons and scores by pair, against plain computations of made-up scores."""
+"""What is composed, verdicts, comparisons and scores by pair, against plain computations of made-up scores."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from compclip.core.tables import HELD_OUT
 from compclip.report import by_pair, comparisons
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.readable import missing_lines
 from compclip.report.table import Scored
-from compclip.report.verdicts import FEW_PAIRS, LEAST_FOLLOWED, Verdict, few_pairs, none_line, verdicts
+from compclip.report.verdicts import (
+    DRAWS_NOTHING,
+    FEW_PAIRS,
+    NO_VERDICT,
+    OTHER_TRAINING,
+    Verdict,
+    few_pairs,
+    none_line,
+    verdicts,
+)
+from compclip.stats.composed import LEAST_DRAWN
+from compclip.stats.estimates import ENDS
 from compclip.stats.paired import holm
 from tests.report.scored import ANCHORS, SKILLS, mixed, scores, tables_of
 
@@ -18,60 +30,57 @@ def made() -> tuple[pd.DataFrame, ...]:
     return tables_of(scores())
 
 
-def verdicts_by_name(table: pd.DataFrame, healthy: bool | None = None) -> dict[str, Verdict]:
-    return {verdict.generator: verdict for verdict in verdicts(table, ANCHORS, healthy)}
+def verdicts_by_name(
+    table: pd.DataFrame, is_fit: bool | None = None, training_data: dict[str, str] | None = None
+) -> dict[str, Verdict]:
+    return {verdict.generator: verdict for verdict in verdicts(table, ANCHORS, is_fit, training_data)}
 
 
-def words(table: pd.DataFrame) -> dict[str, str]:
-    return {name: verdict.word for name, verdict in verdicts_by_name(table).items()}
+def names_of(table: pd.DataFrame) -> dict[str, str]:
+    return {name: verdict.verdict for name, verdict in verdicts_by_name(table).items()}
 
 
-def test_fractions_composed_and_how_a_generator_follows(made: tuple[pd.DataFrame, ...]) -> None:
-    """By plain means of all entries and judges; evidence by sums over each pair."""
-    found = {(score.generator, score.split): score for score in scores()}
+def test_anchors_have_fixed_values_and_skills_are_consistent(made: tuple[pd.DataFrame, ...]) -> None:
     table = made[0].set_index(["measure", "generator", "split"])
-    for split in HELDOUT_SPLITS:
-        of = {
-            name: values(found[name, split]) for name, skills in SKILLS.items() if skills[2] or split != "test_swapped"
-        }
-        habit, whole = of["memorizer"], of["faithful"] - of["memorizer"]
-        for name, by_judge in of.items():
-            row = table.loc[("fraction_composed", name, split)]
-            assert row["value"] == pytest.approx((by_judge - habit).mean() / whole.mean(), abs=1e-6)
-            for kind in ("same_pairs", "new_pairs"):
-                assert row[f"{kind}_low"] <= row["value"] <= row[f"{kind}_high"]
-            assert row["n"] == len(by_judge) and row["pairs"] == 20
-        pairs = found["faithful", split].entries["pair"]
-        evidence = pd.Series(whole.mean(axis=1)).groupby(pairs).sum() / whole.mean(axis=1).sum()
-        by_name = made[2].query("split == @split and generator == 'blind'").set_index("pair")["evidence"]
-        pd.testing.assert_series_equal(by_name, evidence, check_names=False, atol=1e-6)
-    for generator in ("composer", "memorizer", "blind"):
-        score, reference = (table.at[("r_precision", name, "test_seen"), "value"] for name in (generator, "faithful"))
-        row = table.loc[("r_precision_normalized", generator, "test_seen")]
-        assert row["value"] == pytest.approx((score - 0.02) / (reference - 0.02), abs=1e-5)
-        assert row["new_pairs_low"] <= row["same_pairs_low"] <= row["value"]
-        assert row["value"] <= row["same_pairs_high"] <= row["new_pairs_high"]
-    assert table.at[("r_precision_normalized", "faithful", "test_seen"), "value"] == 1
+    for split in (*HELDOUT_SPLITS, HELD_OUT):
+        for name, value in (("faithful", 1), ("memorizer", 0)):
+            for measure in ("composes", "draws_held_out_pairs"):
+                row = table.loc[(measure, name, split)]
+                assert row["value"] == value and row[[*ENDS]].isna().all(), "known by definition"
+    for name in ("composer", "photographs"):
+        seen = table.loc[("draws_seen_pairs", name, "test_seen")]
+        composes, drawn = (table.loc[(measure, name, HELD_OUT)] for measure in ("composes", "draws_held_out_pairs"))
+        assert drawn["value"] == pytest.approx(seen["value"] * composes["value"], abs=1e-5)
+        for row in (seen, composes, drawn):
+            assert row["same_pairs_low"] <= row["value"] <= row["same_pairs_high"]
+        assert composes["new_pairs_low"] < composes["value"] < composes["new_pairs_high"]
+    assert table.loc[("draws_seen_pairs", "memorizer", "test_seen")]["value"] > 0.9, "it draws seen pairs"
+    assert table.loc[("draws_seen_pairs", "faithful", "test_seen")]["value"] == 1
+    # The photographs serve no swapped prompts: their value for all held-out ones is that for unseen ones.
+    unseen, whole = (table.loc[("composes", "photographs", split)] for split in ("test_unseen", HELD_OUT))
+    assert unseen["value"] == whole["value"] and ("composes", "photographs", "test_swapped") not in table.index
+    drawn_pairs = made[2].query("split == 'test_unseen' and generator == 'composer'").dropna(subset="drawn")
+    composes = table.loc[("composes", "composer", "test_unseen")]
+    assert len(drawn_pairs) == composes["pairs"]
 
 
-def values(score: Scored) -> np.ndarray:
-    """Return adjective accuracy by entry and judge."""
-    return np.stack([table["adjective_first"] for table in score.by_judge], axis=1)
-
-
-def test_words_and_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
-    said = words(made[0])
-    assert said["faithful"] == "reference" and said["memorizer"] == "habit"
-    assert said["photographs"] == "composes" != said["blind"]
-    assert said["composer"] in ("composes", "mostly composes", "mostly to composes")
+def test_verdicts_and_few_pairs_are_named(made: tuple[pd.DataFrame, ...]) -> None:
+    given = names_of(made[0])
+    assert given["faithful"] == "reference" and given["memorizer"] == "usual pair"
+    assert "composes" in given["photographs"] and "composes" in given["composer"]
+    assert given["blind"] in (DRAWS_NOTHING, NO_VERDICT) and "usual" not in given
     line = verdicts_by_name(made[0])["composer"].line
-    row = made[0].set_index(["measure", "generator", "split"]).loc[("fraction_composed", "composer", "test_swapped")]
-    these, others = (
-        (f"{100 * row[f'{kind}_low']:.0f}", f"{100 * row[f'{kind}_high']:.0f}") for kind in ("same_pairs", "new_pairs")
-    )
-    assert f"{100 * row['value']:.0f} % [{these[0]}, {these[1]}] of 20 held-out pairs (swapped;" in line
-    assert f"new pairs: [{others[0]}, {others[1]}]" in line
-    assert "of the reference's R-precision on seen captions" in line
+    rows = made[0].set_index(["measure", "generator", "split"])
+    for measure, split, text in (
+        ("draws_seen_pairs", "test_seen", "draws {} of seen pairs"),
+        ("composes", HELD_OUT, "composes {} of held-out pairs"),
+        ("composes", "test_swapped", "swapped {}"),
+    ):
+        row = rows.loc[(measure, "composer", split)]
+        low, high = (f"{100 * row[f'same_pairs_{end}']:.0f}" for end in ("low", "high"))
+        assert text.format(f"{100 * row['value']:.0f} % [{low}, {high}]") in line
+    recognized = rows.loc[("composes", "composer", HELD_OUT)]["pairs"]
+    assert f"over {recognized} recognized pairs" in line and 10 < recognized <= 20
     (warning,) = few_pairs(tables_of(scores(images=12, pairs=4))[0])
     assert warning.startswith("few pairs: unseen tests 4 and swapped tests 4 held-out pairs, fewer than 10")
     assert "5 pairs ±" in warning
@@ -89,14 +98,15 @@ def test_mixtures_are_estimated_and_named_right(whole_pairs: bool) -> None:
         for seed in range(4):
             found += mixed(found, f"mix{number}_{seed}", fraction, seed, whole_pairs)
     table = tables_of(found)[0]
-    rows = table[(table["measure"] == "fraction_composed") & table["generator"].str.startswith("mix")]
+    rows = table[(table["measure"] == "composes") & table["generator"].str.startswith("mix")]
+    rows = rows[rows["split"] == HELD_OUT]
     means = rows.groupby(rows["generator"].str[3].astype(int))["value"].mean()
     assert means.is_monotonic_increasing
-    assert means.to_numpy() == pytest.approx(np.array(fractions), abs=0.12 if whole_pairs else 0.05)
-    said = words(table)
+    assert means.to_numpy() == pytest.approx(np.array(fractions), abs=0.12 if whole_pairs else 0.06)
+    given = names_of(table)
     for seed in range(4):
-        assert said[f"mix0_{seed}"] == "memorizes" and said[f"mix4_{seed}"] == "composes"
-        assert said[f"mix2_{seed}"] not in ("memorizes", "composes")
+        assert "memorizes" in given[f"mix0_{seed}"] and "composes" in given[f"mix4_{seed}"]
+        assert given[f"mix2_{seed}"] not in ("memorizes", "composes")
 
 
 def test_intervals_are_simultaneous_over_the_generators_that_are_not_controls() -> None:
@@ -104,48 +114,47 @@ def test_intervals_are_simultaneous_over_the_generators_that_are_not_controls() 
     for seed in range(5):
         found += mixed(found, f"model{seed}", 0.5, seed)
     table = tables_of(found)[0].set_index(["measure", "generator", "split"])
-    for split in HELDOUT_SPLITS:
-        alone, together = (table.loc[(f"fraction_composed{kind}", "model3", split)] for kind in ("", "_together"))
-        assert together["value"] == alone["value"]
-        for kind in ("same_pairs", "new_pairs"):
-            widths = [row[f"{kind}_high"] - row[f"{kind}_low"] for row in (alone, together)]
-            assert 1.1 < widths[1] / widths[0] < 1.6
-    assert ("fraction_composed_together", "blind", "test_swapped") not in table.index
+    alone, together = (table.loc[(f"composes{end}", "model3", HELD_OUT)] for end in ("", "_together"))
+    assert together["value"] == alone["value"]
+    widths = [row["same_pairs_high"] - row["same_pairs_low"] for row in (alone, together)]
+    assert 1.05 < widths[1] / widths[0] < 1.8
+    assert ("composes_together", "blind", HELD_OUT) not in table.index
     one = tables_of(scores() + mixed(found, "model", 0.5))[0]
-    assert "fraction_composed_together" not in set(one["measure"])
+    assert "composes_together" not in set(one["measure"])
 
 
-# R-precision on seen captions as a fraction of the reference's, low and high, and the begin of the line.
-FOLLOWING = [
+# The interval of what is drawn of seen pairs, and the begin of the line.
+DRAWING = [
     ((0.5, 0.9), "composer: "),
-    ((0.02, LEAST_FOLLOWED - 1e-9), "composer: does not follow prompts: "),
-    ((0.02, LEAST_FOLLOWED + 1e-9), "composer: no word: may not follow prompts; "),
-    ((LEAST_FOLLOWED + 1e-9, 0.9), "composer: "),
-    ((np.nan, np.nan), "composer: no word: not known whether it follows prompts; "),
+    ((0.02, LEAST_DRAWN - 1e-9), "composer: does not draw seen pairs: draws "),
 ]
 
 
-@pytest.mark.parametrize(("follows", "begin"), FOLLOWING)
-def test_there_is_no_word_for_a_generator_that_may_not_follow_prompts(
-    made: tuple[pd.DataFrame, ...], follows: tuple[float, float], begin: str
+@pytest.mark.parametrize(("drawn", "begin"), DRAWING)
+def test_a_generator_that_draws_no_seen_pair_is_said_to(
+    made: tuple[pd.DataFrame, ...], drawn: tuple[float, float], begin: str
 ) -> None:
     table = made[0].copy()
-    row = (table["generator"] == "composer") & (table["measure"] == "r_precision_normalized")
-    table.loc[row & (table["split"] == "test_seen"), ["same_pairs_low", "same_pairs_high"]] = follows
-    if np.isnan(follows[0]):
-        table = table[~row]
+    row = (table["generator"] == "composer") & (table["measure"] == "draws_seen_pairs")
+    table.loc[row, ["same_pairs_low", "same_pairs_high"]] = drawn
     line = verdicts_by_name(table)["composer"].line
     assert line.startswith(begin)
     assert ("composes" in line) == (begin == "composer: ")
 
 
-def test_no_word_by_an_unfit_judge_and_the_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> None:
-    unfit = verdicts_by_name(made[0], healthy=False)["composer"].line
-    assert unfit.startswith("composer: no word: the judge does not read held-out")
-    assert verdicts_by_name(made[0], healthy=True) == verdicts_by_name(made[0])
+@pytest.mark.parametrize("told", ["other", "unknown"])
+def test_only_models_of_this_split_get_a_verdict(made: tuple[pd.DataFrame, ...], told: str) -> None:
+    verdict = verdicts_by_name(made[0], training_data={"composer": told})["composer"]
+    assert verdict.verdict == NO_VERDICT and verdict.why.startswith(OTHER_TRAINING[told])
+    assert "composes" in verdicts_by_name(made[0], training_data={"composer": "split"})["composer"].verdict
+
+
+def test_no_verdict_by_unfit_judges_and_the_primary_comparisons(made: tuple[pd.DataFrame, ...]) -> None:
+    unfit = verdicts_by_name(made[0], is_fit=False)["composer"].line
+    assert unfit.startswith("composer: no verdict: the judges fail the bias check; draws ")
+    assert verdicts_by_name(made[0], is_fit=True) == verdicts_by_name(made[0])
     alone = tables_of(scores(judges=1))[0]
-    assert verdicts_by_name(alone)["composer"].line.startswith("composer: no word: one judge; ")
-    assert "not known for new pairs and judges: one judge" in verdicts_by_name(alone)["composer"].line
+    assert verdicts_by_name(alone)["composer"].line.startswith("composer: no verdict: one judge, ")
     rows = made[1]
     primary = (rows["kind"] == "generators") & (rows["split"] != "test_seen")
     assert set(rows.loc[primary, "family"]) == {"primary"} and set(rows.loc[~primary, "family"]) == {"exploratory"}
@@ -155,22 +164,22 @@ def test_no_word_by_an_unfit_judge_and_the_primary_comparisons(made: tuple[pd.Da
         assert family["p_holm"].to_numpy(float) == pytest.approx(holm(family["p"].to_numpy(float)), abs=2e-5)
 
 
-def test_without_different_anchors_there_is_no_fraction() -> None:
+def test_without_anchors_there_is_no_estimate() -> None:
     for reference in (None, "unknown"):
-        anchors = dict.fromkeys(HELDOUT_SPLITS, (reference, "memorizer"))
+        anchors = dict.fromkeys(("test_seen", *HELDOUT_SPLITS), (reference, "memorizer"))
         table = tables_of(scores(images=20), anchors)[0]
-        assert not verdicts(table, anchors, None) and "fraction_composed" not in set(table["measure"])
-        assert none_line(anchors).startswith("no fraction composed: no generator is reference")
-    alike = {**SKILLS, "memorizer": SKILLS["faithful"]}
+        assert not verdicts(table, anchors, None) and "composes" not in set(table["measure"])
+        assert none_line(anchors).startswith("no estimate of what is composed: a split has no reference")
+    alike = {**SKILLS, "faithful": SKILLS["blind"]}
     table = tables_of(scores(alike, images=30))[0]
-    rows = table[table["measure"] == "fraction_composed"]
-    assert rows["value"].isna().all() and rows["note"].str.contains("may be 0").all()
-    assert "not measurable on unseen (reference minus habit is " in verdicts_by_name(table)["composer"].line
+    rows = table[(table["measure"] == "composes") & (table["generator"] == "composer")]
+    assert rows["value"].isna().all() and rows["note"].str.startswith("the judges recognize no").all()
+    assert verdicts_by_name(table)["composer"].line.startswith("composer: no verdict: the judges recognize no")
 
 
 def test_pair_rows() -> None:
     found = scores()
-    rows = pd.DataFrame(by_pair.pair_rows(found, {}))
+    rows = pd.DataFrame(by_pair.pair_rows(found, None))
     assert list(rows.columns) == by_pair.PAIR_COLUMNS
     of = {(s.generator, s.split): s.entries for s in found}
     for row in rows[rows["generator"] == "memorizer"].itertuples():
@@ -182,7 +191,7 @@ def test_pair_rows() -> None:
             assert score == pytest.approx(kept[column].mean())
             assert getattr(row, f"{measure}_low") <= score <= getattr(row, f"{measure}_high")
     # A generator whose images are all missing on seen, and a split of one pair.
-    found = scores({"faithful": SKILLS["faithful"], "memorizer": SKILLS["memorizer"]}, images=10, pairs=1)
+    found = [of for of in scores(dict(list(SKILLS.items())[1:4]), images=10, pairs=1) if of.generator != "composer"]
     empty = [i for i, s in enumerate(found) if (s.generator, s.split) == ("memorizer", "test_seen")]
     for i in empty:
         found[i] = Scored(
@@ -191,25 +200,34 @@ def test_pair_rows() -> None:
     rows = pd.DataFrame(comparisons.comparisons(found))
     assert rows.loc[rows["split"] == "test_seen", "difference"].isna().all()
     assert rows["new_pairs_low"].isna().all() and rows["p_holm"].isna().all()
-    assert list(by_pair.pair_rows(found, {}))
+    assert list(by_pair.pair_rows(found, None))
 
 
 def test_who_leaves_out_prompts_gains_nothing_and_is_named_first() -> None:
     """A third of the images are missing: they count as wrong, beside a comparison on the images that both have."""
-    scored = [of for of in scores() if of.generator in ("faithful", "memorizer")]
+    scored = [of for of in scores() if of.generator in ("faithful", "memorizer", "usual")]
     lacking = []
     for of in scored:
         if of.generator == "faithful":
             gone = np.arange(len(of.entries)) % 3 == 0
-            wrong = {"similarity": np.nan, "expected_top1": 0.0, "adjective_first": 0.0, "hit": False}
+            wrong = {
+                "similarity": np.nan,
+                "expected_top1": 0.0,
+                "adjective_first": 0.0,
+                "hit": False,
+                "adjective_chosen": None,
+            }
             tables = [table.copy() for table in of.by_judge]
             for table in tables:
                 table.loc[gone, list(wrong)] = list(wrong.values())
             lacking.append(Scored(of.about, {**of.summary, "generator": "lacking"}, tables[0], tuple(tables)))
     table, differences, _ = tables_of([*scored, *lacking])
     unseen = table[table["split"] == "test_unseen"].set_index(["generator", "measure"])["value"]
-    assert 0.6 < unseen["lacking", "fraction_composed"] < 0.72
-    assert words(table)["lacking"] == "half to mostly"
+    assert 0.6 < unseen["lacking", "adjective_accuracy"] / unseen["faithful", "adjective_accuracy"] < 0.72
+    whole = table[table["split"] == HELD_OUT].set_index(["generator", "measure"])["value"]
+    assert whole["lacking", "composes"] == pytest.approx(1, abs=0.1), "as many seen images are missing"
+    seen = table[table["split"] == "test_seen"].set_index(["generator", "measure"])["value"]
+    assert seen["lacking", "draws_seen_pairs"] == pytest.approx(2 / 3, abs=0.05)
     of_unseen = differences[(differences["split"] == "test_unseen") & (differences["b"] == "lacking")]
     of_unseen = of_unseen[of_unseen["measure"] == "adjective_accuracy"].set_index(["a", "kind"])
     of_faithful = of_unseen.loc["faithful"]["difference"]

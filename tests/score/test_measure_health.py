@@ -76,7 +76,7 @@ def measured(judge: FakeJudge) -> dict:
     return measure_health(embed_texts, embed_images, adjustment, variants, entries)
 
 
-def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not() -> None:
+def test_a_judge_that_reads_colors_is_is_fit_and_a_biased_one_is_not() -> None:
     content = measured(FakeJudge())
     of = content["images"]["real"]
     assert of["matched"]["accuracy"] == of["held_out"]["accuracy"] == of["seen"]["two_way"] == 1
@@ -86,17 +86,17 @@ def test_a_judge_that_reads_colors_is_healthy_and_a_biased_one_is_not() -> None:
     assert (of["seen"]["pairs"], of["matched"]["pairs"], of["held_out"]["pairs"]) == (6, 4, 2)
     assert [of["n"] for of in content["pairs"].values()] == [4, 4] and list(content["pairs"]) == HELD_OUT
     health = Health({"0": content}, 0.15)
-    assert health.healthy and not health.unreadable
+    assert health.is_fit and not health.unreadable
 
     content = measured(Biased())
     of, health = content["images"]["real"], Health({"0": content}, 0.15)
     expected = of["held_out"]["accuracy"] - of["matched"]["accuracy"]
     assert of["difference"]["value"] == pytest.approx(expected, abs=2e-6) and expected < 0
-    assert health.healthy is False and set(health.unreadable) == set(HELD_OUT)
+    assert health.is_fit is False and set(health.unreadable) == set(HELD_OUT)
 
     of = measured(Blind())["images"]["real"]
     assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == 0.25 and of["seen"]["two_way"] == 0.5
-    assert Health({"0": measured(Blind())}, 0.15).healthy is False, "not above chance on held-out pairs"
+    assert Health({"0": measured(Blind())}, 0.15).is_fit is False, "not above chance on held-out pairs"
 
 
 def test_matched_pairs_and_synonyms() -> None:
@@ -138,12 +138,12 @@ def of_judge(low: float = -0.1, held_out: float = 0.6, pairs: dict | None = None
 
 def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
     """Without matched pairs it is unknown unless held-out pairs are chosen by chance."""
-    for held_out, healthy in ((0.26, None), (0.25, False)):
+    for held_out, is_fit in ((0.26, None), (0.25, False)):
         unmatched = of_judge(held_out=held_out)
         unmatched["images"]["real"]["difference"] = None
         health = Health({"0": unmatched}, 0.15)
-        assert health.healthy is healthy and "are not compared" in health.line
-        assert ("they may choose" in health.line) == (healthy is False)
+        assert health.is_fit is is_fit and "are not compared" in health.line
+        assert ("they may choose" in health.line) == (is_fit is False)
 
     def content(gray: float) -> dict:
         read = {"accuracy": 0.7, "same_pairs_low": 0.5, "chance": 0.1}
@@ -162,18 +162,18 @@ def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
     assert Health({"0": content(0.62)}, 0.15).unreadable.keys() == {"red_bill"}
     assert Health({"0": of_judge()}, 0.15).unreadable_line == ""
     # Judges are unfit if they may lose more, or choose by chance.
-    for judges, healthy, words in (
+    for judges, is_fit, words in (
         ([of_judge(low=-0.15)], True, "is −5.0 [−15.0, 1.0] points at worst (real images)."),
         ([of_judge(low=-0.19), of_judge()], True, "[−14.5, 1.0] points at worst (real images, mean over 2 judges)."),
         ([of_judge(low=-0.21), of_judge()], False, "they may lose more than 15 points (score.health) on real"),
-        ([of_judge(held_out=0.25)] * 2, False, "choose adjectives of held-out pairs by chance on real images. No word"),
-        ([of_judge(held_out=0.25), of_judge(held_out=0.26)], True, "Judge health: "),
+        ([of_judge(held_out=0.25)] * 2, False, "choose adjectives of held-out pairs by chance on real images. No"),
+        ([of_judge(held_out=0.25), of_judge(held_out=0.26)], True, "Bias check: "),
     ):
         layout = Layout(tmp_path, "d", "color")
         for name, of in enumerate(judges):
             write_json(of, layout.place / "health" / f"{name}.json")
         health = read_health(layout, list(map(str, range(len(judges)))), 0.15)
-        assert health.healthy is healthy and words in health.line
+        assert health.is_fit is is_fit and words in health.line
 
 
 def test_hubness_by_hand() -> None:

@@ -1,135 +1,291 @@
-"""The fraction composed: by hand, against plain resampling, its properties, and its coverage."""
+"""What is composed: by a made-up world whose truth is known, in styles that judges recognize less well."""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from benchmarks.intervals import BY_PAIR, MIX, Mixture, measure_coverage
+from compclip.core.errors import UserError
+from compclip.core.tables import HELD_OUT
 from compclip.stats import crossed
-from compclip.stats.composed import fraction_composed, fractions_composed, shared_level, word
+from compclip.stats.composed import (
+    LEAST_DRAWN,
+    LEAST_PAIRS,
+    Choices,
+    Fraction,
+    Scale,
+    Skills,
+    shared_level,
+    verdict_of,
+)
+
+ADJECTIVES = ["black", "blue", "gray", "green", "pink", "red", "tan", "white"]
+NOUNS = ["bill", "crown", "tail", "wing", "belly", "eye"]
+JUDGES = 3
 
 
-def scores(seed: int = 0, images: int = 60, pairs: int = 6, judges: int = 3) -> tuple[np.ndarray, ...]:
-    """Scores of habit and the reference, (judges, 2 entries an image), and the pair and the image of each entry."""
-    rng = np.random.default_rng(seed)
-    pair, image = np.repeat(np.arange(images) % pairs, 2), np.repeat(np.arange(images), 2)
-    reads = rng.uniform(0.6, 0.9, pairs)[pair]
-    h, r = (rng.random((judges, 2 * images)) < skill for skill in (0.1, reads))
-    return h.astype(float), r.astype(float), pair, image
+@dataclass(frozen=True)
+class Style:
+    """On the scale of logits, what a style adds to how often an adjective that is shown is chosen, and one that is not.
+
+    Args:
+        shown, mistaken: for all adjectives.
+        of: more for some adjectives.
+    """
+
+    shown: float = 0.0
+    mistaken: float = 0.0
+    of: tuple[tuple[str, float], ...] = ()
 
 
-def mixed(h: np.ndarray, r: np.ndarray, fraction: float, seed: int = 1) -> np.ndarray:
-    return np.where(np.random.default_rng(seed).random(h.shape[1]) < fraction, r, h)
+PLAIN = Style()
 
 
-def test_by_hand_and_words() -> None:
-    """Pair a: two prompts, G - H = 1/2, R - H = 1; pair b: one prompt, G - H = 0, R - H = 1/2, on average of judges."""
-    h, r = np.array([[0, 0, 0], [0, 0, 1]]), np.array([[1, 1, 1], [1, 1, 1]])
-    g, pair = np.array([[1, 0, 0], [0, 1, 1]]), ["a", "a", "b"]
-    h, r, g, pair = np.tile(h, 9), np.tile(r, 9), np.tile(g, 9), pair * 9  # so that it is measurable
-    found = fraction_composed(g, h, r, pair)
-    assert found.value == pytest.approx((2 * 0.5 + 0) / (2 * 1 + 0.5))
-    assert found.pairs == ("a", "b") and found.evidence == pytest.approx([2 / 2.5, 0.5 / 2.5])
-    assert found.decides == "a"  # more than half of the evidence
-    assert fraction_composed(g, h, r, pair, equal_pairs=True).value == pytest.approx(0.5 / 1.5)
-    assert fraction_composed(g, h, r, pair, weights=[1, 0, 1] * 9).value == pytest.approx(0.5 / 1.5)
+class World:
+    """Prompts of all pairs, a third of which are held out, and judges that choose adjectives of images."""
+
+    def __init__(self, seed: int = 0, images: int = 400) -> None:
+        rng = np.random.default_rng(seed)
+        pairs = [f"{a}_{n}" for a in ADJECTIVES for n in NOUNS]
+        held_out = set(rng.permutation(pairs)[:16].tolist())
+        rows = []
+        for split, kinds in (("test_seen", set(pairs) - held_out), ("test_unseen", held_out)):
+            names = rng.choice(sorted(kinds), 2 * images)
+            rows.append(pd.DataFrame({"split": split, "pair": names, "cluster": np.repeat(range(images), 2)}))
+            rows[-1]["cluster"] = split + rows[-1]["cluster"].astype(str)
+        self.prompts = pd.concat(rows, ignore_index=True).assign(matched=True, counts=True)
+        self.recognized = dict(zip(pairs, rng.uniform(0.6, 0.9, len(pairs)), strict=True))
+        self.held_out = (self.prompts["split"] != "test_seen").to_numpy()
+
+    def choices(self, shows: np.ndarray, style: Style = PLAIN, seed: int = 0) -> Choices:
+        """Return what judges choose for images, some of which show the pair, and others a usual adjective."""
+        rng = np.random.default_rng(seed)
+        own = self.prompts["pair"].str.partition("_")[0].to_numpy(object)
+        more = np.array([dict(style.of).get(name, 0.0) for name in own])
+        shown = np.array([self.recognized[pair] for pair in self.prompts["pair"]])
+        up = 1 / (1 + np.exp(-(np.log(shown / (1 - shown)) + style.shown + more)))
+        low = 1 / (1 + np.exp(-(np.log(0.04 / 0.96) + style.mistaken + more)))
+        chance = np.where(shows, up, low)
+        first = rng.random((len(own), JUDGES)) < chance[:, None]
+        weights = np.exp([style.mistaken + dict(style.of).get(name, 0.0) for name in ADJECTIVES])
+        other = rng.choice(np.array(ADJECTIVES, object), first.shape, p=weights / weights.sum())
+        other = np.where(other == own[:, None], "none", other)
+        return Choices(first.astype(float), np.where(first, own[:, None], other))
+
+    def scale(self, resamples: int = 100) -> Scale:
+        n = len(self.prompts)
+        anchors = self.choices(np.ones(n, bool), seed=1), self.choices(np.zeros(n, bool), seed=2)
+        return Scale(self.prompts, *anchors, resamples)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(scope="module")
+def scale(world: World) -> Scale:
+    return world.scale()
+
+
+def composes(scale: Scale, choices: Choices) -> Fraction:
+    skills = scale.skills(choices)
+    assert skills.why is None
+    return skills.composes[HELD_OUT]
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.25, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize(
+    "style",
+    [
+        PLAIN,
+        Style(shown=-1.0, mistaken=0.5),
+        Style(shown=0.7),
+        Style(shown=-0.5, of=(("black", 1.5), ("white", -1.0), ("pink", -1.0))),
+    ],
+)
+@pytest.mark.parametrize("by_pair", [False, True])
+def test_mixtures_are_estimated_in_every_style(
+    world: World, scale: Scale, fraction: float, style: Style, by_pair: bool
+) -> None:
+    keys = world.prompts["pair"] if by_pair else pd.Series(range(len(world.prompts)))
+    rng = np.random.default_rng(3)
+    draws = {key: rng.random() < fraction for key in sorted(set(keys))}
+    shows = ~world.held_out | keys.map(draws).to_numpy()
+    truth = shows[scale.splits[HELD_OUT]].mean()
+    found = composes(scale, world.choices(shows, style))
+    assert min(1, found.value) == pytest.approx(truth, abs=0.1)
+    assert found.same_pairs_low is not None and found.same_pairs_high is not None
+    assert found.same_pairs_low - 0.02 <= truth <= found.same_pairs_high + 0.02
+
+
+def test_a_generator_that_draws_fewer_of_all_pairs_composes_as_much(world: World, scale: Scale) -> None:
+    """Seen and held-out pairs are drawn in half of the images: s is a half, and what is composed is 1."""
+    shows = np.random.default_rng(5).random(len(world.prompts)) < 0.5
+    skills = scale.skills(world.choices(shows))
+    assert skills.seen is not None and skills.seen.value == pytest.approx(0.5, abs=0.05)
+    assert skills.composes[HELD_OUT].value == pytest.approx(1, abs=0.12)
+    product = skills.seen.value * skills.composes[HELD_OUT].value
+    assert skills.held_out[HELD_OUT].value == pytest.approx(product)
+
+
+def test_a_generator_that_draws_no_seen_pair_has_no_estimate(world: World, scale: Scale) -> None:
+    skills = scale.skills(world.choices(np.zeros(len(world.prompts), bool)))
+    assert skills.seen is not None and skills.seen.same_pairs_low is not None
+    assert skills.seen.same_pairs_low <= LEAST_DRAWN
+    assert not skills.composes and skills.why == "it cannot draw seen pairs well enough to tell"
+
+
+def test_pairs_that_judges_do_not_recognize_do_not_count(world: World) -> None:
+    """A generator that draws unrecognized pairs alone, better than the reference, composes nothing."""
+    other = World()
+    for pair in sorted(set(other.prompts["pair"][other.held_out]))[:6]:
+        other.recognized[pair] = 0.1
+    scale = other.scale()
+    unrecognized = other.prompts["pair"].map(other.recognized) < 0.5
+    assert not (scale.splits[HELD_OUT] & unrecognized).any()
+    other.recognized = {pair: max(0.95 * (chance < 0.5), chance) for pair, chance in other.recognized.items()}
+    shows = ~other.held_out | unrecognized.to_numpy()
+    assert composes(scale, other.choices(shows)).value == pytest.approx(0, abs=0.05)
+
+
+def test_too_few_recognized_pairs_give_no_verdict() -> None:
+    other = World()
+    kept = sorted(set(other.prompts["pair"][other.held_out]))[: LEAST_PAIRS - 1]
+    for pair in set(other.prompts["pair"][other.held_out]) - set(kept):
+        other.recognized[pair] = 0.1
+    skills = other.scale().skills(other.choices(np.ones(len(other.prompts), bool)))
+    assert skills.why is not None
+    assert skills.why.startswith(f"the judges recognize too few held-out pairs: {LEAST_PAIRS - 1} of 16, ")
+    for pair in other.recognized:
+        other.recognized[pair] = 0.1
+    none = other.scale().skills(other.choices(np.ones(len(other.prompts), bool)))
+    assert none.why == "the judges recognize no matched seen pair" and none.seen is None
+
+
+def test_missing_images_count_as_wrong(world: World, scale: Scale) -> None:
+    choices = world.choices(np.ones(len(world.prompts), bool))
+    missing = world.held_out & (np.random.default_rng(2).random(len(world.prompts)) < 0.3)
+    first = np.where(missing[:, None], 0.0, choices.first)
+    chosen = np.where(missing[:, None], None, choices.chosen)
+    found = composes(scale, Choices(first, chosen))
+    assert found.value == pytest.approx(0.7, abs=0.05)
+
+
+def test_excluded_prompts_do_not_count(world: World) -> None:
+    held_out = sorted(set(world.prompts["pair"][world.held_out]))[:3]
+    excluded = world.prompts["pair"].isin(held_out)
+    n = len(world.prompts)
+    anchors = world.choices(np.ones(n, bool)), world.choices(np.zeros(n, bool))
+    scale = Scale(world.prompts.assign(counts=~excluded), *anchors, resamples=20)
+    assert not (scale.splits[HELD_OUT] & excluded.to_numpy()).any()
+    skills = scale.skills(anchors[0])
+    assert not set(skills.by_pair["pair"]) & set(held_out)
+
+
+def test_the_same_input_gives_the_same_values_and_ties_are_refused(world: World) -> None:
+    choices = world.choices(np.ones(len(world.prompts), bool))
+    anchors = choices, world.choices(np.zeros(len(world.prompts), bool))
+    skills = [Scale(world.prompts, *anchors, resamples=20).skills(choices) for _ in range(2)]
+    assert skills[0].composes[HELD_OUT].value == skills[1].composes[HELD_OUT].value
+    assert skills[0].composes[HELD_OUT].same_pairs_low == skills[1].composes[HELD_OUT].same_pairs_low
+    with pytest.raises(UserError, match="expected one row for each"):
+        Scale(world.prompts.iloc[1:], *anchors)
+
+
+def test_by_pair_and_splits_add_up(world: World, scale: Scale) -> None:
+    skills: Skills = scale.skills(world.choices(np.ones(len(world.prompts), bool)))
+    assert list(skills.composes) == ["test_unseen", HELD_OUT]
+    of_split = skills.by_pair[skills.by_pair["split"] == "test_unseen"]
+    mean = np.average(of_split["drawn"], weights=of_split["prompts"])
+    assert mean == pytest.approx(skills.composes["test_unseen"].value)
+    assert of_split["prompts"].sum() == skills.composes["test_unseen"].prompts
+    assert skills.composes[HELD_OUT].pairs == len(of_split)
+
+
+@pytest.mark.parametrize("by", ["pair", "adjective", "noun"])
+@pytest.mark.parametrize("chance", [0.2, 0.5, 0.8])
+def test_intervals_for_new_pairs_cover_failures_by_pair_adjective_and_noun(
+    scale: Scale, by: str, chance: float
+) -> None:
+    """Of 16 pairs of these adjectives and nouns; standard error 2 points."""
+    known = np.bincount(scale.pair[scale.splits[HELD_OUT]], minlength=len(scale.pairs)) > 0
+    group = {"pair": np.arange(len(scale.pairs)), "adjective": scale.adjective, "noun": scale.noun}[by][known]
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.full(known.sum(), 4.0))
+    covered = 0
+    for _ in range(150):
+        composed = rng.random(group.max() + 1) < chance
+        low, high = scale._over_new_pairs(composed[group].astype(float), weights, known, 0.95)
+        assert low is not None and high is not None
+        covered += low <= chance <= high
+    assert covered / 150 >= 0.88
+
+
+def test_one_pair_has_no_interval_for_new_pairs(scale: Scale) -> None:
+    known = np.zeros(len(scale.pairs), bool)
+    known[0] = True
+    assert scale._over_new_pairs(np.ones(1), np.ones(1), known, 0.95) == (None, None)
+
+
+def test_intervals_cover_over_worlds() -> None:
+    """Half of the prompts, in a style; four standard errors are 9 points."""
+    covered = 0
+    for seed in range(40):
+        world = World(seed, images=200)
+        scale = world.scale(60)
+        shows = ~world.held_out | (np.random.default_rng(seed).random(len(world.prompts)) < 0.5)
+        found = composes(scale, world.choices(shows, Style(shown=-0.7, mistaken=0.3)))
+        assert found.same_pairs_low is not None and found.same_pairs_high is not None
+        covered += found.same_pairs_low <= shows[scale.splits[HELD_OUT]].mean() <= found.same_pairs_high
+    assert covered >= 35
+
+
+def test_simultaneous_levels() -> None:
+    """Independent errors have Šidák's level, equal errors that of one."""
+    rng = np.random.default_rng(0)
+    values = [Fraction(0.5, resampled=rng.normal(size=20_000)) for _ in range(3)]
+    assert shared_level(values) == pytest.approx(0.95 ** (1 / 3), abs=0.004)
+    assert shared_level([values[0], replace(values[0])]) == pytest.approx(0.95, abs=0.001)
+
+
+def test_verdicts_name_regions() -> None:
     for low, high, expected in (
         (-0.05, 0.1, "memorizes"), (0.1, 0.4, "hardly composes"), (0.41, 0.59, "half"), (0.6, 0.9, "mostly composes"),
         (0.9, 1.2, "composes"), (0.3, 0.5, "hardly to half"), (0.05, 0.95, "memorizes to composes"),
         (0.85, 0.95, "mostly to composes"), (0.4, 0.4, "half"),
     ):  # fmt: skip
-        assert word(low, high) == expected
+        assert verdict_of(low, high) == expected
 
 
-@given(st.floats(0.1, 10), st.floats(-3, 3), st.integers(0, 20))
-@settings(max_examples=20, deadline=None)
-def test_an_affine_change_of_scores_changes_nothing(scale: float, shift: float, seed: int) -> None:
-    h, r, pair, image = scores(seed)
-    g = mixed(h, r, 0.4, seed)
-    a = fraction_composed(g, h, r, pair, clusters=image)
-    b = fraction_composed(*(scale * of + shift for of in (g, h, r)), pair, clusters=image)
-    for name in ("value", "same_pairs_low", "same_pairs_high", "new_pairs_low", "new_pairs_high"):
-        assert getattr(a, name) == pytest.approx(getattr(b, name), abs=1e-6)
-    assert a.word == b.word and a.decides == b.decides
+def test_newton_finds_the_posterior_mode() -> None:
+    """Against a general minimizer, from scipy."""
+    from scipy.optimize import minimize
+
+    from compclip.stats.composed import _fit
+
+    rng = np.random.default_rng(1)
+    design = rng.normal(size=(1, 30, 4))
+    rates, weights, offset = rng.random((1, 30)), rng.integers(1, 40, (1, 30)).astype(float), rng.normal(size=(1, 30))
+    spread = np.array([3.0, 0.5, 0.5, 0.5])
+    zero = np.zeros((1, 4))
+
+    def loss(effects: np.ndarray) -> float:
+        logits = design[0] @ effects + offset[0]
+        likelihood = weights[0] * (np.logaddexp(0, logits) - rates[0] * logits)
+        return float(likelihood.sum() + 0.5 * (effects**2 / spread**2).sum())
+
+    expected = minimize(loss, np.zeros(4), method="BFGS").x
+    assert _fit(rates, weights, design, offset, spread, zero, zero, 25)[0] == pytest.approx(expected, abs=1e-4)
 
 
-@given(st.integers(0, 50))
-@settings(max_examples=10, deadline=None)
-def test_habit_is_0_and_the_reference_1(seed: int) -> None:
-    h, r, pair, image = scores(seed)
-    habit, reference = (fraction_composed(g, h, r, pair, clusters=image) for g in (h, r))
-    assert (habit.value, habit.same_pairs_low, habit.same_pairs_high, habit.word) == (0, 0, 0, "memorizes")
-    assert reference.value == 1 and reference.same_pairs_low == pytest.approx(1) and reference.word == "composes"
-    # Six pairs that are alike allow for some that are not, as Clopper and Pearson's bound on unequally weighted pairs.
-    assert habit.new_pairs_low == pytest.approx(0)
-    assert habit.new_pairs_high == pytest.approx(1 - 0.05 ** (1 / 6), abs=0.05)
-    assert reference.new_pairs_high == pytest.approx(1)
-    assert reference.new_pairs_low == pytest.approx(1 - habit.new_pairs_high)
-
-
-def test_mixtures_come_out_and_intervals_cover_together() -> None:
-    h, r, pair, image = scores(images=1200, pairs=12)
-    values = [fraction_composed(mixed(h, r, p), h, r, pair, clusters=image).value for p in np.linspace(0, 1, 11)]
-    assert values == pytest.approx(np.linspace(0, 1, 11), abs=0.05) and (np.diff(values) > 0).all()
-    for k in range(13):
-        found = fraction_composed(np.where(pair < k, r, h), h, r, pair, clusters=image)
-        assert found.value == pytest.approx(k / 12, abs=0.05)
-    covered = 0
-    for seed in range(80):
-        h, r, pair, image = scores(seed)
-        rng = np.random.default_rng(seed)
-        generators = [np.where(rng.random(h.shape[1]) < 0.5, r, h) for _ in range(4)]
-        found = fractions_composed(generators, h, r, pair, clusters=image)
-        covered += all(of.same_pairs_low <= 0.5 <= of.same_pairs_high for of in found)
-    assert covered / 80 >= 0.87  # standard error 2.4 points
-
-
-def test_fiellers_set_what_is_not_measurable_and_one_pair_that_decides() -> None:
-    """Fieller's set is where the difference is not far from 0."""
-    h, r, pair, image = scores()
-    g = mixed(h, r, 0.5)
-    found = fraction_composed(g, h, r, pair, clusters=image)
-    assert found.same_pairs_low is not None and found.same_pairs_high is not None
-    for theta in (found.same_pairs_low, found.same_pairs_high):
-        z = (g - h - theta * (r - h)).mean(axis=0)
-        error = crossed.variance_within(crossed.cells(image, pair, z, np.ones(len(z))))
-        assert abs(z.mean()) == pytest.approx(error.half_width())
-    none = fraction_composed(h, h, h, pair, clusters=image)
-    assert none.value is None and none.why == "reference minus habit is 0.000 [0.000, 0.000], which may be 0"
-    assert fraction_composed(h, r, h, pair).value is None  # habit is better
-    one = fraction_composed(r[:1], h[:1], r[:1], pair)
-    assert one.value == 1 and one.same_pairs_low is not None and one.new_pairs_low is None and one.word is None
-    assert "one judge" in str(one.why)
-    assert "one pair" in str(fraction_composed(r, h, r, np.zeros(len(pair))).why)
-    assert fraction_composed(r, h, r, pair, clusters=np.zeros(len(pair))).value is None
-    with pytest.raises(ValueError, match="finite"):
-        fraction_composed(np.where(h, np.nan, h), h, r, pair)
-    assert fraction_composed(mixed(h, r, 0.5), h, r, pair).decides is None
-    read = np.where(pair == 2, r, h)  # the judges can read one pair
-    assert fraction_composed(h, h, read, pair).decides == "2"
-
-
-def test_simultaneous_levels() -> None:
-    """Independent errors have Šidák's level, equal errors that of one; correlated ones are between."""
-    a, b, c = np.eye(3)
-    assert shared_level([a, b, c]) == pytest.approx(0.95 ** (1 / 3), abs=0.001)
-    assert shared_level([a, a, a]) == pytest.approx(0.95, abs=0.001)
-    assert shared_level([a]) == 0.95 and shared_level([a, 0 * a]) == 0.95
-    assert 0.951 < shared_level([a, a + b]) < 0.975
-    h, r, pair, image = scores()
-    generators = [mixed(h, r, p, seed) for seed, p in enumerate((0.2, 0.5, 0.8))]
-    together = fractions_composed(generators, h, r, pair, clusters=image)
-    for g, found in zip(generators, together, strict=True):
-        alone = fraction_composed(g, h, r, pair, clusters=image)
-        assert found.value == alone.value and found.same_pairs_low < alone.same_pairs_low
-        assert alone.same_pairs_high < found.same_pairs_high
-    assert fractions_composed([h], h, r, pair)[0].new_pairs_high == fraction_composed(h, h, r, pair).new_pairs_high
-
-
-@pytest.mark.parametrize("world", [MIX, BY_PAIR, Mixture(score=0.0), Mixture(score=1.0, images=40)])
-def test_coverage(world: Mixture) -> None:
-    """docs/intervals.md has the same with more trials; four standard errors of 95 % are 4.4 points here."""
-    trials, others, these = measure_coverage(world, 400)
-    assert others.inside > 0.9 and 0.906 <= these.inside <= 0.99
-    assert isinstance(trials[0].value, float)
+def test_new_pairs_use_the_same_bound_as_scores() -> None:
+    """All pairs at 1: the lower end is that of ``crossed.over_pairs`` for the scarcer of adjectives and nouns."""
+    scale = World().scale(20)
+    known = np.ones(len(scale.pairs), bool)
+    weights = np.full(known.sum(), 1 / known.sum())
+    low, high = scale._over_new_pairs(np.ones(known.sum()), weights, known, 0.95)
+    sizes = np.bincount(scale.noun, weights=weights)
+    ends = crossed.over_pairs(sizes, sizes, (0.0, 1.0))
+    assert ends is not None and low == pytest.approx(ends[0]) and high == 1
