@@ -14,7 +14,7 @@ ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench mixtures intervals scale faults forge reference \
+.PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench styles mixtures intervals scale faults forge reference \
   picture readme release report unlock verify lock
 
 # Not in parallel: two pips in one .venv would disturb each other.
@@ -123,9 +123,12 @@ lint: .venv/maintainer
 bench: .venv/test
 	python -m benchmarks.speed
 
-# Mixtures whose fraction composed is known: docs/measurement.md.
+# Generators of known truth, drawn in other styles: docs/styles.md. 20 minutes on two cores; mixtures is its quick part.
+styles: .venv/run
+	python -m benchmarks.styles
+
 mixtures: .venv/run
-	python -m benchmarks.mixtures
+	python -m benchmarks.styles --quick
 
 # Coverage of the intervals of scores, in simulation: docs/intervals.md.
 intervals: .venv/run

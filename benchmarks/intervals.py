@@ -7,7 +7,6 @@ pairs, 3 points over judges, and a correlation of 0.25 within an image. Pairs ar
 
 import os
 import platform
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +17,6 @@ from scipy.stats import norm
 from tqdm import tqdm
 
 from compclip.core.code import ROOT
-from compclip.stats.composed import fraction_composed
 from compclip.stats.estimates import ScoreDifference, ScoreEstimate, compare_scores, estimate_score
 
 DOCUMENT = ROOT / "docs" / "intervals.md"
@@ -28,13 +26,12 @@ Interval = tuple[float | None, float | None]  # None: the trial has none
 
 
 class Trial(NamedTuple):
-    """The intervals of one trial, the estimate, and the truth for its own pairs and judges; ``word``: of a fraction."""
+    """The intervals of one trial, the estimate, and the truth for its own pairs and judges."""
 
     value: float | None
     other: Interval
     these: Interval
     truth: float
-    word: str | None = None
 
 
 @dataclass(frozen=True)
@@ -120,40 +117,6 @@ class World:
         return Trial(found.value, (found.new_pairs_low, found.new_pairs_high), these, float(expected[pair].mean()))
 
 
-@dataclass(frozen=True)
-class Mixture(World):
-    """A generator that is the reference in a fraction of prompts, or of pairs, and habit elsewhere.
-
-    Args:
-        score: that fraction.
-        by_pair: of pairs instead of prompts.
-        unreadable: fraction of pairs that the judges cannot read: the reference is like habit.
-    """
-
-    by_pair: bool = False
-    unreadable: float = 0.0
-    reference: float = 0.85
-    habit: float = 0.08
-    pair: float = 0.5
-    judge: float = 0.15
-
-    def trial(self, rng: np.random.Generator) -> Trial:
-        of = pair, cluster, _ = self.entries(rng)
-        low, high = self.effects(self.habit, rng), self.effects(self.reference, rng)
-        high = np.where(rng.random((self.pairs, 1)) < self.unreadable, low, high)
-        habit, reference, other_habit, other = (self.hits(effects, of, rng) for effects in (low, high) * 2)
-        composed = rng.random(self.pairs) < self.score
-        fraction = composed.astype(float) if self.by_pair else np.full(self.pairs, self.score)
-        composes = rng.random(len(pair)) < fraction[pair]
-        generator = np.where(composes[:, None], other, other_habit)
-        found = fraction_composed(generator.T, habit.T, reference.T, pair, clusters=cluster)
-        gap = (self.expected(high) - self.expected(low))[pair]
-        truth = float((fraction[pair] * gap).sum() / gap.sum())
-        same_pairs = found.same_pairs_low, found.same_pairs_high
-        new_pairs = found.new_pairs_low, found.new_pairs_high
-        return Trial(found.value, new_pairs, same_pairs, truth, found.word)
-
-
 class Coverage(NamedTuple):
     """How often the truth is inside, below and above an interval, its mean width, and the error of ``inside``."""
 
@@ -184,7 +147,7 @@ def with_pairs(name: str, world: World, *counts: int) -> dict[str, World]:
     return {f"{count} pairs, {name}": replace(world, pairs=count) for count in counts}
 
 
-SCORE, DIFFERENCE, MIX, BY_PAIR = World(), World(score=0.611, other=0.5), Mixture(), Mixture(by_pair=True)
+SCORE, DIFFERENCE = World(), World(score=0.611, other=0.5)
 SCORE_WORLDS = {
     **with_pairs("50 %", SCORE, 3, 5, 10, 16, 20),
     **with_pairs("equally frequent", replace(SCORE, sizes=0.0), 5, 10, 20),
@@ -202,41 +165,28 @@ SCORE_WORLDS = {
     **with_pairs("difference", DIFFERENCE, 5, 10, 16),
     **with_pairs("difference, one pair in ten lost", World(score=0.91, failing=0.1, other=0.91), 5, 10, 16),
 }
-MIXTURES = {
-    **with_pairs("0 % of prompts", replace(MIX, score=0.0), 5, 10, 16),
-    **with_pairs("5 % of prompts", replace(MIX, score=0.05), 5, 10, 16),
-    **with_pairs("50 % of prompts", MIX, 5, 10, 16),
-    **with_pairs("100 % of prompts", replace(MIX, score=1.0), 5, 10, 16),
-    **with_pairs("10 % of pairs", replace(BY_PAIR, score=0.1), 5, 10, 16),
-    **with_pairs("50 % of pairs", BY_PAIR, 5, 10, 16),
-    **with_pairs("90 % of pairs", replace(BY_PAIR, score=0.9), 5, 10, 16),
-    **with_pairs("50 % of pairs, three in ten unreadable", replace(BY_PAIR, unreadable=0.3), 5, 10, 16),
-    **with_pairs("50 % of prompts, 40 images", replace(MIX, images=40), 10),
-    **with_pairs("50 % of prompts, 60 classes", replace(MIX, classes=60), 10),
-}
 
 
 def rows(worlds: dict[str, World]) -> Iterator[str]:
-    """Yield the lines of a table; of fractions composed also the mean and the most frequent word."""
+    """Yield the lines of a table."""
     ends = ["covered, %", "below, %", "above, %", "width"]
     head = ["scores", "truth, %", f"new pairs: {ends[0]}", *ends[1:], f"same pairs: {ends[0]}", *ends[1:]]
-    yield "| " + " | ".join([*head, "mean, %", "word"]) + " |"
-    yield "|:--|" + "--:|" * (len(head) + 1)
+    yield "| " + " | ".join([*head, "mean, %"]) + " |"
+    yield "|:--|" + "--:|" * len(head)
     for name, world in tqdm(worlds.items(), unit="world"):
         trials, *measured = measure_coverage(world, TRIALS)
         cells = [name, f"{100 * world.truth:.1f}"]
         for got in measured:
             cells += [f"{100 * got.inside:.1f} ± {100 * got.error:.1f}"]
             cells += [f"{100 * cell:.1f}" for cell in (got.below, got.above, got.width)]
-        word, count = Counter(trial.word for trial in trials).most_common(1)[0]
         cells += [f"{100 * np.mean([trial.value for trial in trials if trial.value is not None]):.1f}"]
-        yield "| " + " | ".join([*cells, f"{word}: {100 * count / TRIALS:.0f} %" if word else ""]) + " |"
+        yield "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:
     when = f"`make intervals`, {os.cpu_count()} cores of {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}:"
     when += f" {TRIALS:,} trials a row; ± is the Monte Carlo error; widths in points."
-    tables = ["", *rows(SCORE_WORLDS), "", "### Fractions composed", "", *rows(MIXTURES), ""]
+    tables = ["", *rows(SCORE_WORLDS), ""]
     text = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)[0]
     DOCUMENT.write_text("\n".join([text + BEGIN, "", when, *tables]), encoding="utf-8")
 

@@ -197,7 +197,7 @@ Law = Callable[[Prompts, np.random.Generator], np.ndarray]
 def held_out_only(
     other: str, is_composed: Callable[[Prompts, np.random.Generator], np.ndarray], like: str = "asked"
 ) -> Law:
-    """Draw seen prompts as asked; of held-out ones, those that are composed ``like`` that, and the others as ``other``."""
+    """Draw seen prompts as asked; held-out ones that are composed like ``like``, and the others like ``other``."""
 
     def law(prompts: Prompts, random: np.random.Generator) -> np.ndarray:
         held_out = np.where(is_composed(prompts, random), like, other)

@@ -84,10 +84,8 @@ def main(command: WriteScores) -> None:
     write_tables(RESULTS, score_tables(scores) | {"measures": measure_table()})
     learned = command.results / "presets" / "learned"
     if (learned / "scores.parquet").is_file():
-        table = ending_lines(learned).split("\n\n")[1].splitlines()
-        models = [line for line in table if line.split()[0] not in {*scores["generator"]}]
-        write_tables(README, {"learned": "\n".join(models)})
-        write_tables(LEARNED, score_tables(read_table(learned / "scores.parquet", MEASUREMENTS)))
+        tables = score_tables(read_table(learned / "scores.parquet", MEASUREMENTS))
+        write_tables(LEARNED, {name: table for name, table in tables.items() if name in COMPARED})
 
 
 if __name__ == "__main__":

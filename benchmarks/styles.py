@@ -10,14 +10,17 @@ import io
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from PIL import Image
 from pydantic import Field
 from tqdm import tqdm
@@ -92,6 +95,7 @@ class World:
         counts = ranking.set_index(pair_names(ranking))["count"]
         self.frequency = counts.reindex(self.prompts["pair"]).rank(pct=True).fillna(0).to_numpy()
         self.texts: dict[str, dict[str, np.ndarray]] = {}
+        self.scenes: dict[tuple[int, str], tuple[Scene, Pose]] = {}
 
     def _choose(self, prompts: pd.DataFrame, matched: set[str]) -> pd.DataFrame:
         """Return at most ``MOST_PROMPTS`` a split; of seen ones the matched, drawn several times, and some others."""
@@ -117,6 +121,11 @@ class World:
 
     def scene(self, row: int, drawn: str) -> tuple[Scene, Pose]:
         """Return what is drawn for a prompt: a key of ``DRAWN``, except for ``half``, which is two scenes."""
+        if (row, drawn) not in self.scenes:
+            self.scenes[row, drawn] = self._scene(row, drawn)
+        return self.scenes[row, drawn]
+
+    def _scene(self, row: int, drawn: str) -> tuple[Scene, Pose]:
         prompt = self.prompts.iloc[row]
         key = (str(prompt["image_id"]), int(prompt["caption_id"]), int(prompt["draw"]))
         dice = Dice(rng(self.seed, "styles", "start", *key))
@@ -218,6 +227,7 @@ def estimates(scale: Scale, choices: Choices, shows: np.ndarray) -> Iterator[dic
     for split, fraction in skills.composes.items():
         assert skills.seen is not None, "there are recognized seen pairs"
         low, high = fraction.same_pairs_low, fraction.same_pairs_high
+        assert low is not None and high is not None, "there are resamples"
         truth = min(1.0, shows[scale.splits[split]].mean() / of_seen)
         verdict = None if skills.why else verdict_of(low, high)
         yield {
@@ -231,8 +241,8 @@ def estimates(scale: Scale, choices: Choices, shows: np.ndarray) -> Iterator[dic
             "new_high": fraction.new_pairs_high,
             "verdict": verdict,
             "wrong": verdict is not None and wrong_regions(verdict, truth),
-            # A value above 1 counts as 1.
-            "covers": low - 1e-9 <= truth <= max(high, 1.0 if high >= 1 else high) + 1e-9,
+            # Values above 1 count as 1.
+            "covers": min(low, 1) - 1e-9 <= truth <= high + 1e-9,
         }
 
 
@@ -241,8 +251,8 @@ def half_scale(known: Known, random: np.random.Generator) -> tuple[Scale, np.nda
     images = known.world.prompts["cluster"].unique()
     chosen = random.permutation(images)[: len(images) // 2]
     rows = known.world.prompts["cluster"].isin(chosen).to_numpy()
-    anchors = [Choices(of.first[rows], of.chosen[rows]) for of in (known.asked, known.usual)]
-    return Scale(known.world.prompts[rows].reset_index(drop=True), *anchors, resamples=100), rows
+    asked, usual_pair = (Choices(of.first[rows], of.chosen[rows]) for of in (known.asked, known.usual))
+    return Scale(known.world.prompts[rows].reset_index(drop=True), asked, usual_pair, resamples=100), rows
 
 
 def generators(seed: int, count: int, quick: bool) -> list[tuple[str, str]]:
@@ -256,7 +266,7 @@ def generators(seed: int, count: int, quick: bool) -> list[tuple[str, str]]:
 
 def measure(known: Known, pairs: Sequence[tuple[str, str]], resamples: int) -> Iterator[dict[str, Any]]:
     """Yield rows of each generator: of all its prompts, and of halves of the images (``half``)."""
-    for number, (style, law) in enumerate(tqdm(pairs, unit="generator", desc=known.world.composition)):
+    for style, law in tqdm(pairs, unit="generator", desc=known.world.composition):
         random = rng(known.world.seed, "styles", "law", style, law)
         drawn = LAWS[law](known.prompts, random)
         shows = known.world.shows(drawn)
@@ -268,6 +278,14 @@ def measure(known: Known, pairs: Sequence[tuple[str, str]], resamples: int) -> I
             scale, rows = half_scale(known, random)
             for row in estimates(scale, Choices(choices.first[rows], choices.chosen[rows]), shows[rows]):
                 yield about | {"half": True} | row
+
+
+def measured_world(about: tuple[Layout, Sequence[str], int, Styles, int]) -> pd.DataFrame:
+    """Return the rows of all generators of a composition and a seed."""
+    layout, judges, seed, command, resamples = about
+    torch.set_num_threads(1)
+    known = known_world(World(layout, judges, seed))
+    return pd.DataFrame(measure(known, generators(seed, command.generators, command.quick), resamples))
 
 
 def interval_text(low: float, high: float) -> str:
@@ -284,7 +302,8 @@ def summary(table: pd.DataFrame, by: str) -> Iterator[str]:
         error = 100 * (whole["estimate"] - whole["truth"])
         wrong = f"{rows['wrong'].sum():,} of {rows['verdict'].notna().sum():,}"
         covers = f"{100 * rows['covers'].mean():.0f}"
-        yield f"| {name} | {len(whole)} | {error.abs().mean():.1f} | {error.mean():.1f} | {covers} | {len(rows):,} | {wrong} |"
+        errors = f"{error.abs().mean():.1f} | {error.mean():.1f}"
+        yield f"| {name} | {len(whole)} | {errors} | {covers} | {len(rows):,} | {wrong} |"
 
 
 def all_lines(table: pd.DataFrame) -> Iterator[str]:
@@ -318,16 +337,18 @@ def targets(table: pd.DataFrame) -> Mapping[str, float]:
 
 def main(command: Styles) -> None:
     config = read_config(command.config)
-    rows: list[dict[str, Any]] = []
     seeds = 1 if command.quick else command.seeds
     resamples = 0 if command.quick else max(1, round(HALF_RESAMPLES * len(LAWS) / (seeds * command.generators)))
-    for composition in config.compositions:
-        layout = Layout(Path(config.results), config.dataset.source, composition, config.judge.share)
-        for seed in range(seeds):
-            known = known_world(World(layout, config.judges, seed))
-            pairs = generators(seed, command.generators, command.quick)
-            rows += measure(known, pairs, resamples)
-    table = pd.DataFrame(rows)
+    results = Path(config.results), config.dataset.source
+    worlds = [
+        (Layout(*results, composition, config.judge.share), config.judges, seed, command, resamples)
+        for composition in config.compositions
+        for seed in range(seeds)
+    ]
+    # torch's threads do not survive a fork.
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        tables = list(pool.map(measured_world, worlds))
+    table = pd.concat(tables, ignore_index=True)
     target = "mixtures" if command.quick else "styles"
     when = (
         f"`make {target}`, {seeds} seeds, {os.cpu_count()} cores of {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}."

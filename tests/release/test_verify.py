@@ -59,8 +59,8 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
         "difference: scores: color, 0, test_unseen, pairs, r_precision: value is 0.987",
     ),
     (
-        put_figure("test_swapped", "fraction_composed", new_pairs_low=0.5),
-        "test_swapped, swapped, fraction_composed: new_pairs_low is 0.5",
+        put_figure("test_swapped", "adjective_accuracy", new_pairs_low=0.001),
+        "test_swapped, swapped, adjective_accuracy: new_pairs_low is 0.001",
     ),
     (put(lambda hit: not hit, *VALUES, "hit", 0), "r_precision_sampled: value is "),
     (

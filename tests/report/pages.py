@@ -12,7 +12,9 @@ from workflow_scripts.report import make_page
 RUN = {
     "dataset": DATASET, "compositions": [COMPOSITION], "share": True, "generators": list(GENERATORS),
     "judges": ["0"], "fid": [], "reference": "faithful", "health": 0.15, "controls": list(GENERATORS),
-    "anchors": dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer")),
+    "anchors": dict.fromkeys(("test_unseen", "test_swapped"), ("faithful", "memorizer")) | {
+        "test_seen": ("faithful", "usual")
+    }, "training_data": {},
 }  # fmt: skip
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 

@@ -300,10 +300,17 @@ def test_the_screen_shows_at_most_twelve_lines_of_table_in_80_columns(generators
     names = ["g0", *(f"stable-diffusion-xl-{n}" for n in range(1, generators))]
     cells = [TableCell("93", "[91, 95]"), TableCell("47", "[38, 57]"), TableCell("50", "[40, 60]"), None]
     scores = [Line(name, cells) for name in names]
+    heads = ["seen", "held out", "composes", "new pairs"]
     given = [verdicts.Verdict(name, "composes", "x") for name in names]
     of = {
         name: readable.Readable(
-            name, v, ["none"], [], {"composed": [View("", "", ["seen", "held out", "composes", "new pairs"], shown)]}, [], ""
+            name,
+            v,
+            ["none"],
+            [],
+            {"composed": [View("", "", ["seen", "held out", "composes", "new pairs"], shown)]},
+            [],
+            "",
         )
         for name, v, shown in (("color", given, scores), ("shape", [], []))
     }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.intervals import DIFFERENCE, DOCUMENT, MIXTURES, SCORE_WORLDS, World, measure_coverage
+from benchmarks.intervals import DIFFERENCE, DOCUMENT, SCORE_WORLDS, World, measure_coverage
 from compclip.report.verdicts import HALF_WIDTHS
 from compclip.stats import crossed
 
@@ -45,8 +45,8 @@ def test_the_document_has_the_targets_and_the_widths_that_the_page_names() -> No
     lines = [line for line in DOCUMENT.read_text("utf-8").split("<!--")[1].split("\n") if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     by_name = {name: [float(cell.split()[0]) for cell in cells[:9]] for name, *cells in rows if name != "scores"}
-    assert list(by_name) == [*SCORE_WORLDS, *MIXTURES]
-    for name, world in (SCORE_WORLDS | MIXTURES).items():
+    assert list(by_name) == [*SCORE_WORLDS]
+    for name, world in SCORE_WORLDS.items():
         _, others, *_, these = by_name[name][:6]
         if world.pairs >= 5 and world.judges > 1:
             assert others >= (92 if world.pairs >= 10 else 88), name
