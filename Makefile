@@ -123,10 +123,11 @@ lint: .venv/maintainer
 bench: .venv/test
 	python -m benchmarks.speed
 
-# Generators of known truth, drawn in other styles: docs/styles.md. 20 minutes on two cores; mixtures is its quick part.
+# Generators of known truth, drawn in other styles. 20 minutes on two cores.
 styles: .venv/run
 	python -m benchmarks.styles
 
+# The quick part of make styles: all laws, in the plain style.
 mixtures: .venv/run
 	python -m benchmarks.styles --quick
 

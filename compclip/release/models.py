@@ -29,7 +29,7 @@ from compclip.release.config import VERSION, Line
 from compclip.score.config import Scoring
 from compclip.stats.estimates import ENDS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MOST_CHUNKS = 10_000
 SHOWN = 200  # characters of a key or a fault that are shown
 DOWNLOAD = "download the release again"  # what users do about a faulty release
@@ -95,7 +95,7 @@ class ReleasedComposition(Strict):
 class Contents(Strict):
     """The content of ``release.json``."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     name: Name
     version: str = Field(pattern=VERSION, max_length=100)
     license: Line

@@ -32,7 +32,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from compclip.core.heldout import split_pair
 from compclip.core.inputs import require_length
@@ -219,6 +218,8 @@ class Scale:
     """
 
     def __init__(self, prompts: pd.DataFrame, reference: Choices, usual: Choices, resamples: int = RESAMPLES) -> None:
+        from scipy import sparse  # slow to import
+
         self.prompts, self.reference, self.usual = prompts, reference, usual
         n, self.judges = reference.first.shape
         require_length(n, "prompts", prompts=prompts, usual=usual.first, chosen=reference.chosen)
@@ -261,6 +262,8 @@ class Scale:
 
     def _mistaken(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how often a pair's adjective is chosen for seen images of its noun with another one, (B, K)."""
+        from scipy import sparse  # slow to import
+
         rows, judges = np.nonzero((pd.notna(chosen)) & self.is_seen[:, None])
         adjective = pd.Index(self.adjectives).get_indexer(chosen[rows, judges])
         number = {key: pair for pair, key in enumerate(zip(self.adjective, self.noun, strict=True))}

@@ -55,4 +55,7 @@ def test_the_end_of_a_run_is_what_the_screen_shows(results: Path, tmp_path: Path
     (tmp_path / "table.md").write_text("## color\n")
     with pytest.raises(UserError, match="table.md: no headlines"):
         scores.ending_lines(tmp_path)
-    assert "follows" in scores.score_tables(pd.read_parquet(results / "scores.parquet"))[f"composed {COMPOSITION}"]
+    assert (
+        "draws seen pairs"
+        in scores.score_tables(pd.read_parquet(results / "scores.parquet"))[f"composed {COMPOSITION}"]
+    )

@@ -23,7 +23,7 @@ from workflow_scripts.human.study import read_scores
 
 PEOPLE, CARELESS, SURVEYS = 6, 2, 30
 # How strongly each generator's images are preferred: a is chosen over b with strength a / (a + b).
-STRENGTH = {"photographs": 1.0, "faithful": 0.5, "memorizer": 0.25}
+STRENGTH = {"photographs": 1.0, "faithful": 0.5, "memorizer": 0.25, "usual": 0.25}
 
 
 def score_of(study: Study) -> dict[tuple[Any, ...], float]:

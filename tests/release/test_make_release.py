@@ -257,7 +257,7 @@ SPOILED: dict[str, tuple[Any, str]] = {
     ),
     "no generators": (put(RELEASE_FILE, *ABOUT, "generators", value=[]), "generators: List should have at least 1"),
     "unknown generator": (
-        put(RELEASE_FILE, *ABOUT, "generators", value=["photographs", "faithful", "memorizer", "x"]),
+        put(RELEASE_FILE, *ABOUT, "generators", value=["photographs", "faithful", "memorizer", "usual", "x"]),
         "color/scores/0/x/summary.json: not a regular file",
     ),
     "generator twice": (
