@@ -134,13 +134,16 @@ class _Run:
         ``predicate`` has the groups of the adjectives of the last noun's predicate; None if it has none.
         """
         first, others = heads[0], heads[1:]
-        has_modifier = bool(self.words[first].group) and not self.words[begin].group  # `and amber belly`
+        has_modifier = begin < first and not self.words[begin].group  # `and amber belly`
         if self.pending:
             # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
             inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WORDS.birds)
             start = self._unit() if inner else 0
             outer, taken = self.pending[:start], self.pending[start:]
             self._link(taken, first)
+            if self.conjunction and begin == first and not self.words[first].group and not others:
+                # `red and banana`: after a conjunction, a noun alone may be coordinated with a color as a noun.
+                self._dispute(taken)
             if inner and others:
                 self._link(outer, others[0])
                 self.pending, self.last = [], []
@@ -157,6 +160,10 @@ class _Run:
         for position, adjective in enumerate(adjectives):
             direct = all(later in self.joined for later in adjectives[position + 1 :])
             self.links.append(Link(adjective, noun, "adjacent" if direct else "attributive"))
+
+    def _dispute(self, adjectives: list[int]) -> None:
+        for link in self.links[-len(adjectives) :]:
+            link.relation = "disputed"
 
     def _share(self, nouns: list[int], predicate: set[str] | None) -> None:
         for noun in nouns:
