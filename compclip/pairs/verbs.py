@@ -67,8 +67,9 @@ class MisreadVerbs:
         is_action = not WORDS.actions.isdisjoint(stems)
         if not is_action and self.dictionary.verbs.isdisjoint(stems):
             return False
-        if token.tag_.startswith("NN") and self.dictionary.nouns.isdisjoint([lower, *stems]):
-            return True  # no noun at all: `protrude`
+        is_verb_alone = lower not in self.dictionary.adjectives and self.dictionary.nouns.isdisjoint([lower, *stems])
+        if is_verb_alone and token.tag_.startswith("NN") and not _following_tag(token).startswith(PHRASE_TAGS):
+            return True  # `protrude`
         if lower.endswith("ing"):
             is_thing = lower in WORDS.things_in_ing and _following_tag(token) not in OBJECT_TAGS
             return not is_thing and self._is_participle(token)
@@ -84,7 +85,10 @@ class MisreadVerbs:
         if token.dep_ == "compound":
             return False  # `doctors` in `an old doctors office`
         if self._follows_bare_color(token):
-            return is_action
+            following = token.nbor() if token.i + 1 < len(token.doc) else None
+            return is_action or following is not None and (following.tag_ == "DT" or following.lower_ in WORDS.motions)
+        if _is_plural_noun(token.nbor(-1)):
+            return True  # `black boots smokes`
         # An article for one thing, which the parser attaches to a plural: the noun before is its noun.
         is_single = not determiners.isdisjoint(WORDS.single) and token.lower_ not in WORDS.singulars_in_s
         if not self._follows_noun(token, is_single):
@@ -94,7 +98,7 @@ class MisreadVerbs:
     def _is_plural(self, token: Token) -> bool:
         """Return whether a word is the verb of a plural: `race` in `two black dogs race`."""
         before = token.nbor(-1)
-        if before.tag_ == "NNS" and before.head.i == token.i and before.lower_ not in WORDS.singulars_in_s:
+        if _is_plural_noun(before) and before.head.i == token.i:
             return True
         if _following_tag(token).startswith(PHRASE_TAGS):
             return False
@@ -141,7 +145,13 @@ class MisreadVerbs:
         return token.doc[start].lower_ in WORDS.wearing
 
     def _is_color(self, token: Token) -> bool:
-        return self.is_adjective(token) is True or token.lower_ in WORDS.unlisted_colors
+        lower = token.lower_
+        return self.is_adjective(token) is True or lower in WORDS.unlisted_colors or lower in WORDS.metals
+
+
+def _is_plural_noun(token: Token) -> bool:
+    """Return whether a token is a noun for several things, which hardly modifies a noun after it."""
+    return token.tag_ == "NNS" and token.lower_ not in WORDS.plural_modifiers
 
 
 def _following_tag(token: Token) -> str:

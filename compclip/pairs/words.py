@@ -134,7 +134,10 @@ class Vocabulary:
         while i < len(doc):
             token = doc[i]
             length, group = 1, ""
-            if match := self._match(lowers, i):
+            match = self._match(lowers, i)
+            if match and match[0] > 1 and match[1].group == COMPOUND and self.is_misread(doc[i + match[0] - 1]):
+                match = None  # `a red bus stops`
+            if match:
                 length, (part, canonical, group) = match
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
                     part = Role.MODIFIER
@@ -245,9 +248,9 @@ class Vocabulary:
         """Return whether a token is a verb, or half of one (`roller skating`), that is tagged as a noun."""
         if self.is_misread(token):
             return True
-        if token.lower_ not in WORDS.verb_companions or token.i == 0 or following is None or following.tag_ != "NN":
+        if token.lower_ not in WORDS.verb_companions or token.i == 0 or following is None:
             return False
-        return following.lower_.endswith("ing") and self.is_misread(following)
+        return following.tag_.startswith("NN") and self.is_misread(following)
 
     def _is_noun(self, token: Token, following: Token | None) -> bool:
         """Return whether a word that is tagged as an adjective is a noun: `top` in `a blue top bowling`."""
