@@ -73,6 +73,8 @@ class MisreadVerbs:
         if lower.endswith("ing"):
             is_thing = lower in WORDS.things_in_ing and _following_tag(token) not in OBJECT_TAGS
             return not is_thing and self._is_participle(token)
+        if token.dep_ == "conj" and token.head.i < token.i and token.head.tag_ == token.tag_ and self(token.head):
+            return True  # `stops and waits`
         if token.tag_ == "NNS":
             return self._is_third_person(token, is_action)
         return token.tag_ == "NN" and is_action and self._is_plural(token)
