@@ -1,8 +1,9 @@
 """Find the verbs that the tagger takes for nouns.
 
-Captions are phrases more often than sentences, and after a noun the small pipelines then expect another noun: `leaps` in
-`a black dog leaps`, `playing` in `a boy in a green shirt playing football`, `sits` in `a woman in black sits`. The parse
-contradicts itself in most of these: an article for one thing with a plural, or a plural before what it should modify.
+A caption is a phrase more often than a sentence, and the small pipelines often read a verb after a noun as one more
+noun: `leaps` in `a black dog leaps`, `playing` in `a green shirt playing football`. Often the parse contradicts itself:
+an article for one thing before a plural, or a plural that modifies a noun. Otherwise, the words beside the verb and the
+lists of ``lexicons/grammar.yaml`` decide.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 # After a noun, these show that a word in -s takes an object: `kicks a ball`, `wags its tail`.
 OBJECT_TAGS = frozenset(("DT", "PRP$", "PRP"))
-# A word before one of these modifies it.
+# Tags of the words that may follow inside a noun phrase.
 PHRASE_TAGS = ("NN", "JJ", "VBN", "CD")
 
 
@@ -51,7 +52,7 @@ class MisreadVerbs:
 
     Args:
         dictionary: words by their part of speech.
-        is_listed: whether a lexicon of adjectives (True) or of nouns (False) lists a token; None: neither does.
+        is_adjective: whether a lexicon of adjectives (True) or of nouns (False) lists a token; None: neither does.
     """
 
     def __init__(self, dictionary: Dictionary, is_adjective: Callable[[Token | None], bool | None]) -> None:
@@ -67,17 +68,27 @@ class MisreadVerbs:
         is_action = not WORDS.actions.isdisjoint(stems)
         if not is_action and self.dictionary.verbs.isdisjoint(stems):
             return False
-        is_verb_alone = lower not in self.dictionary.adjectives and self.dictionary.nouns.isdisjoint([lower, *stems])
-        if is_verb_alone and token.tag_.startswith("NN") and not _following_tag(token).startswith(PHRASE_TAGS):
-            return True  # `protrude`
         if lower.endswith("ing"):
             is_thing = lower in WORDS.things_in_ing and _following_tag(token) not in OBJECT_TAGS
             return not is_thing and self._is_participle(token)
-        if token.dep_ == "conj" and token.head.i < token.i and token.head.tag_ == token.tag_ and self(token.head):
-            return True  # `stops and waits`
+        if not token.tag_.startswith("NN"):
+            return False
+        if self._is_no_noun(token, stems) or self._continues_verb(token):
+            return True
         if token.tag_ == "NNS":
             return self._is_third_person(token, is_action)
         return token.tag_ == "NN" and is_action and self._is_plural(token)
+
+    def _is_no_noun(self, token: Token, stems: list[str]) -> bool:
+        """Return whether the dictionary knows a word as a verb alone: `protrude`."""
+        lower = token.lower_
+        is_other = lower in self.dictionary.adjectives or not self.dictionary.nouns.isdisjoint([lower, *stems])
+        return not is_other and not _following_tag(token).startswith(PHRASE_TAGS)
+
+    def _continues_verb(self, token: Token) -> bool:
+        """Return whether a word is coordinated with such a verb: `waits` in `the bus stops and waits`."""
+        head = token.head
+        return token.dep_ == "conj" and head.i < token.i and head.tag_ == token.tag_ and self(head)
 
     def _is_third_person(self, token: Token, is_action: bool) -> bool:
         """Return whether a word in -s is a verb: `leaps` in `a black dog leaps`."""
@@ -87,8 +98,7 @@ class MisreadVerbs:
         if token.dep_ == "compound":
             return False  # `doctors` in `an old doctors office`
         if self._follows_bare_color(token):
-            following = token.nbor() if token.i + 1 < len(token.doc) else None
-            return is_action or following is not None and (following.tag_ == "DT" or following.lower_ in WORDS.motions)
+            return is_action or _goes_on(token)
         if _is_plural_noun(token.nbor(-1)):
             return True  # `black boots smokes`
         # An article for one thing, which the parser attaches to a plural: the noun before is its noun.
@@ -104,9 +114,11 @@ class MisreadVerbs:
             return True
         if _following_tag(token).startswith(PHRASE_TAGS):
             return False
+        if self._follows_bare_color(token):
+            return True
         # `a black dog and a brown dog play in the yard`
-        is_joined = token.dep_ == "conj" and _following_tag(token) in ("IN", "RB", "RP", "TO", *OBJECT_TAGS)
-        return is_joined and before.tag_ == "NN" and before.head.i == token.i or self._follows_bare_color(token)
+        follows_conjunct = token.dep_ == "conj" and before.tag_ == "NN" and before.head.i == token.i
+        return follows_conjunct and _following_tag(token) in ("IN", "RB", "RP", "TO", *OBJECT_TAGS)
 
     def _is_participle(self, token: Token) -> bool:
         """Return whether a word in -ing begins a clause: `jumping` in `a red cap jumping off a dock`."""
@@ -119,7 +131,8 @@ class MisreadVerbs:
             # `running shoes`, `black cutting boards`; but `a white apron cooking dinner`.
             is_clause = follows_noun or self._follows_bare_color(token)
             return is_clause and token.lower_ not in WORDS.purposes
-        return follows_noun or token.nbor(-1).tag_.startswith("JJ") or self.is_adjective(token.nbor(-1)) is True
+        before = token.nbor(-1)
+        return follows_noun or before.tag_.startswith("JJ") or self.is_adjective(before) is True
 
     def _follows_noun(self, token: Token, is_sure: bool) -> bool:
         """Return whether the word before is a noun, of one thing if ``token`` ends in -s.
@@ -156,5 +169,14 @@ def _is_plural_noun(token: Token) -> bool:
     return token.tag_ == "NNS" and token.lower_ not in WORDS.plural_modifiers
 
 
+def _goes_on(token: Token) -> bool:
+    """Return whether a word after a bare color hardly is a garment: `in red bikes down a hill`, `in blue checks a`."""
+    if token.i + 1 == len(token.doc):
+        return False
+    following = token.nbor()
+    return following.tag_ == "DT" or following.lower_ in WORDS.motions
+
+
 def _following_tag(token: Token) -> str:
+    """Return the tag of the next word, "" at the end."""
     return token.nbor().tag_ if token.i + 1 < len(token.doc) else ""

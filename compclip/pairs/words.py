@@ -59,6 +59,8 @@ class LexiconEntry(NamedTuple):
     group: str
 
 
+# Tags of words that end the phrase of the noun before them.
+AFTER_NOUN_TAGS = frozenset(("IN", "VBZ", "VBP", "VBD", "VBG", "WDT", ".", ","))
 # Group of compounds that are not in the noun lexicon.
 COMPOUND = "compound"
 # Group of the forms of parts that are not in the noun lexicon: `haired`.
@@ -110,7 +112,10 @@ class Vocabulary:
         unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
         named = {form: listed.forms.get(noun, noun) for form, (noun,) in WORDS.part_forms.items()}
         possessed = Lexicon(PART, named)
-        lexicons = [(unlisted, Role.NOUN), (possessed, Role.NOUN), *((lexicon, Role.ADJECTIVE) for lexicon in adjectives), (listed, Role.NOUN)]
+        # A later lexicon replaces the forms of those before.
+        lexicons = [(unlisted, Role.NOUN), (possessed, Role.NOUN)]
+        lexicons += [(lexicon, Role.ADJECTIVE) for lexicon in adjectives]
+        lexicons.append((listed, Role.NOUN))
         self.forms: dict[Role, dict[str, str]] = {Role.ADJECTIVE: {}, Role.NOUN: {}}
         self.longest: dict[str, int] = {}  # the number of tokens of the longest form, by its first token
         for lexicon, part in lexicons:
@@ -127,6 +132,10 @@ class Vocabulary:
                 return length, entry
         return None
 
+    def _ends_in_verb(self, doc: Doc, i: int, length: int, entry: LexiconEntry) -> bool:
+        """Return whether what looks like a compound at token ``i`` is a noun and its verb: `a red bus stops`."""
+        return length > 1 and entry.group == COMPOUND and self.is_misread(doc[i + length - 1])
+
     def words(self, doc: Doc) -> list[Word]:
         lowers = [token.lower_ for token in doc]
         result: list[Word] = []
@@ -135,9 +144,7 @@ class Vocabulary:
             token = doc[i]
             length, group = 1, ""
             match = self._match(lowers, i)
-            if match and match[0] > 1 and match[1].group == COMPOUND and self.is_misread(doc[i + match[0] - 1]):
-                match = None  # `a red bus stops`
-            if match:
+            if match and not self._ends_in_verb(doc, i, *match):
                 length, (part, canonical, group) = match
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
                     part = Role.MODIFIER
@@ -205,23 +212,23 @@ class Vocabulary:
         return part
 
     def _is_fruit(self, doc: Doc, i: int) -> bool:
-        """Return whether a color is the thing of that name: `an orange and a banana`, but not `an orange and white cat`."""
-        before_fruit = WORDS.articles | WORDS.fruit_sizes
-        if i == 0 or doc[i - 1].lower_ not in before_fruit:
+        """Return whether a color is the thing of that name: `an orange and a pear`, not `an orange and white cat`."""
+        if i == 0 or doc[i - 1].lower_ not in WORDS.before_fruits:
             return False
-        if i + 1 < len(doc) and self._listed(doc[i + 1]) is not None:
+        tags = [token.tag_ for token in doc[i + 1 : i + 4]]
+        if not tags:
+            return True
+        if self._listed(doc[i + 1]) is not None:
             return False
-        following = doc[i + 1 : i + 4]
-        if following and following[0].tag_ == "CC":
-            following = following[1:]
-            is_bare = len(following) < 2 or not following[1].tag_.startswith(("NN", "JJ"))
-            return bool(following) and is_bare and following[0].tag_.startswith(("NN", "DT"))
-        return not following or following[0].tag_ in ("IN", "VBZ", "VBP", "VBD", "VBG", "WDT", ".", ",")
+        if tags[0] != "CC":
+            return tags[0] in AFTER_NOUN_TAGS
+        # In `an orange and cream cat` it is a color.
+        return tags[1:2] == ["DT"] or len(tags) > 1 and tags[1] in ("NN", "NNS") and tags[2:3] not in (["NN"], ["NNS"])
 
     def _is_covering(self, doc: Doc, i: int) -> bool:
         """Return whether a noun and the participle at ``i`` make one adjective, before which a size stands.
 
-        The mountain is large in `a large snow covered mountain`, but the grass is green in `a green grass covered field`.
+        The hill is large in `a large snow covered hill`, but the grass is green in `a green grass covered hill`.
         """
         if i < 2 or i + 1 >= len(doc) or doc[i].lower_ not in WORDS.covering:
             return False
