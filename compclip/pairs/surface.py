@@ -141,6 +141,8 @@ class _Run:
             # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
             inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WORDS.birds)
             start = self._unit() if inner else 0
+            if self.words[first].lower in WORDS.features and self.words[self.pending[-1]].canonical in WORDS.stacking:
+                start = len(self.pending)  # `a large bearded man`
             outer, taken = self.pending[:start], self.pending[start:]
             self._link(taken, first)
             if self.conjunction and begin == first and not self.words[first].group and not others:
