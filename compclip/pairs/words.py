@@ -134,7 +134,8 @@ class Vocabulary:
 
     def _ends_in_verb(self, doc: Doc, i: int, length: int, entry: LexiconEntry) -> bool:
         """Return whether what looks like a compound at token ``i`` is a noun and its verb: `a red bus stops`."""
-        return length > 1 and entry.group == COMPOUND and self.is_misread(doc[i + length - 1])
+        last = doc[i + length - 1]
+        return length > 1 and entry.group == COMPOUND and last.tag_ == "NNS" and self.is_misread(last)
 
     def words(self, doc: Doc) -> list[Word]:
         lowers = [token.lower_ for token in doc]
