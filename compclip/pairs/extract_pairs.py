@@ -30,10 +30,14 @@ def extract_pairs(
 ) -> pd.DataFrame:
     """Find the adjective-noun pairs of captions; each distinct text is parsed once.
 
+    A word of a lexicon is read as the lexicon says, whatever its tag, and named by its canonical word. Adjectives and
+    nouns that no lexicon lists are read by their tags and have rows, too: ``rank_pairs`` counts all adjectives, then
+    ranks those that are listed.
+
     Args:
         captions: texts, or a table with image_id and text (``inputs.as_captions``).
-        adjectives: lexicons of the adjectives that count, or their names in ``lexicons/adjectives``.
-        nouns: lexicon of the nouns that count, or its name in ``lexicons/nouns``; None: any noun.
+        adjectives: lexicons, or their names in ``lexicons/adjectives``.
+        nouns: a lexicon, or its name in ``lexicons/nouns``; None: all nouns are read by their tags.
         compounds: lexicon of compounds that count as one noun; None: ``lexicons/compounds/common.yaml``.
         model: spaCy pipeline.
         processes: processes that parse at once; the result is the same.

@@ -80,7 +80,7 @@ class NounForms:
         possible = known if irregular or form in self.known else known + singulars
         occurring = [singular for singular in possible if singular in self.words]
         # Nor is the known word `ga` that of `gas`, unless it occurs.
-        is_singular = form in WORDS.singulars_in_s or form.endswith(SINGULARS_IN_S)
+        is_singular = form in WORDS.singulars_in_s or form.endswith(SINGULARS_IN_S) and not known
         # `stamina` and `cola` are words, too; `eyes` and `teeth` are known in a sense that captions do not have.
         is_plural = f"{form[:-1]}s" == form and form[:-1] in known or form in WORDS.irregular_plurals
         if form in self.known and not is_plural:

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from compclip.pairs.surface import Link
 from compclip.pairs.words import Role, Word
+from compclip.text.grammar import WORDS
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 SUBJECT_LABELS = frozenset(("nsubj", "nsubjpass"))
 PREDICATE_LABELS = frozenset(("acomp", "attr", "oprd"))
+# Of a color after `painted`, which the parser takes for an adverb, too.
+RESULT_LABELS = frozenset(("oprd", "advmod", "acomp", "xcomp", "dobj"))
 MODIFIER_LABELS = frozenset(("amod", "compound", "nmod", "npadvmod"))
 
 
@@ -34,6 +37,8 @@ def _modified(token: Token, parts: list[Role], at: dict[int, int]) -> list[tuple
             token = head
         elif any(child.dep_ == "auxpass" for child in token.children):
             return _subjects(token, parts)
+        elif dep in RESULT_LABELS and head.lower_ in WORDS.painted and head.i < token.i:
+            token = head  # `the fence has been painted white`
         elif dep in MODIFIER_LABELS and parts[head.i] is Role.ADJECTIVE and head is not token:
             token = head  # stacked: spaCy attaches the first adjective to the second
         elif dep in MODIFIER_LABELS and parts[head.i] is Role.NOUN and at[head.i] != at[token.i]:

@@ -73,6 +73,7 @@ class _Run:
         self.joined: set[int] = set()  # pending adjectives that a conjunction joins to the one before
         self.last: list[int] = []  # adjectives of the last noun, which a coordinated noun shares
         self.conjunction = False
+        self.is_single = False  # an article for one thing begins the run
 
     def take(self, i: int) -> int:
         """Take the word at ``i``, and the nouns that follow a noun; return the position of the next word."""
@@ -103,6 +104,7 @@ class _Run:
             self.conjunction = word.lower != "," or bool(self.pending) or _closes(self.words, i)
         elif word.part is not Role.MODIFIER and not (word.lower == "one" and self.conjunction and self.pending):
             self.end()  # but `one blue and one green car` goes on
+            self.is_single = word.lower in WORDS.indefinite_articles
         return i + 1
 
     def _is_tone(self, i: int) -> bool:
@@ -134,13 +136,18 @@ class _Run:
         ``predicate`` has the groups of the adjectives of the last noun's predicate; None if it has none.
         """
         first, others = heads[0], heads[1:]
-        has_modifier = bool(self.words[first].group) and not self.words[begin].group  # `and amber belly`
+        has_modifier = begin < first and not self.words[begin].group  # `and amber belly`
         if self.pending:
             # `red headed bird`, `white belly bird`: adjectives before `red` modify the bird.
             inner = self.words[first].possessed or bool(others and self.words[others[0]].lower in WORDS.birds)
             start = self._unit() if inner else 0
+            if self.words[first].lower in WORDS.features and self.words[self.pending[-1]].canonical in WORDS.stacking:
+                start = len(self.pending)  # `a large bearded man`
             outer, taken = self.pending[:start], self.pending[start:]
             self._link(taken, first)
+            if self.conjunction and begin == first and not self.words[first].group and not others:
+                # `red and banana`: after a conjunction, a noun alone may be coordinated with a color as a noun.
+                self._dispute(taken)
             if inner and others:
                 self._link(outer, others[0])
                 self.pending, self.last = [], []
@@ -158,12 +165,27 @@ class _Run:
             direct = all(later in self.joined for later in adjectives[position + 1 :])
             self.links.append(Link(adjective, noun, "adjacent" if direct else "attributive"))
 
+    def _dispute(self, adjectives: list[int]) -> None:
+        for link in self.links[-len(adjectives) :]:
+            link.relation = "disputed"
+
     def _share(self, nouns: list[int], predicate: set[str] | None) -> None:
         for noun in nouns:
             groups = predicate if noun == nouns[-1] else None
+            is_clear = groups is None and not self._is_apart(noun)
             for adjective in self.last:
                 if groups is None or self.words[adjective].group not in groups:
-                    self.links.append(Link(adjective, noun, "shared" if groups is None else "disputed"))
+                    self.links.append(Link(adjective, noun, "shared" if is_clear else "disputed"))
+
+    def _is_apart(self, noun: int) -> bool:
+        """Return whether a coordinated noun may have no part in the adjective: `a black shirt and jeans`.
+
+        An article for one thing does not reach a plural, nor do the adjectives of things reach people. Of listed nouns,
+        which are parts of a thing, all have it.
+        """
+        word = self.words[noun]
+        is_other = self.is_single and word.plural or word.canonical in WORDS.people
+        return is_other and not word.group and not self.words[self.links[-1].noun].group
 
 
 def _heads(words: list[Word], nouns: Sequence[int]) -> list[int]:

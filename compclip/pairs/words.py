@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compclip.core.normal import normalize
+from compclip.pairs.verbs import OBJECT_TAGS, Dictionary, MisreadVerbs
 from compclip.text.grammar import WORDS
 from compclip.text.language import ON_REQUEST
 from compclip.text.lexicon import Lexicon, require_distinct, surface_forms
@@ -58,8 +59,12 @@ class LexiconEntry(NamedTuple):
     group: str
 
 
+# Tags of words that end the phrase of the noun before them.
+AFTER_NOUN_TAGS = frozenset(("IN", "VBZ", "VBP", "VBD", "VBG", "WDT", ".", ","))
 # Group of compounds that are not in the noun lexicon.
 COMPOUND = "compound"
+# Group of the forms of parts that are not in the noun lexicon: `haired`.
+PART = "part"
 
 
 def _token_part(token: Token) -> Role:
@@ -95,6 +100,8 @@ class Vocabulary:
     def __init__(self, nlp: Language, adjectives: Sequence[Lexicon], nouns: Lexicon | None, compounds: Lexicon) -> None:
         require_distinct([*adjectives, nouns] if nouns else adjectives)
         self.lemmatizer: Any = nlp.get_pipe("lemmatizer") if "lemmatizer" in nlp.component_names else None
+        self.dictionary = Dictionary(getattr(self.lemmatizer, "lookups", None))
+        self.is_misread = MisreadVerbs(self.dictionary, self._is_adjective)
         self.lemmas: dict[str, str] = {}
         # Words are lemmatized only by a rule-based lemmatizer: a neural one needs the whole sentence.
         is_rule_based = hasattr(self.lemmatizer, "lemmatize") and "attribute_ruler" in nlp.component_names
@@ -103,7 +110,12 @@ class Vocabulary:
         self.entries: dict[tuple[str, ...], LexiconEntry] = {}
         listed = nouns or Lexicon("nouns", {})
         unlisted = Lexicon(COMPOUND, surface_forms(listed.forms, compounds))
-        lexicons = [(unlisted, Role.NOUN), *((lexicon, Role.ADJECTIVE) for lexicon in adjectives), (listed, Role.NOUN)]
+        named = {form: listed.forms.get(noun, noun) for form, (noun,) in WORDS.part_forms.items()}
+        possessed = Lexicon(PART, named)
+        # A later lexicon replaces the forms of those before.
+        lexicons = [(unlisted, Role.NOUN), (possessed, Role.NOUN)]
+        lexicons += [(lexicon, Role.ADJECTIVE) for lexicon in adjectives]
+        lexicons.append((listed, Role.NOUN))
         self.forms: dict[Role, dict[str, str]] = {Role.ADJECTIVE: {}, Role.NOUN: {}}
         self.longest: dict[str, int] = {}  # the number of tokens of the longest form, by its first token
         for lexicon, part in lexicons:
@@ -120,6 +132,11 @@ class Vocabulary:
                 return length, entry
         return None
 
+    def _ends_in_verb(self, doc: Doc, i: int, length: int, entry: LexiconEntry) -> bool:
+        """Return whether what looks like a compound at token ``i`` is a noun and its verb: `a red bus stops`."""
+        last = doc[i + length - 1]
+        return length > 1 and entry.group == COMPOUND and last.tag_ == "NNS" and self.is_misread(last)
+
     def words(self, doc: Doc) -> list[Word]:
         lowers = [token.lower_ for token in doc]
         result: list[Word] = []
@@ -127,10 +144,13 @@ class Vocabulary:
         while i < len(doc):
             token = doc[i]
             length, group = 1, ""
-            if match := self._match(lowers, i):
+            match = self._match(lowers, i)
+            if match and not self._ends_in_verb(doc, i, *match):
                 length, (part, canonical, group) = match
                 if lowers[i] == "back" and not token.tag_.startswith("NN") and i and lowers[i - 1] in WORDS.backwards:
                     part = Role.MODIFIER
+                elif lowers[i] in WORDS.fruits and self._is_fruit(doc, i):
+                    part, group = Role.NOUN, ""
             else:
                 if lowers[i + 1 : i + 2] == ["-"] and self._is_hyphenated(doc[i : i + 3]):
                     length = 3
@@ -138,7 +158,8 @@ class Vocabulary:
                 canonical = "".join(lowers[i : i + length - 1]) + self._fold(doc[i + length - 1], part)
             last = doc[i + length - 1]
             end = last.idx + len(last)
-            possessed = bool(group) and part is Role.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
+            in_ed = bool(group) and part is Role.NOUN and lowers[i].endswith("ed") and not canonical.endswith("ed")
+            possessed = in_ed or group == PART
             has_s = last.lower_.endswith("s") and not last.lower_.endswith(("ss", "us"))
             plural = has_s or last.lower_ in WORDS.plurals_without_s
             result.append(Word(part, canonical, group, token.idx, end, i, i + length - 1, lowers[i], plural, possessed))
@@ -155,16 +176,33 @@ class Vocabulary:
         """Return the role of a token that a lexicon lists, or None."""
         return entry.part if token is not None and (entry := self.entries.get((token.lower_,))) else None
 
+    def _is_adjective(self, token: Token | None) -> bool | None:
+        """Return whether a lexicon lists a token as an adjective, False if as a noun, None if none lists it."""
+        role = self._listed(token)
+        return None if role is None else role is Role.ADJECTIVE
+
     def _part(self, doc: Doc, i: int) -> Role:
         """Return the role of an unlisted token, by its tags and its neighbors."""
         token = doc[i]
         before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
         part = _token_part(token)
+        if self._is_verb(token, following) or self._is_look(token):
+            return Role.OTHER
+        if self._is_covering(doc, i):
+            return Role.MODIFIER
+        if self._is_painted(doc, i):
+            # A copula, unless it follows one: `a wall painted white`, `the wall is painted white`.
+            return Role.BE if doc[i - 1].tag_.startswith("NN") else Role.MODIFIER
         is_before_copula = following is not None and following.lower_ in WORDS.copulas
         if token.lower_ == "that" and is_before_copula and self._listed(before) is Role.NOUN:
             return Role.THAT  # `wings that are`
         if part is Role.OTHER and self._is_participle(token, following):
             return Role.ADJECTIVE
+        if part is Role.OTHER and token.lower_ in WORDS.things_in_ing and self._listed(before) is Role.ADJECTIVE:
+            takes_object = following is not None and following.tag_ in OBJECT_TAGS
+            return Role.OTHER if takes_object else Role.NOUN  # `blue writing on it`
+        if part is Role.ADJECTIVE and self._is_noun(token, following):
+            return Role.NOUN
         if part is Role.NOUN and self._is_modifier(token, following):
             return Role.MODIFIER
         if part is Role.NOUN and token.tag_ == "NNS" and any(child.dep_ == "nsubj" for child in token.children):
@@ -174,11 +212,67 @@ class Vocabulary:
             return Role.MODIFIER  # `white under tail`
         return part
 
+    def _is_fruit(self, doc: Doc, i: int) -> bool:
+        """Return whether a color is the thing of that name: `an orange and a pear`, not `an orange and white cat`."""
+        if i == 0 or doc[i - 1].lower_ not in WORDS.before_fruits:
+            return False
+        tags = [token.tag_ for token in doc[i + 1 : i + 4]]
+        if not tags:
+            return True
+        if self._listed(doc[i + 1]) is not None:
+            return False
+        if tags[0] != "CC":
+            return tags[0] in AFTER_NOUN_TAGS
+        # In `an orange and cream cat` it is a color.
+        return tags[1:2] == ["DT"] or len(tags) > 1 and tags[1] in ("NN", "NNS") and tags[2:3] not in (["NN"], ["NNS"])
+
+    def _is_covering(self, doc: Doc, i: int) -> bool:
+        """Return whether a noun and the participle at ``i`` make one adjective, before which a size stands.
+
+        The hill is large in `a large snow covered hill`, but the grass is green in `a green grass covered hill`.
+        """
+        if i < 2 or i + 1 >= len(doc) or doc[i].lower_ not in WORDS.covering:
+            return False
+        entry = self.entries.get((doc[i - 2].lower_,))
+        is_size = entry is not None and entry.canonical in WORDS.stacking
+        return is_size and doc[i - 1].tag_.startswith("NN") and doc[i + 1].tag_.startswith(("NN", "JJ"))
+
+    def _is_painted(self, doc: Doc, i: int) -> bool:
+        """Return whether the participle at ``i`` is followed by a color: `painted white`, `painted a light blue`."""
+        if doc[i].lower_ not in WORDS.painted or doc[i].tag_ not in ("VBN", "VBD"):
+            return False
+        after = i + 1
+        while after < len(doc) and self._listed(doc[after]) is None and doc[after].tag_ in ("DT", "RB", "JJ"):
+            after += 1
+        return after < len(doc) and self._listed(doc[after]) is Role.ADJECTIVE
+
+    def _is_look(self, token: Token) -> bool:
+        """Return whether a transparent word is a verb: `looking at a map`, unlike `funny looking bird`."""
+        if token.tag_ != "VBG" or token.lower_ not in WORDS.transparent or token.i + 1 == len(token.doc):
+            return False
+        return token.nbor().tag_ in ("IN", "RP", "TO", "DT", "PRP$")
+
+    def _is_verb(self, token: Token, following: Token | None) -> bool:
+        """Return whether a token is a verb, or half of one (`roller skating`), that is tagged as a noun."""
+        if self.is_misread(token):
+            return True
+        if token.lower_ not in WORDS.verb_companions or token.i == 0 or following is None:
+            return False
+        return following.tag_.startswith("NN") and self.is_misread(following)
+
+    def _is_noun(self, token: Token, following: Token | None) -> bool:
+        """Return whether a word that is tagged as an adjective is a noun: `top` in `a blue top bowling`."""
+        if token.tag_ != "JJ" or token.lower_ not in self.dictionary.nouns:
+            return False
+        return following is not None and self._listed(following) is None and self.is_misread(following)
+
     def _is_modifier(self, token: Token, following: Token | None) -> bool:
         """Return whether a noun only modifies the word after it: `cone shaped`, `mustard yellow breast`."""
         if following is None:
             return False
         if following.lower_ in WORDS.transparent:
+            return not self._is_look(following)
+        if self._is_covering(token.doc, following.i):
             return True
         if self._listed(following) is not Role.ADJECTIVE or token.lower_ in WORDS.birds:
             return False
