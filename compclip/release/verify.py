@@ -193,7 +193,7 @@ def unequal_values(
 def as_numbers(values: Mapping[str, Any]) -> pd.DataFrame:
     """Return the values of a set as numbers; equal adjectives are equal numbers."""
     table = pd.DataFrame(values)
-    codes = [None if pd.isna(name) else zlib.crc32(name.encode()) for name in values["adjective_chosen"]]
+    codes = [None if pd.isna(name) else zlib.crc32(str(name).encode()) for name in values["adjective_chosen"]]
     return table.assign(adjective_chosen=codes).astype(dict.fromkeys(MEASURED, float))
 
 

@@ -141,7 +141,7 @@ def test_planted_preferences_are_within_their_intervals(
             if apart and row["images"] > 1:
                 truth = expected[row["kind"], row["generator"], row["against"], row["split"]]
                 hits.append(row["low"] <= truth <= row["high"])
-    assert len(hits) == 22 * 10 and covers(hits)
+    assert len(hits) == 27 * 10 and covers(hits)
     shares = {
         row["generator"]: row["share"]
         for row in preferred

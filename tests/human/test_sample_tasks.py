@@ -54,8 +54,8 @@ def test_cells_and_sides_are_balanced(request: pytest.FixtureRequest, sampled: s
     assert tasks.groupby("kind").size().to_dict() == (SETTINGS if sampled == "study" else dict.fromkeys(KINDS, 120))
     counts = tasks.groupby(["kind", "split", "cell"]).size()
     for kind, cells in pd.DataFrame(study.summary["cells"]).groupby("kind"):
-        # Photographs serve no swapped captions, `usual` serves seen ones alone, and the two others draw these alike.
-        assert len(cells) == (7 if kind == "perceptual" else 9)
+        # Photographs serve no swapped captions, `usual` serves seen ones alone.
+        assert len(cells) == (10 if kind == "perceptual" else 9)
         for cell in cells.itertuples():
             assert cell.tasks == counts.get((kind, cell.split, " ".join(cell.generators)), 0) <= cell.of
         assert cells["tasks"].max() <= 1 + cells.loc[cells["tasks"] < cells["of"], "tasks"].min()

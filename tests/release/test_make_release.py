@@ -105,7 +105,7 @@ def replaced(old: str, new: str) -> Any:
             lambda folder: (folder / COMPOSITION / "prompts.parquet").unlink(),
             r"prompts.parquet: missing; download the release again",
         ),
-        (replaced('"schema_version": 1', '"schema_version": 2'), r"version 2 of the schema of a release, expected 1; "),
+        (replaced('"schema_version": 2', '"schema_version": 3'), r"version 3 of the schema of a release, expected 2; "),
         (replaced('"name": "sketch"', '"name": null'), r"release.json: name: Input should be a valid string; download"),
         (replaced('"two_towers"', '"generative"'), r"judges.0.kind: Input should be 'two_towers'; "),
         (lambda folder: (folder / RELEASE_FILE).write_text("{"), r"release.json: not valid JSON"),
@@ -337,4 +337,4 @@ def test_what_tools_put_into_the_folder_is_not_read(release: Release, tmp_path: 
 def test_release_file_is_json_for_other_tools(release: Release) -> None:
     content = json.loads((release.folder / RELEASE_FILE).read_text())
     assert content["compositions"][COMPOSITION]["judges"]["0"]["kind"] == "two_towers"
-    assert content["scoring"]["ties"] == "random" and content["schema_version"] == 1
+    assert content["scoring"]["ties"] == "random" and content["schema_version"] == 2

@@ -59,8 +59,8 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
         "difference: scores: color, 0, test_unseen, pairs, r_precision: value is 0.987",
     ),
     (
-        put_figure("test_swapped", "adjective_accuracy", new_pairs_low=0.001),
-        "test_swapped, swapped, adjective_accuracy: new_pairs_low is 0.001",
+        put_figure("test_swapped", "r_precision", new_pairs_low=0.987),
+        "test_swapped, swapped, r_precision: new_pairs_low is 0.987",
     ),
     (put(lambda hit: not hit, *VALUES, "hit", 0), "r_precision_sampled: value is "),
     (
@@ -83,12 +83,12 @@ TAMPERED: list[tuple[Callable[[Content], None], str]] = [
     ),
     (put(lambda images: dict.fromkeys(images, "missing"), *PART, "images"), "has no image but counts as scored"),
     (put("1.1.0", "release", "version"), "is for release sketch 1.1.0 ("),
-    (put(2, "schema_version"), "version 2 of the schema of a submission, expected 1"),
+    (put(3, "schema_version"), "version 3 of the schema of a submission, expected 2"),
     (put(lambda rows: rows[1:], "scores"), "rows, "),
 ]
 # What is refused in one line, wherever a submission is read.
 FORGED: list[tuple[Callable[[Content], None], str]] = [
-    (put(True, "schema_version"), "version True of the schema of a submission, expected 1"),
+    (put(True, "schema_version"), "version True of the schema of a submission, expected 2"),
     (put(1, "more"), "more: Extra inputs are not permitted; submit again"),
     (put(lambda about: about | {"more": "x"}, "environment"), "environment.more: Extra inputs are not permitted"),
     (put("a\nb", "environment", "processor"), "environment.processor: expected one line of printable characters"),
@@ -234,8 +234,8 @@ def test_damaged_files_are_refused(
     for raw, message in (
         (submitted.read_bytes()[:1000], "not valid JSON"),
         (b"[]", "version None of the schema of a submission"),
-        (b'{"schema_version": 1}', "name: Field required; submit again"),
-        (b'{"schema_version": 1, "schema_version": 1}', "duplicate key 'schema_version'"),
+        (b'{"schema_version": 2}', "name: Field required; submit again"),
+        (b'{"schema_version": 2, "schema_version": 2}', "duplicate key 'schema_version'"),
         (submitted.read_bytes().replace(b'"hubness":', b'"hubness":NaN,"x":', 1), "Out of range float values"),
         (submitted.read_bytes().replace(b'"hubness":', b'"hubness":1e999,"x":', 1), "Out of range float values"),
         (b"[" * 100_000, "nested too deeply"),
