@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,9 @@ class World:
         tables = {name: read_frame(layout.data / f"{name}.parquet") for name in names}
         tables |= {name: read_frame(layout.place / f"{name}.parquet") for name in ("splits", "swapped")}
         self.prompts = self._choose(read_frame(layout.place / "prompts.parquet"), matched)
-        context: Any = type("Tables", (), {"tables": tables})()
+        context: Any = SimpleNamespace(tables=tables)
         self.birds, self.known = sketching.train_birds(context), sketching.train_pairs(context)
+        self.favorite = memorizer.favorites(self.known)
         self.stated = sketching.prompt_statements(self.prompts, tables["facts"], tables["swapped"], self.composition)
         self.judges = [load_judge(layout.data / "judges" / name, 1, "cpu") for name in judges]
         counts = ranking.set_index(pair_names(ranking))["count"]
@@ -139,8 +141,7 @@ class World:
         if drawn == "usual" and prompt["split"] == SEEN:
             return usual.paint(stated, start, painter, known=self.known, kind=self.composition), pose
         if drawn == "usual":
-            favorite = memorizer.favorites(self.known)
-            return memorizer.paint(stated, start, painter, known=self.known, favorite=favorite), pose
+            return memorizer.paint(stated, start, painter, known=self.known, favorite=self.favorite), pose
         if drawn == "bold":
             pose = replace(pose, scale=0.98, angle=0.0, shift_x=0.0, shift_y=0.0, light=1.0, warmth=0.0)
         return faithful.paint(stated, start, painter), pose
@@ -228,7 +229,7 @@ def estimates(scale: Scale, choices: Choices, shows: np.ndarray) -> Iterator[dic
         assert skills.seen is not None, "there are recognized seen pairs"
         low, high = fraction.same_pairs_low, fraction.same_pairs_high
         assert low is not None and high is not None, "there are resamples"
-        truth = min(1.0, shows[scale.splits[split]].mean() / of_seen)
+        truth = min(1.0, shows[scale.recognized()[split]].mean() / of_seen)
         verdict = None if skills.why else verdict_of(low, high)
         yield {
             "split": split,

@@ -1,7 +1,7 @@
 """Divergence: the greedy division of samples, its scores updated, against one vectorized over all samples at each step.
 
 Random adjective-noun samples, D_C 1 and D_A 0.02 wanted, 60 % to train and 20 % to test; one core each. Both sides
-take the same samples in the same order, or the benchmark fails. Compilation is left out: ours is called once before,
+take the same samples in the same order, or the benchmark fails. Compilation is excluded: ours is called once before,
 on a few samples. ``plain_seconds`` and ``own_seconds`` show the cost by doubling: samples and seconds. ``restarts_*``
 is what ``divide`` makes of the samples that the plain side divides, restarts and exchanges included.
 """

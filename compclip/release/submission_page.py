@@ -30,7 +30,7 @@ def part_context(part: ReleasePart, submission: Submission, folder: Path) -> dic
             scores, part.about.anchors, health.is_fit, {submission.name: submission.training_data}
         ),
         "views": score_views(scores, comparisons, {}),
-        "notes": [health.line, *filter(None, [health.unreadable_line])],
+        "notes": [health.line, *filter(None, [health.unrecognized_line])],
         "lacking": sum(digest in ("missing", "unreadable") for digest in of.images.values()),
         "prompts": len(of.images),
         "figures": figures,

@@ -14,7 +14,7 @@ from compclip.core.tables import HELD_OUT, TESTS
 from compclip.report.comparisons import HELDOUT_SPLITS
 from compclip.report.rows import Row
 from compclip.report.table import ENTRY, Scored
-from compclip.stats.composed import Choices, Fraction, Scale, Skills, shared_level
+from compclip.stats.composed import Choices, Fraction, Scale, Skills, at_level, shared_level
 from compclip.stats.estimates import ENDS
 
 KEY = ["split", *ENTRY]
@@ -61,69 +61,59 @@ def anchor_scores(main: Mapping[tuple[str, str], Scored], anchors: Anchors, plac
     return {split: main[both[place] or "", split] for split, both in names.items()}
 
 
-def estimate_all(
-    scores: Sequence[Scored], anchors: Anchors, controls: Collection[str], excluded: Collection[str] = ()
-) -> Estimates | None:
+def estimate_all(scores: Sequence[Scored], anchors: Anchors, controls: Collection[str]) -> Estimates | None:
     """Return what each generator of a composition draws; None without anchors of seen and of a held-out split.
 
     Args:
         scores: all scores of the composition.
         anchors: reference and usual pair of each split.
         controls: are not ranked; simultaneous intervals are over all other generators.
-        excluded: held-out prompts that do not count, as ``split image_id caption_id``.
     """
     main = {(score.generator, score.split): score for score in scores if score.main}
     reference, usual = (anchor_scores(main, anchors, place) for place in (0, 1))
     if TESTS[0] not in reference or len(reference) < 2:
         return None
-    prompts = _prompts(reference)
-    both = prompts[KEY].merge(_prompts(usual)[KEY], on=KEY)
-    prompts = prompts.merge(both, on=KEY)
+    prompts = _prompts(reference).merge(_prompts(usual)[KEY], on=KEY)
     matched = {pair for of in scores if of.about["prompts"] == "matched" for pair in of.entries["pair"]}
-    names = prompts[["split", "image_id", "caption_id"]].astype(str).agg(" ".join, axis=1)
-    prompts = prompts.assign(matched=prompts["pair"].isin(matched), counts=~names.isin(list(excluded)))
+    prompts = prompts.assign(matched=prompts["pair"].isin(matched), counts=True)
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
-    skills: dict[str, Skills] = {}
-    together: dict[str, Skills] = {}
-    choices: dict[str, Choices] = {}
-    served: dict[str, list[str]] = {}
+    skills = dict[str, Skills]()
     for name in dict.fromkeys(generator for generator, _ in main):
         own = {split: main[name, split] for split in reference if (name, split) in main}
         if fixed := _fixed(name, anchors, own):
-            seen = fixed.seen
-            if seen is None and TESTS[0] in own:
-                seen = scale.skills(_choices(own, prompts)).seen
-            skills[name] = replace(fixed, seen=seen)
+            is_estimated = fixed.seen is None and TESTS[0] in own
+            skills[name] = replace(fixed, seen=scale.draws_seen(_choices(own, prompts))) if is_estimated else fixed
         elif TESTS[0] in own and len(own) > 1:
-            choices[name], served[name] = _choices(own, prompts), [*own]
-            skills[name] = _served(scale.skills(choices[name]), served[name])
-    ranked = [name for name in choices if name not in controls and HELD_OUT in skills[name].composes]
-    if len(ranked) > 1:
-        level = shared_level([skills[name].composes[HELD_OUT] for name in ranked])
-        together = {name: _served(scale.skills(choices[name], level), served[name]) for name in ranked}
-    return Estimates(skills, together)
+            skills[name] = scale.skills(_choices(own, prompts), own)
+    return Estimates(skills, _together(skills, controls))
+
+
+def _together(skills: Mapping[str, Skills], controls: Collection[str]) -> dict[str, Skills]:
+    """Return the skills of the ranked generators with simultaneous intervals of what they compose, if several are."""
+    # The values of anchors are fixed, and have no resamples.
+    ranked = {
+        name: of
+        for name, of in skills.items()
+        if name not in controls and HELD_OUT in of.composes and len(of.composes[HELD_OUT].resampled)
+    }
+    if len(ranked) < 2:
+        return {}
+    level = shared_level([of.composes[HELD_OUT] for of in ranked.values()])
+    together = {}
+    for name, of in ranked.items():
+        composes = {split: at_level(fraction, level) for split, fraction in of.composes.items()}
+        together[name] = replace(of, composes=composes)
+    return together
 
 
 def _fixed(name: str, anchors: Anchors, served: Collection[str]) -> Skills | None:
     """Return the skills of a generator that is an anchor of all held-out splits that it serves: known by definition."""
+    held_out = [split for split in served if split in HELDOUT_SPLITS]
     for place, value in ((0, 1.0), (1, 0.0)):
-        of_held_out = [split for split in served if split in HELDOUT_SPLITS]
-        if of_held_out and all(anchors[split][place] == name for split in of_held_out):
-            fraction = {split: Fraction(value) for split in (*of_held_out, HELD_OUT)}
-            seen = Fraction(value) if anchors[TESTS[0]][place] == name else None
-            return Skills(seen, fraction, fraction, pd.DataFrame(columns=["split", "pair", "prompts", "drawn"]))
+        if held_out and all(anchors[split][place] == name for split in held_out):
+            fractions = {split: Fraction(value) for split in (*held_out, HELD_OUT)}
+            return Skills(Fraction(value) if anchors[TESTS[0]][place] == name else None, fractions, fractions)
     return None
-
-
-def _served(skills: Skills, splits: Collection[str]) -> Skills:
-    """Return the skills without held-out splits that the generator does not serve, which would count as missing."""
-    lacking = [split for split in HELDOUT_SPLITS if split in skills.composes and split not in splits]
-    if not lacking:
-        return skills
-    served = [split for split in HELDOUT_SPLITS if split in skills.composes and split in splits]
-    parts = [{split: of[split] for split in served} for of in (skills.held_out, skills.composes)]
-    parts = [part | ({HELD_OUT: part[served[0]]} if served else {}) for part in parts]
-    return replace(skills, held_out=parts[0], composes=parts[1])
 
 
 def rows_of(skills: Skills, measure_end: str = "") -> Iterator[tuple[str, str, Row]]:

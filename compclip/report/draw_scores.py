@@ -88,7 +88,7 @@ def draw_composed(scores: pd.DataFrame, seed: int) -> Figure:
         figure,
         "Composes: the fraction of held-out prompts whose pair is drawn, relative to seen prompts; dotted: the regions"
         " of the verdicts. Draws seen pairs: between the usual pair (0) and the reference (100). Thick lines: 95 %"
-        f" intervals for the same pairs and judges; thin: for new pairs and judges; seed {seed}.",
+        f" intervals for the same pairs and judges; thin: for new pairs; seed {seed}.",
     )
 
 

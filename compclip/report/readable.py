@@ -316,7 +316,11 @@ def to_read(
         cautions=cautions,
         few_pairs=list(verdicts.few_pairs(scores)),
         views=score_views(scores, comparisons, fids) | {"divergence": [view] if divergences else []},
-        notes=[*notes(trained, summaries), health.line, *filter(None, [health.unreadable_line, heldout_note(heldout)])],
+        notes=[
+            *notes(trained, summaries),
+            health.line,
+            *filter(None, [health.unrecognized_line, heldout_note(heldout)]),
+        ],
         error_note=error_note(trained),
     )
 

@@ -24,7 +24,7 @@ class Choices:
     first: np.ndarray  # the chance that the own adjective is ranked first
     two_way: np.ndarray  # the chance that it is ranked above one of the others, drawn at random
     adjusted: np.ndarray | None = None  # ``first`` by adjusted similarities; None: there is no ``Adjustment``
-    chosen: np.ndarray | None = None  # the adjective that is ranked first, None where there is no image or no other
+    chosen: np.ndarray | None = None  # the adjective that is ranked first; None without an image or another adjective
 
 
 @dataclass(frozen=True)

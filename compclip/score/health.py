@@ -9,8 +9,8 @@ import pandas as pd
 from compclip.plot.labels import interval, pair_words, percent
 
 IMAGE_KINDS = {"real": "real images", "drawn": "images drawn as asked"}
-# A pair is readable if the judges choose its adjective for more than this fraction of the images that show it.
-LEAST_READ = 0.5
+# A pair is recognized if the judges choose its adjective for more than this fraction of the images that show it.
+LEAST_RECOGNIZED = 0.5
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Health:
 
     Verdicts on generators are about these held-out pairs, and so is the judges' health: its intervals are over images
     alone. An interval for new pairs could not show that a judge without any error is fit: if all of 16 pairs are
-    readable, up to 17 % of all pairs may still be unreadable.
+    recognized, up to 17 % of all pairs may still not be.
     """
 
     judges: Mapping[str, Mapping[str, Any]]
@@ -71,8 +71,8 @@ class Health:
         return f"{text} The judges fail: {'; '.join(self.unfit)}. No verdict is given." if self.unfit else text
 
     @property
-    def unreadable(self) -> dict[str, float]:
-        """Return the held-out pairs that the judges do not read on real images, with their accuracy, lowest first.
+    def unrecognized(self) -> dict[str, float]:
+        """Return the held-out pairs that the judges do not recognize on real images, with their accuracy, lowest first.
 
         Averaged over the judges, another adjective is chosen for at least half of the images, or the interval of the
         accuracy includes chance.
@@ -81,11 +81,11 @@ class Health:
         columns = ["accuracy", "same_pairs_low", "chance"]
         known = pd.DataFrame(pairs, columns=["pair", *columns]).dropna(subset="accuracy")
         means = known.groupby("pair")[columns].mean().sort_values("accuracy", kind="stable")
-        unread = means[(means["accuracy"] <= LEAST_READ) | (means["same_pairs_low"] <= means["chance"])]
-        return {str(pair): float(accuracy) for pair, accuracy in unread["accuracy"].items()}
+        unrecognized = means[(means["accuracy"] <= LEAST_RECOGNIZED) | (means["same_pairs_low"] <= means["chance"])]
+        return {str(pair): float(accuracy) for pair, accuracy in unrecognized["accuracy"].items()}
 
     @property
-    def unreadable_line(self) -> str:
-        """Return the unreadable pairs as text, "" if there are none."""
-        pairs = ", ".join(f"{pair_words(pair)} ({percent(of, 0)} %)" for pair, of in self.unreadable.items())
+    def unrecognized_line(self) -> str:
+        """Return the unrecognized pairs as text, "" if there are none."""
+        pairs = ", ".join(f"{pair_words(pair)} ({percent(of, 0)} %)" for pair, of in self.unrecognized.items())
         return f"Held-out pairs that the judges do not recognize on real images: {pairs}." if pairs else ""

@@ -27,7 +27,7 @@ Statistics 49:421). The interval for *new pairs* is in ``_over_new_pairs``.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -63,6 +63,9 @@ UP_PRIOR, LOW_PRIOR = (1.4, 0.5), (4.0, 0.03)
 MOST_TRIALS = 200  # images that count for a rate of ``low``, whose entries serve several pairs
 # A pair's fraction is pulled to that of all pairs with this much evidence, and bounded: noise exceeds 0 and 1.
 EVIDENCE, BOUNDS = 0.1, (-1.0, 1.2)
+# Bounds of the fraction of all pairs to which these are pulled, and the least evidence that it is divided by.
+OVERALL_BOUNDS, LEAST_EVIDENCE = (-0.2, 1.2), 0.02
+LEAST_OF_SEEN = 0.3  # of seen pairs, in the generator's own style, that held-out pairs are relative to
 
 
 def verdict_of(low: float, high: float) -> str:
@@ -108,9 +111,10 @@ class Skills:
     """
 
     seen: Fraction | None  # None if no seen pair is recognized
-    held_out: Mapping[str, Fraction]
-    composes: Mapping[str, Fraction]
-    by_pair: pd.DataFrame  # split, pair, prompts, drawn: the fraction x of each recognized pair
+    held_out: Mapping[str, Fraction] = field(default_factory=dict)
+    composes: Mapping[str, Fraction] = field(default_factory=dict)
+    # of each recognized pair; drawn: the fraction x, relative to seen pairs
+    by_pair: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["split", "pair", "prompts", "drawn"]))
     why: str | None = None  # why there is no verdict
 
 
@@ -242,6 +246,8 @@ class Scale:
         self.held_out = held_out
         self.up_offset = self._offset(reference, UP_PRIOR)
         self.low_offset = self._offset(usual, LOW_PRIOR)
+        mistaken, self.trials = self._mistaken(reference.chosen)
+        self.mistaken_offset = _logit(_shrunk(mistaken, self.trials, LOW_PRIOR))
 
     def _recognized(self, half: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return which of the rows (n,) have a pair that is recognized in the other half of the images."""
@@ -299,11 +305,10 @@ class Scale:
         stream = rng(0, "composed", "errors")
         upper = _Model(self.names, dispersion, UP_SPREAD, stream)
         up, up_with_error = upper.predict(rates, size, self.up_offset, self.up_offset)
-        anchor, trials = self._mistaken(self.reference.chosen)
         mistaken, _ = self._mistaken(generator.chosen)
-        offset = _logit(_shrunk(anchor, trials, LOW_PRIOR))
         lower = _Model(self.names, dispersion, LOW_SPREAD, stream)
-        _, low = lower.predict(mistaken, np.minimum(trials, MOST_TRIALS), offset, self.low_offset)
+        trials = np.minimum(self.trials, MOST_TRIALS)
+        _, low = lower.predict(mistaken, trials, self.mistaken_offset, self.low_offset)
         return up, up_with_error, low
 
     def _drawn(
@@ -314,17 +319,18 @@ class Scale:
         weights = size / size.sum(axis=1, keepdims=True)
         evidence = up - low
         above = rates - low
-        whole = np.maximum((weights * evidence).sum(axis=1), 0.02)
-        overall = np.clip((weights * above).sum(axis=1) / whole, -0.2, 1.2)[:, None]
+        whole = np.maximum((weights * evidence).sum(axis=1), LEAST_EVIDENCE)
+        overall = np.clip((weights * above).sum(axis=1) / whole, *OVERALL_BOUNDS)[:, None]
         fractions = (above + EVIDENCE * overall) / np.maximum(evidence + EVIDENCE, EVIDENCE / 2)
         fractions = np.clip(fractions, *BOUNDS)
         return (weights * fractions).sum(axis=1), fractions, weights
 
-    @property
-    def splits(self) -> dict[str, np.ndarray]:
-        """Return the recognized rows of each held-out split that has some, and of all."""
-        counted = self.held_out & self.is_recognized
+    def recognized(self, served: Collection[str] | None = None) -> dict[str, np.ndarray]:
+        """Return the recognized rows (n,) of each served held-out split that has some, and of all of them."""
         names = self.prompts["split"].to_numpy()
+        counted = self.held_out & self.is_recognized
+        if served is not None:
+            counted = counted & np.isin(names, list(served))
         splits = {name: counted & (names == name) for name in dict.fromkeys(names[counted])}
         return splits | ({HELD_OUT: counted} if counted.any() else {})
 
@@ -342,49 +348,53 @@ class Scale:
             f" at least {LEAST_PAIRS} and {LEAST_PROMPTS:.0%} are needed"
         )
 
-    def skills(self, generator: Choices, level: float = LEVEL) -> Skills:
+    def draws_seen(self, generator: Choices) -> Fraction | None:
+        """Return the fraction of matched seen prompts whose pair is drawn; None if no such pair is recognized."""
+        rows = self.is_seen & self.is_recognized
+        if not rows.any():
+            return None
+        ends = _sigmoid(self.up_offset), _sigmoid(self.low_offset)
+        drawn, _, _ = self._drawn(generator.first.mean(axis=1), rows, *ends)
+        return _fraction(drawn, int(rows.sum()), len(np.unique(self.pair[rows])))
+
+    def skills(self, generator: Choices, served: Collection[str] | None = None) -> Skills:
         """Estimate what a generator draws of seen and of held-out pairs.
 
         Args:
             generator: choices for its images, in the order of the prompts.
-            level: of each interval.
+            served: the held-out splits that it serves; None: all.
         """
         require_length(len(self.pair), "prompts", first=generator.first, chosen=generator.chosen)
+        splits = self.recognized(served)
+        seen = self.draws_seen(generator)
+        if seen is None or not splits:
+            kind = "matched seen" if seen is None else "held-out"
+            return Skills(None, why=f"the judges recognize no {kind} pair")
+        if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
+            return Skills(seen, why="it cannot draw seen pairs well enough to tell")
         right = generator.first.mean(axis=1)
         up, up_with_error, low = self.ends(generator)
-        seen_rows = self.is_seen & self.is_recognized
-        none = pd.DataFrame(columns=["split", "pair", "prompts", "drawn"])
-        if not seen_rows.any() or not self.splits:
-            kind = "held-out" if seen_rows.any() else "matched seen"
-            return Skills(None, {}, {}, none, f"the judges recognize no {kind} pair")
-        reference, usual = _sigmoid(self.up_offset), _sigmoid(self.low_offset)
-        absolute, _, _ = self._drawn(right, seen_rows, reference, usual)
-        relative, _, _ = self._drawn(right, seen_rows, up, low)
-        # Where hardly a seen pair is drawn, there is nothing to compare with.
-        relative = np.maximum(relative, 0.3)
-        pairs = len(np.unique(self.pair[seen_rows]))
-        seen = _fraction(absolute, int(seen_rows.sum()), pairs, level)
-        if seen.same_pairs_low is None or seen.same_pairs_low <= LEAST_DRAWN:
-            return Skills(seen, {}, {}, none, "it cannot draw seen pairs well enough to tell")
+        of_seen, _, _ = self._drawn(right, self.is_seen & self.is_recognized, up, low)
+        # A resample in which hardly a seen pair is drawn would divide by almost 0.
+        of_seen = np.maximum(of_seen, LEAST_OF_SEEN)
+        absolute = np.append(seen.value, seen.resampled)
         held_out, composes, tables = {}, {}, []
-        for split, rows in self.splits.items():
+        for split, rows in splits.items():
             drawn, fractions, weights = self._drawn(right, rows, up_with_error, low)
-            ratio = drawn / relative
+            ratio = drawn / of_seen
             known = weights[0] > 0
             counts = int(rows.sum()), int(known.sum())
-            of_pairs = fractions[0, known] / relative[0]
-            low_end, high_end = self._over_new_pairs(of_pairs, weights[0, known], known, level)
-            fraction = _fraction(ratio, *counts, level)
-            composes[split] = replace(fraction, new_pairs_low=low_end, new_pairs_high=high_end)
-            held_out[split] = _fraction(ratio * absolute, *counts, level)
+            of_pairs = fractions[0, known] / of_seen[0]
+            low_end, high_end = self._over_new_pairs(of_pairs, weights[0, known], known)
+            composes[split] = replace(_fraction(ratio, *counts), new_pairs_low=low_end, new_pairs_high=high_end)
+            held_out[split] = _fraction(ratio * absolute, *counts)
             prompts = np.bincount(self.pair[rows], minlength=len(self.pairs))[known]
-            tables.append(
-                pd.DataFrame({"split": split, "pair": self.pairs[known], "prompts": prompts, "drawn": of_pairs})
-            )
+            table = {"split": split, "pair": self.pairs[known], "prompts": prompts, "drawn": of_pairs}
+            tables.append(pd.DataFrame(table))
         return Skills(seen, held_out, composes, pd.concat(tables, ignore_index=True), self.too_few)
 
     def _over_new_pairs(
-        self, fractions: np.ndarray, weights: np.ndarray, known: np.ndarray, level: float
+        self, fractions: np.ndarray, weights: np.ndarray, known: np.ndarray
     ) -> tuple[float | None, float | None]:
         """Return the interval for other pairs, of other adjectives and nouns, of the weighted mean of fractions.
 
@@ -398,18 +408,24 @@ class Scale:
                 return None, None
             value = np.bincount(number, weights=weights * fractions)
             size = np.bincount(number, weights=weights)
-            low, high = crossed.over_pairs(value, size, (0.0, 1.0), level) or (-np.inf, np.inf)
+            low, high = crossed.over_pairs(value, size, (0.0, 1.0)) or (-np.inf, np.inf)
             lows.append(low)
             highs.append(high)
         return max(0.0, min(lows)), max(*highs, float(weights @ fractions))
 
 
-def _fraction(resampled: np.ndarray, prompts: int, pairs: int, level: float) -> Fraction:
+def _fraction(values: np.ndarray, prompts: int, pairs: int) -> Fraction:
     """Return the fraction whose first value is of the data, and others of resamples."""
-    value = float(resampled[0])
+    fraction = Fraction(float(values[0]), prompts=prompts, pairs=pairs, resampled=values[1:])
+    return at_level(fraction, LEVEL)
+
+
+def at_level(fraction: Fraction, level: float) -> Fraction:
+    """Return a fraction with the interval of this level for the same pairs."""
     tail = (1 - level) / 2
-    low, high = np.quantile(resampled[1:], [tail, 1 - tail])
-    return Fraction(value, min(value, float(low)), max(value, float(high)), None, None, prompts, pairs, resampled[1:])
+    low, high = np.quantile(fraction.resampled, [tail, 1 - tail])
+    low, high = min(fraction.value, float(low)), max(fraction.value, float(high))
+    return replace(fraction, same_pairs_low=low, same_pairs_high=high)
 
 
 def shared_level(fractions: Sequence[Fraction], level: float = LEVEL) -> float:

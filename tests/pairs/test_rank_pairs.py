@@ -39,7 +39,7 @@ TABLE = pairs(
 
 def test_ranking_by_hand_and_nothing_to_rank():
     ranking = rank_pairs(TABLE, COLORS, PARTS, Selection())
-    # The disputed are left out; red bird has no noun of the lexicon; 3 and 3 tie, blue wing before red bill.
+    # The disputed are skipped; red bird has no noun of the lexicon; 3 and 3 tie, blue wing before red bill.
     assert ranking[["adjective", "noun", "count", "images", "rank"]].to_numpy().tolist() == [
         ["red", "wing", 5, 3, 1], ["blue", "wing", 3, 2, 2], ["red", "bill", 3, 2, 3], ["tan", "eye", 1, 1, 4],
     ]  # fmt: skip

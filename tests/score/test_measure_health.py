@@ -86,13 +86,13 @@ def test_a_judge_that_reads_colors_is_is_fit_and_a_biased_one_is_not() -> None:
     assert (of["seen"]["pairs"], of["matched"]["pairs"], of["held_out"]["pairs"]) == (6, 4, 2)
     assert [of["n"] for of in content["pairs"].values()] == [4, 4] and list(content["pairs"]) == HELD_OUT
     health = Health({"0": content}, 0.15)
-    assert health.is_fit and not health.unreadable
+    assert health.is_fit and not health.unrecognized
 
     content = measured(Biased())
     of, health = content["images"]["real"], Health({"0": content}, 0.15)
     expected = of["held_out"]["accuracy"] - of["matched"]["accuracy"]
     assert of["difference"]["value"] == pytest.approx(expected, abs=2e-6) and expected < 0
-    assert health.is_fit is False and set(health.unreadable) == set(HELD_OUT)
+    assert health.is_fit is False and set(health.unrecognized) == set(HELD_OUT)
 
     of = measured(Blind())["images"]["real"]
     assert of["seen"]["accuracy"] == of["held_out"]["accuracy"] == 0.25 and of["seen"]["two_way"] == 0.5
@@ -157,10 +157,10 @@ def test_unfit_judges_and_pairs_that_judges_do_not_read(tmp_path: Path) -> None:
         return of_judge(pairs=pairs)
 
     health = Health({"0": content(0.34), "1": content(0.62)}, 0.15)
-    assert health.unreadable == pytest.approx({"gray_head": 0.48, "red_bill": 0.7})
-    assert health.unreadable_line.endswith("real images: gray head (48 %), red bill (70 %).")
-    assert Health({"0": content(0.62)}, 0.15).unreadable.keys() == {"red_bill"}
-    assert Health({"0": of_judge()}, 0.15).unreadable_line == ""
+    assert health.unrecognized == pytest.approx({"gray_head": 0.48, "red_bill": 0.7})
+    assert health.unrecognized_line.endswith("real images: gray head (48 %), red bill (70 %).")
+    assert Health({"0": content(0.62)}, 0.15).unrecognized.keys() == {"red_bill"}
+    assert Health({"0": of_judge()}, 0.15).unrecognized_line == ""
     # Judges are unfit if they may lose more, or choose by chance.
     for judges, is_fit, words in (
         ([of_judge(low=-0.15)], True, "is −5.0 [−15.0, 1.0] points at worst (real images)."),

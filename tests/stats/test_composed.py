@@ -113,7 +113,7 @@ def test_mixtures_are_estimated_in_every_style(
     rng = np.random.default_rng(3)
     draws = {key: rng.random() < fraction for key in sorted(set(keys))}
     shows = ~world.held_out | keys.map(draws).to_numpy()
-    truth = shows[scale.splits[HELD_OUT]].mean()
+    truth = shows[scale.recognized()[HELD_OUT]].mean()
     found = composes(scale, world.choices(shows, style))
     assert min(1, found.value) == pytest.approx(truth, abs=0.1)
     assert found.same_pairs_low is not None and found.same_pairs_high is not None
@@ -144,7 +144,7 @@ def test_pairs_that_judges_do_not_recognize_do_not_count(world: World) -> None:
         other.recognized[pair] = 0.1
     scale = other.scale()
     unrecognized = other.prompts["pair"].map(other.recognized) < 0.5
-    assert not (scale.splits[HELD_OUT] & unrecognized).any()
+    assert not (scale.recognized()[HELD_OUT] & unrecognized).any()
     other.recognized = {pair: max(0.95 * (chance < 0.5), chance) for pair, chance in other.recognized.items()}
     shows = ~other.held_out | unrecognized.to_numpy()
     assert composes(scale, other.choices(shows)).value == pytest.approx(0, abs=0.05)
@@ -179,7 +179,7 @@ def test_excluded_prompts_do_not_count(world: World) -> None:
     n = len(world.prompts)
     anchors = world.choices(np.ones(n, bool)), world.choices(np.zeros(n, bool))
     scale = Scale(world.prompts.assign(counts=~excluded), *anchors, resamples=20)
-    assert not (scale.splits[HELD_OUT] & excluded.to_numpy()).any()
+    assert not (scale.recognized()[HELD_OUT] & excluded.to_numpy()).any()
     skills = scale.skills(anchors[0])
     assert not set(skills.by_pair["pair"]) & set(held_out)
 
@@ -210,14 +210,14 @@ def test_intervals_for_new_pairs_cover_failures_by_pair_adjective_and_noun(
     scale: Scale, by: str, chance: float
 ) -> None:
     """Of 16 pairs of these adjectives and nouns; standard error 2 points."""
-    known = np.bincount(scale.pair[scale.splits[HELD_OUT]], minlength=len(scale.pairs)) > 0
+    known = np.bincount(scale.pair[scale.recognized()[HELD_OUT]], minlength=len(scale.pairs)) > 0
     group = {"pair": np.arange(len(scale.pairs)), "adjective": scale.adjective, "noun": scale.noun}[by][known]
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.full(known.sum(), 4.0))
     covered = 0
     for _ in range(150):
         composed = rng.random(group.max() + 1) < chance
-        low, high = scale._over_new_pairs(composed[group].astype(float), weights, known, 0.95)
+        low, high = scale._over_new_pairs(composed[group].astype(float), weights, known)
         assert low is not None and high is not None
         covered += low <= chance <= high
     assert covered / 150 >= 0.88
@@ -226,7 +226,7 @@ def test_intervals_for_new_pairs_cover_failures_by_pair_adjective_and_noun(
 def test_one_pair_has_no_interval_for_new_pairs(scale: Scale) -> None:
     known = np.zeros(len(scale.pairs), bool)
     known[0] = True
-    assert scale._over_new_pairs(np.ones(1), np.ones(1), known, 0.95) == (None, None)
+    assert scale._over_new_pairs(np.ones(1), np.ones(1), known) == (None, None)
 
 
 def test_intervals_cover_over_worlds() -> None:
@@ -238,7 +238,7 @@ def test_intervals_cover_over_worlds() -> None:
         shows = ~world.held_out | (np.random.default_rng(seed).random(len(world.prompts)) < 0.5)
         found = composes(scale, world.choices(shows, Style(shown=-0.7, mistaken=0.3)))
         assert found.same_pairs_low is not None and found.same_pairs_high is not None
-        covered += found.same_pairs_low <= shows[scale.splits[HELD_OUT]].mean() <= found.same_pairs_high
+        covered += found.same_pairs_low <= shows[scale.recognized()[HELD_OUT]].mean() <= found.same_pairs_high
     assert covered >= 35
 
 
@@ -285,7 +285,7 @@ def test_new_pairs_use_the_same_bound_as_scores() -> None:
     scale = World().scale(20)
     known = np.ones(len(scale.pairs), bool)
     weights = np.full(known.sum(), 1 / known.sum())
-    low, high = scale._over_new_pairs(np.ones(known.sum()), weights, known, 0.95)
+    low, high = scale._over_new_pairs(np.ones(known.sum()), weights, known)
     sizes = np.bincount(scale.noun, weights=weights)
     ends = crossed.over_pairs(sizes, sizes, (0.0, 1.0))
     assert ends is not None and low == pytest.approx(ends[0]) and high == 1

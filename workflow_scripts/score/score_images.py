@@ -75,7 +75,7 @@ def main(job: Job) -> None:
             healths[name] = score_by(job, inputs, digests, of_health, embedder, epochs, to)
             write_json(healths[name], file)
     health = Health(healths, params.loss)
-    for line in filter(None, (health.line, health.unreadable_line)):
+    for line in filter(None, (health.line, health.unrecognized_line)):
         log.info("%s: %s", job.where, line)
 
 
