@@ -44,7 +44,7 @@ def test_a_division_by_divergence_runs_to_the_report(project: Project) -> None:
     unseen = table.loc[("pairs", "test_unseen", "captions")]
     assert unseen["compound_divergence"] > 3 * unseen["random_compound_mean"]
     scores = pd.read_parquet(project.root / "divided" / "scores.parquet")
-    assert {"test_seen", "test_unseen", "test_swapped"} == set(scores["split"])
+    assert {"test_seen", "test_unseen", "test_swapped", "held_out"} == set(scores["split"])
 
 
 def test_preset_protocol_balances_and_ties(tmp_path: Path) -> None:
