@@ -79,7 +79,7 @@ class NounForms:
         # `lens` and `news` are words, so an unknown `len` and the adjective `new` are not their singulars.
         possible = known if irregular or form in self.known else known + singulars
         occurring = [singular for singular in possible if singular in self.words]
-        # Nor is the known word `ga` that of `gas`, unless it occurs.
+        # Nor is the known word `ga` that of `gas`, unless it occurs; but `ski` is that of the unknown `skis`.
         is_singular = form in WORDS.singulars_in_s or form.endswith(SINGULARS_IN_S) and not known
         # `stamina` and `cola` are words, too; `eyes` and `teeth` are known in a sense that captions do not have.
         is_plural = f"{form[:-1]}s" == form and form[:-1] in known or form in WORDS.irregular_plurals

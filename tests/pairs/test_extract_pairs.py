@@ -186,6 +186,7 @@ def test_singular_and_plural_are_one_noun(any_noun):
         ("tamens ramen reds", "tamen ramen reds"),
         ("vases cookies hoodies", "vase cookie hoodie"),
         ("hibiscus glass lotus moss", "hibiscus glass lotus moss"),
+        ("skis menus tennis iris", "ski menu tennis iris"),
     ],
 )
 def test_other_nouns_are_not_merged_and_a_missing_singular_is_not_invented(any_noun, words, nouns):
