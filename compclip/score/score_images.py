@@ -1,6 +1,7 @@
 """Score a generator's images by a trained judge, and find hubs: captions that are close to many images."""
 
 import math
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -145,8 +146,8 @@ def image_digests(entries: pd.DataFrame) -> dict[str, str]:
         UserError: a path is not a file.
     """
     for row, path in enumerate(entries["path"]):
-        # A pipe or a device may have no end.
-        require(Path(path).is_file(), "entries", f"row {row}: {path}: no such image file", "correct the path")
+        # A pipe or a device may have no end, and a name too long for Path.is_file.
+        require(os.path.isfile(path), "entries", f"row {row}: {path[:100]}: no such image file", "correct the path")
     digests = {path: sha256(Path(path)) for path in entries["path"].unique()}
     images = entries.assign(image=entries["path"].map(digests))
     is_shared = images.groupby("image")["image_id"].transform("nunique") > 1

@@ -286,7 +286,9 @@ def test_generators_of_samples_are_read() -> None:
         measure_divergence(train, test, shuffles=0)
 
 
-@pytest.mark.parametrize("ids", [[0, 1, 2, 3, 4, 5], ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0"], ["00001"] * N])
+@pytest.mark.parametrize(
+    "ids", [[0, 1, 2, 3, 4, 5], ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0"], [f"0{name}" for name in IDS]]
+)
 def test_ids_that_were_read_as_numbers_are_named(ids: list[Any]) -> None:
     with pytest.raises(UserError) as raised:
         compclip.make_variants(PROMPTS.assign(image_id=ids), CAPTIONS, PAIRS, RANKING, "color")
@@ -310,3 +312,87 @@ def test_counts_that_were_read_as_texts_are_numbers() -> None:
     for bad in ("0.0", "x", "-1", None, 1.5, -1, True):
         with pytest.raises(ValueError, match="caption_id: row 0"):
             as_captions(CAPTIONS.assign(caption_id=bad))
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_nullable_and_arrow_tables_give_the_same_as_those_of_numpy(backend: Any) -> None:
+    def convert(table: pd.DataFrame) -> pd.DataFrame:
+        return table.convert_dtypes(dtype_backend=backend)
+
+    given = pd.DataFrame(SIMILARITY)
+    plain, other = (compclip.r_precision(table, range(N), IDS).expected for table in (given, convert(given)))
+    assert np.array_equal(plain, other)
+    hits = pd.Series([True, False, None, True, True, True])
+    scores = [compclip.estimate_score(values, IDS) for values in (hits.astype(float), convert(hits.to_frame())[0])]
+    assert scores[0] == scores[1]
+    prompts = [
+        compclip.make_prompts(change(CAPTIONS), change(PAIRS), change(RANKING), judged=None)
+        for change in (
+            pd.DataFrame,
+            convert,
+            lambda table: table.astype({"noun" if "noun" in table else "image_id": "category"}),
+        )
+    ]
+    for table in prompts[1:]:
+        pd.testing.assert_frame_equal(prompts[0], table, check_dtype=False)
+
+
+def test_missing_values_of_nullable_tables_are_named() -> None:
+    missing = SIMILARITY.copy()
+    missing[1, 2] = np.nan
+    with pytest.raises(UserError, match="similarity: row 1, column 2: expected a finite number, got nan"):
+        compclip.r_precision(pd.DataFrame(missing).convert_dtypes(), range(N), IDS)
+    captions = CAPTIONS.convert_dtypes()
+    captions.loc[2, "caption_id"] = pd.NA
+    with pytest.raises(UserError, match="captions: column caption_id: row 2: expected a whole number"):
+        compclip.extract_pairs(captions, ["color"])
+
+
+def test_rows_of_an_image_that_should_have_one_are_named() -> None:
+    split = {"captions": CAPTIONS, "pairs": PAIRS, "heldout": ["brown_bill"], **LEXICONS}
+    twice = pd.concat([SPLITS, SPLITS.assign(split="train")], ignore_index=True)
+    fault = "splits: row 6: duplicate of an earlier row with {'image_id': '0000'}"
+    with pytest.raises(UserError, match=fault):
+        compclip.swap_adjectives(splits=twice, **split)
+    with pytest.raises(UserError, match=fault):
+        compclip.audit(splits=twice, swapped=SWAPPED, **split)
+    with pytest.raises(UserError, match="ranking: row 6: duplicate of an earlier row"):
+        compclip.sample_heldout(pd.concat([RANKING, RANKING]))
+
+
+def test_tables_with_a_repeated_index_are_read() -> None:
+    halves = pd.concat([CAPTIONS[:3].reset_index(drop=True), CAPTIONS[3:].reset_index(drop=True)])
+    pd.testing.assert_frame_equal(
+        compclip.extract_pairs(halves, ["color"]), compclip.extract_pairs(CAPTIONS, ["color"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("captions", "fault"),
+    [
+        (["a red bill", "a " * 10_001], "row 1: expected a text of at most 20,000 characters, got 20002"),
+        (np.array("a red bill"), "expected a list"),
+        (torch.tensor(1), "expected a list"),
+    ],
+)
+def test_captions_are_refused(captions: Any, fault: str) -> None:
+    with pytest.raises(UserError, match=f"^captions: {fault}"):
+        compclip.extract_pairs(captions, ["color"])
+
+
+def test_large_numbers_as_ids_are_texts() -> None:
+    captions = CAPTIONS.assign(image_id=[10**30 + number for number in range(N)])
+    assert compclip.extract_pairs(captions, ["color"])["image_id"].tolist() == [*map(str, captions["image_id"])]
+
+
+def test_a_path_that_is_too_long_is_no_image() -> None:
+    entries = CAPTIONS.assign(path="a" * 5000)
+    with pytest.raises(UserError, match="entries: row 0: a{100}: no such image file"):
+        compclip.score_with_judge(entries, FakeJudge())
+
+
+@pytest.mark.parametrize("blank", "\u3164 \u2800 \ufe0f \u034f \U000e0041 \u180b \u115f\u200b".split(" "), ids=ascii)
+def test_texts_of_characters_without_a_glyph_are_blank(blank: str) -> None:
+    for captions in (["a red bill", blank], pd.DataFrame({"image_id": ["1", "2"], "text": ["a red bill", blank]})):
+        with pytest.raises(UserError, match="row 1: blank text"):
+            compclip.extract_pairs(captions, ["color"])
