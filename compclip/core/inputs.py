@@ -6,6 +6,7 @@ runs. So NaN never reaches a comparison, and rows that do not join are an error 
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, wraps
 from typing import Annotated, Any, TypeVar, cast
@@ -17,7 +18,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, Wr
 
 from compclip.core import limits
 from compclip.core.errors import UserError, require
-from compclip.core.normal import VISIBLE
+from compclip.core.normal import VISIBLE, normalize
 from compclip.core.records import CONTROL, NOT_TEXT, is_count
 from compclip.core.section import Count
 from compclip.core.tables import (
@@ -277,6 +278,8 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         key = [column for column in CAPTION_KEY if column in table and column in reference]
         is_apart = ~are_among(table, reference, key)
         if not is_apart.any():
+            if {*PAIRS.columns} <= {*table} and "text" in reference:
+                require_stated(name, table, reference)
             continue
         first = table[is_apart].head(1)
         # 4 may be what a program made of 0004.
@@ -286,6 +289,29 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
             f"{first[key].to_dict('list')} not among the {other}: {is_apart.sum()} rows, the first {is_apart.argmax()}"
         )
         raise UserError(f"{name}: {fault}; {remedy}")
+
+
+def require_stated(name: str, pairs: pd.DataFrame, captions: pd.DataFrame) -> None:
+    """Raise UserError unless all pairs are at words of their captions, and each word has one adjective."""
+    texts = pairs[CAPTION_KEY].merge(captions, how="left")["text"].tolist()
+    ends = pairs[["adjective_start", "adjective_end", "noun_start", "noun_end"]].to_numpy()
+    meaning = dict[str, str]()
+    rows = zip(texts, pairs["adjective"].tolist(), ends.tolist(), strict=True)
+    for row, (caption, adjective, places) in enumerate(rows):
+        word = caption[places[0] : places[1]]
+        is_stated = meaning.setdefault(word.lower(), adjective) == adjective and max(places) <= len(caption)
+        inside = [place for place in places if 0 < place < len(caption)]
+        if not is_stated or any(caption[place - 1 : place + 1].isalnum() for place in inside):
+            fault = f"row {row}: {adjective!a} is not at {places[:2]} of its caption, which has {word!a}"
+            require(is_stated and _at_words(caption, places), name, fault, "give the pairs of these captions")
+
+
+def _at_words(caption: str, places: list[int]) -> bool:
+    """Return whether places are, in turn, starts and ends of words of a text as it is read."""
+    read = normalize(caption)
+    words = [read.given(*word.span()) for word in re.finditer(r"\w+", read.text)]
+    starts, ends = zip(*words, strict=True)
+    return {*places[::2]} <= {*starts} and {*places[1::2]} <= {*ends}
 
 
 def require_length(size: int, unit: str, **arrays: Any) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import typing
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ SIMILARITY = np.linspace(-1, 1, N * N).reshape(N, N) + np.eye(N)
 TEXTS = [f"a {color} bill" for color in COLORS]
 IDS = [f"000{n}" for n in range(N)]
 CAPTIONS = pd.DataFrame({"image_id": IDS, "caption_id": 0, "text": TEXTS})
-OFFSETS = {"adjective_start": 2, "adjective_end": 5, "noun_start": 6, "noun_end": 10}
+ENDS = np.array([2 + len(color) for color in COLORS])
+OFFSETS = {"adjective_start": 2, "adjective_end": ENDS, "noun_start": ENDS + 1, "noun_end": ENDS + 5}
 PAIRS = CAPTIONS[["image_id", "caption_id"]].assign(adjective=COLORS, noun="bill", **OFFSETS, relation="attributive")
 RANKING = pd.DataFrame(
     {"adjective": COLORS, "noun": "bill", "count": 1, "images": 1, "rank": range(1, N + 1), "percentile": 50.0}
@@ -396,3 +398,56 @@ def test_texts_of_characters_without_a_glyph_are_blank(blank: str) -> None:
     for captions in (["a red bill", blank], pd.DataFrame({"image_id": ["1", "2"], "text": ["a red bill", blank]})):
         with pytest.raises(UserError, match="row 1: blank text"):
             compclip.extract_pairs(captions, ["color"])
+
+
+TWO_COLORS = [f"a {one} cup beside a {other} box" for one, other in product(("red", "blue", "white", "tan"), repeat=2)]
+
+
+@pytest.mark.parametrize(
+    "captions",
+    [
+        TWO_COLORS[::-1],
+        TWO_COLORS[1:] + TWO_COLORS[:1],
+        [text.replace("red", "tan") for text in TWO_COLORS],
+        [text.replace("cup", "glass") for text in TWO_COLORS],
+        [text[:5] for text in TWO_COLORS],
+        ["it has " + text for text in TWO_COLORS],
+    ],
+)
+def test_pairs_of_other_captions_are_refused(captions: list[str]) -> None:
+    pairs = compclip.extract_pairs(TWO_COLORS, ["color"])
+    ranking = compclip.rank_pairs(pairs, "color", None, compclip.Selection(min_count=2))
+    prompts = compclip.make_prompts(TWO_COLORS, pairs, ranking)
+    for call in (
+        lambda: compclip.make_prompts(captions, pairs, ranking),
+        lambda: compclip.make_variants(prompts, captions, pairs, ranking, "color"),
+        lambda: compclip.make_splits(captions, pairs, ranking, ["red_cup"], "color"),
+    ):
+        with pytest.raises(UserError, match=r"^pairs: row \d+: '\w+' is not at .* of its caption, which has "):
+            call()
+
+
+def test_pairs_of_texts_with_markup_are_in_their_captions() -> None:
+    texts = ["a \\nred cup", "a re<b>d</b> *box*", "a &quot;red&quot; mug", "Red! cup", "a bluish-gray lid's red"]
+    pairs = compclip.extract_pairs(texts, ["color"])
+    ranking = compclip.rank_pairs(pairs, "color", None, compclip.Selection(min_count=1))
+    assert compclip.make_prompts(texts, pairs, ranking)["pair"].notna().all()
+
+
+@pytest.mark.parametrize(
+    "name", ["blue_bellies", "blue_beak", "Blue_Belly", " blue_belly", "blue_belly\u200b", "purple_dog"]
+)
+@pytest.mark.parametrize("nouns", ["birds", None])
+def test_heldout_names_that_match_no_pair_are_named(name: str, nouns: str | None) -> None:
+    parts = ["bill", "belly", "crown", "tail", "wing"]
+    texts = [f"a {color} {part} and a {other} head" for color, part, other in product(COLORS, parts, COLORS)]
+    pairs = compclip.extract_pairs(texts, ["color"], nouns)
+    ranking = compclip.rank_pairs(pairs, "color", nouns, compclip.Selection(min_count=2))
+    split = {"captions": texts, "pairs": pairs, "adjectives": "color", "nouns": nouns}
+    splits, _ = compclip.make_splits(ranking=ranking, heldout=["red_bill", "blue_belly"], **split)
+    swapped, _ = compclip.swap_adjectives(splits=splits, heldout=["red_bill"], **split)
+    with pytest.raises(UserError, match="^heldout: .*correct or remove it$") as raised:
+        compclip.make_splits(ranking=ranking, heldout=["red_bill", name], **split)
+    assert ascii(name) in str(raised.value)
+    with pytest.raises(UserError, match="^heldout: .*correct or remove it$"):
+        compclip.audit(splits=splits, swapped=swapped, heldout=["red_bill", name], **split)
