@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
@@ -105,10 +105,8 @@ Pixels = Annotated[int, Field(ge=1, le=4096)]
 Three = Field(min_length=3, max_length=3)
 
 
-class JudgePreprocessing(Section):
+class JudgePreprocessing(Section, strict=True):
     """How a saved judge's images are prepared: open_clip's ``preprocess_cfg``, complete."""
-
-    model_config = Section.model_config | ConfigDict(strict=True)
 
     size: Pixels | Annotated[list[Pixels], Field(min_length=2, max_length=2)]
     mode: Literal["RGB"]
@@ -119,29 +117,23 @@ class JudgePreprocessing(Section):
     fill_color: int
 
 
-class JudgeTexts(BaseModel):
+class JudgeTexts(BaseModel, strict=True):
     """What is checked of a saved judge's ``text_cfg``; open_clip checks the rest."""
-
-    model_config = ConfigDict(strict=True)
 
     context_length: int = Field(77, ge=2, le=100_000)
     vocab_size: int = Field(49408, ge=1)
 
 
-class JudgeModel(BaseModel):
+class JudgeModel(BaseModel, strict=True):
     """What is checked of a saved judge's ``model_cfg``; open_clip checks the rest."""
-
-    model_config = ConfigDict(strict=True)
 
     embed_dim: int = Field(ge=1)
     vision_cfg: dict[str, Any]
     text_cfg: JudgeTexts
 
 
-class JudgeFile(Section):
+class JudgeFile(Section, strict=True):
     """The content of a judge's ``model.json``."""
-
-    model_config = Section.model_config | ConfigDict(strict=True)
 
     name: str = Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$")
     model_cfg: JudgeModel

@@ -43,10 +43,9 @@ def require_regular(path: Path) -> None:
 
 
 def require_folder(path: Path) -> None:
-    """Raise UserError if a folder cannot be made or written to: a file has its name, or its permissions forbid it."""
+    """Raise UserError if a folder cannot be made because a file has its name, or that of a folder above."""
     existing = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
     require(os.path.isdir(existing), existing, "not a folder", "choose another path")
-    require(os.access(existing, os.W_OK | os.X_OK), existing, "not writable", "fix its permissions")
 
 
 def require_expansion(path: Path, size: int) -> None:

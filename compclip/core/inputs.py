@@ -125,6 +125,7 @@ def read_vectors(value: Any) -> Any:
     """Return a tensor (n, d) of floats as it is, without reading its values, which would wait for a GPU."""
     is_tensor = hasattr(value, "detach") and value.is_floating_point() and value.ndim == 2 and value.numel()
     need(is_tensor, "expected a tensor of floats (n, d); convert an array by torch.from_numpy")
+    need(value.element_size() > 1, f"expected at least 16 bits per number, got {value.dtype}")
     return value
 
 
@@ -310,8 +311,8 @@ def _at_words(caption: str, places: list[int]) -> bool:
     """Return whether places are, in turn, starts and ends of words of a text as it is read."""
     read = normalize(caption)
     words = [read.given(*word.span()) for word in re.finditer(r"\w+", read.text)]
-    starts, ends = zip(*words, strict=True)
-    return {*places[::2]} <= {*starts} and {*places[1::2]} <= {*ends}
+    starts = {start for start, _ in words}
+    return starts.issuperset(places[::2]) and {end for _, end in words}.issuperset(places[1::2])
 
 
 def require_length(size: int, unit: str, **arrays: Any) -> None:

@@ -51,10 +51,11 @@ ARGUMENTS = {"generate": 3, "load": 1, "fingerprint": 2, "preview": 2}
 
 def _takes(function: FunctionType, number: int) -> bool:
     """Return whether a function takes ``number`` arguments by position, and returns its result when it is called."""
-    code = function.__code__
-    required = code.co_argcount - len(function.__defaults__ or ())
-    can_take = required <= number and (number <= code.co_argcount or bool(code.co_flags & inspect.CO_VARARGS))
-    return can_take and not code.co_flags & (inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)
+    arguments = inspect.getfullargspec(function)
+    least = len(arguments.args) - len(arguments.defaults or ())
+    can_take = least <= number and (arguments.varargs or number <= len(arguments.args))
+    is_lazy = inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function)
+    return bool(can_take) and not is_lazy
 
 
 @cache

@@ -279,6 +279,18 @@ def test_infinite_embeddings_do_not_lower_the_loss() -> None:
             assert loss.total.isnan()
 
 
+@pytest.mark.parametrize(
+    "other", [VECTORS.double(), VECTORS.half(), VECTORS.to("meta"), VECTORS.to(torch.float8_e4m3fn)]
+)
+def test_embeddings_of_other_kinds_are_refused(other: torch.Tensor) -> None:
+    three = dict.fromkeys(("base", "detail", "negative"), VECTORS)
+    with pytest.raises(UserError, match="^full: expected "):
+        compclip.specs_loss(images=VECTORS, full=other, scale=torch.tensor(1.0), **three)
+    if other.element_size() == 1 or other.device.type == "meta":
+        with pytest.raises(UserError, match="^texts: expected "):
+            compclip.specs_score(VECTORS, other)
+
+
 def test_generators_of_samples_are_read() -> None:
     train, test = SAMPLES[:5], SAMPLES[5:]
     assert measure_divergence(iter(train), (each for each in test)) == measure_divergence(train, test)
@@ -428,7 +440,14 @@ def test_pairs_of_other_captions_are_refused(captions: list[str]) -> None:
 
 
 def test_pairs_of_texts_with_markup_are_in_their_captions() -> None:
-    texts = ["a \\nred cup", "a re<b>d</b> *box*", "a &quot;red&quot; mug", "Red! cup", "a bluish-gray lid's red"]
+    texts = [
+        "a \\nred cup",
+        "\u200bred cup\u200b",
+        "a re<b>d</b> *box*",
+        "a &quot;red&quot; mug",
+        "Red! cup",
+        "a bluish-gray lid's red",
+    ]
     pairs = compclip.extract_pairs(texts, ["color"])
     ranking = compclip.rank_pairs(pairs, "color", None, compclip.Selection(min_count=1))
     assert compclip.make_prompts(texts, pairs, ranking)["pair"].notna().all()
