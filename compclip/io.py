@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.parquet as pq
 
-from compclip.core.documents import parse_json, require_regular
+from compclip.core.documents import parse_json, require_folder, require_regular
 from compclip.core.errors import UserError, require
 from compclip.core.inputs import Made, checked
 from compclip.core.records import PARQUET_READING, parquet_faults
@@ -61,6 +61,7 @@ def _no_room(error: BaseException) -> int | None:
 def _beside(path: Path, kind: str) -> Path:
     """Return a hidden name beside ``path`` for this process; delete files left behind by processes that have ended."""
     require(path.name not in ("", ".."), path, "not usable as the name of an output", "give the path of a file")
+    require_folder(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     start = f".{path.name}.{platform.node()}-"
     for left in path.parent.glob(f"{glob.escape(start)}*.{kind}"):
@@ -89,6 +90,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     Two runs may write the same artifact at the same time, because each has its own temporary name.
     """
     path = Path(path)
+    require_regular(path)
     temporary = _beside(path, "tmp")
     try:
         with room_for(path):
@@ -101,6 +103,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Do the same as ``atomic`` for a folder; an existing one is replaced. One process at a time writes a folder."""
+    require(os.path.isdir(path) or not os.path.lexists(path), path, "not a folder", "choose another path")
     with scratch_folder(path) as temporary:
         with room_for(Path(path)):
             yield temporary

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from compclip.core.code import ROOT
 from compclip.core.errors import UserError, require
@@ -99,6 +99,46 @@ class Preprocessing(Section):
         None, description="shortest: crop the longer side; longest: pad the shorter side; squash: stretch"
     )
     interpolation: Literal["bicubic", "bilinear"] | None = Field(None, description="null: bicubic, if unknown")
+
+
+Pixels = Annotated[int, Field(ge=1, le=4096)]
+Three = Field(min_length=3, max_length=3)
+
+
+class JudgePreprocessing(Section, strict=True):
+    """How a saved judge's images are prepared: open_clip's ``preprocess_cfg``, complete."""
+
+    size: Pixels | Annotated[list[Pixels], Field(min_length=2, max_length=2)]
+    mode: Literal["RGB"]
+    mean: Annotated[list[Finite], Three]
+    std: Annotated[list[Positive], Three]
+    interpolation: Literal["bicubic", "bilinear"]
+    resize_mode: Literal["shortest", "longest", "squash"]
+    fill_color: int
+
+
+class JudgeTexts(BaseModel, strict=True):
+    """What is checked of a saved judge's ``text_cfg``; open_clip checks the rest."""
+
+    context_length: int = Field(77, ge=2, le=100_000)
+    vocab_size: int = Field(49408, ge=1)
+
+
+class JudgeModel(BaseModel, strict=True):
+    """What is checked of a saved judge's ``model_cfg``; open_clip checks the rest."""
+
+    embed_dim: int = Field(ge=1)
+    vision_cfg: dict[str, Any]
+    text_cfg: JudgeTexts
+
+
+class JudgeFile(Section, strict=True):
+    """The content of a judge's ``model.json``."""
+
+    name: str = Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$")
+    model_cfg: JudgeModel
+    preprocess_cfg: JudgePreprocessing
+    crop: float | None = Field(gt=0, le=100)
 
 
 class ModelConfig(Section):

@@ -26,7 +26,7 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from compclip.clip import text_tower
-from compclip.clip.config import JUDGE_MODEL, VOCABULARY, ModelConfig, check_model_cfg
+from compclip.clip.config import JUDGE_MODEL, VOCABULARY, JudgeFile, ModelConfig, check_model_cfg
 from compclip.clip.device import find_device, settled
 from compclip.clip.networks import IMAGE_TOWERS, TEXT_TOWERS
 from compclip.clip.pixels import Item, Preprocess
@@ -37,6 +37,7 @@ from compclip.clip.weights import load_pretrained, load_tensors, read_weights, s
 from compclip.core.errors import UserError, one_line, require
 from compclip.core.foreign import model_folder, refuse_code
 from compclip.core.hub import hub
+from compclip.core.plugins import validated
 from compclip.core.progress import Progress
 from compclip.io import atomic, atomic_folder, read_json, write_json
 
@@ -261,6 +262,18 @@ def fold_norms(model: nn.Module) -> None:
                     module[i], module[i + 1] = fuse_conv_bn_eval(layer, norm), nn.Identity()
 
 
+def read_vocabulary(file: Path, text_cfg: Mapping[str, Any]) -> list[str] | None:
+    """Return the words of a judge's own text tower, None for another; UserError if they do not fit the tower."""
+    words = read_json(file)
+    if text_cfg.get("tower") != "words":
+        require(words is None, file, "expected null, since open_clip's tokenizers have their own", "correct it")
+        return None
+    are_texts = isinstance(words, list) and all(isinstance(word, str) for word in words)
+    fits = are_texts and len(words) == len(set(words)) == text_cfg.get("vocab_size")
+    require(fits, file, "expected as many distinct words as its model's vocab_size", "get the judge again")
+    return words
+
+
 def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
     """Return the model, name and crop of a saved judge; UserError if the folder is not a judge's or holds code."""
     folder = Path(folder)
@@ -269,12 +282,16 @@ def read_judge(folder: str | Path) -> tuple[Built, str, float | None]:
     tokenizer = folder / TOKENIZER if (folder / TOKENIZER).is_dir() else None
     if tokenizer:
         refuse_code(tokenizer.iterdir(), TOKENIZER_SUFFIXES)
-    settings, weights = read_json(folder / JUDGE_MODEL), str(folder / JUDGE_WEIGHTS)
-    built = Built(
-        assemble(settings["model_cfg"], read_weights(weights), weights), settings["model_cfg"],
-        settings["preprocess_cfg"], read_json(folder / VOCABULARY),
-        tokenizer_files=tokenizer,
-    )  # fmt: skip
+    file, weights = folder / JUDGE_MODEL, str(folder / JUDGE_WEIGHTS)
+    settings = read_json(file)
+    require(isinstance(settings, dict), file, "expected a mapping", "get the judge again")
+    validated(JudgeFile, settings, str(file))
+    model_cfg, preprocess_cfg = settings["model_cfg"], settings["preprocess_cfg"]
+    vocabulary = read_vocabulary(folder / VOCABULARY, model_cfg["text_cfg"])
+    model = assemble(model_cfg, read_weights(weights), weights)
+    size, expected = (np.broadcast_to(each, 2).tolist() for each in (preprocess_cfg["size"], model.visual.image_size))
+    require(size == expected, file, f"preprocess_cfg.size: {size}, but its model reads {expected}", "correct it")
+    built = Built(model, model_cfg, preprocess_cfg, vocabulary, tokenizer_files=tokenizer)
     return built, settings["name"], settings["crop"]
 
 

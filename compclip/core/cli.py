@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 from pydantic_settings import CliApp, SettingsError
 
 from compclip.core import digests
+from compclip.core.documents import require_folder, require_regular
 from compclip.core.errors import UserError, one_line
 from compclip.core.log import UNDER_RUN, log
 from compclip.core.section import Section
@@ -38,6 +39,17 @@ class Command(BaseModel):
     """The base of all commands; a field is an option."""
 
     model_config = Section.model_config
+    makes_folder: ClassVar[bool] = False  # as its ``output``, instead of a file
+
+    @model_validator(mode="after")
+    def _check_output(self) -> Self:
+        """Refuse an output that cannot be written before the work is done."""
+        output = getattr(self, "output", None)
+        if isinstance(output, Path):
+            if not self.makes_folder:
+                require_regular(output)
+            require_folder(output if self.makes_folder else output.parent)
+        return self
 
 
 C = TypeVar("C", bound=Command)

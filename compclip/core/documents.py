@@ -5,6 +5,7 @@ Duplicate keys are refused, because the libraries silently keep the last one.
 
 import difflib
 import json
+import os
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -35,9 +36,16 @@ def no_such(path: str | Path, what: str = "file") -> str:
 
 def require_regular(path: Path) -> None:
     """Raise UserError if a path exists and is no regular file: a pipe or a device may never end."""
-    is_other = path.exists() and not path.is_file()
-    fault = "is a folder" if path.is_dir() else "not a regular file"
+    # Methods of Path fail if a name is too long.
+    is_other = os.path.exists(path) and not os.path.isfile(path)
+    fault = "is a folder" if os.path.isdir(path) else "not a regular file"
     require(not is_other, path, fault, "give the path of a file")
+
+
+def require_folder(path: Path) -> None:
+    """Raise UserError if a folder cannot be made because a file has its name, or that of a folder above."""
+    existing = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
+    require(os.path.isdir(existing), existing, "not a folder", "choose another path")
 
 
 def require_expansion(path: Path, size: int) -> None:

@@ -13,9 +13,12 @@ from typing import Annotated, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, WrapValidator, validate_call
 
+from compclip.core import limits
 from compclip.core.errors import UserError, require
+from compclip.core.normal import VISIBLE, normalize
 from compclip.core.records import CONTROL, NOT_TEXT, is_count
 from compclip.core.section import Count
 from compclip.core.tables import (
@@ -38,11 +41,9 @@ from compclip.core.tables import (
 
 F = TypeVar("F", bound=Callable[..., Any])
 ENTRIES = Schema({**CAPTIONS.columns, "draw": PROMPTS.columns["draw"], "pair": PROMPTS.columns["pair"]})
+CAPTION = Schema(CAPTIONS.columns)  # that each is there once is checked with the numbers that it may get
 AT_ONCE = 1 << 24  # numbers that are checked at once, so that a large matrix needs little more memory
 AS_TEXT = "read tables with pandas.read_csv(..., dtype=str), so that ids stay texts"
-# White space and characters without a glyph; pandas would search for \s in a loop.
-HIDDEN = "\t-\r\x1c-\x20\u0085\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
-VISIBLE = re.compile(f"[^{HIDDEN}]")
 
 
 def checked(function: F) -> F:
@@ -96,6 +97,10 @@ def read_numbers(
             # numpy has no bfloat16
             values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
         array = np.asarray(values)
+        if array.dtype == object and isinstance(values, pd.Series | pd.DataFrame | ExtensionArray):
+            # Nullable numbers or Arrow's.
+            are_numbers = all(dtype.kind in kinds for dtype in pd.DataFrame(values).dtypes)
+            array = values.to_numpy(float, na_value=np.nan) if are_numbers else array
     except Exception as error:  # of another library's array
         raise ValueError(f"not an array of numbers ({' '.join(str(error).split())[:80]})") from error
     need(array.dtype.kind in kinds, f"expected an array of real numbers, got {array.dtype}")
@@ -120,6 +125,7 @@ def read_vectors(value: Any) -> Any:
     """Return a tensor (n, d) of floats as it is, without reading its values, which would wait for a GPU."""
     is_tensor = hasattr(value, "detach") and value.is_floating_point() and value.ndim == 2 and value.numel()
     need(is_tensor, "expected a tensor of floats (n, d); convert an array by torch.from_numpy")
+    need(value.element_size() > 1, f"expected at least 16 bits per number, got {value.dtype}")
     return value
 
 
@@ -144,7 +150,9 @@ def read_list(value: Any) -> list[Any]:
     """Return the values of a list, array or column."""
     is_list = isinstance(value, Sequence) or hasattr(value, "tolist")
     need(is_list and not isinstance(value, str | bytes), f"expected a list, such as [{ascii(value)[:40]}]")
-    return value.tolist() if hasattr(value, "tolist") else list(value)
+    values = value.tolist() if hasattr(value, "tolist") else list(value)
+    need(isinstance(values, list), f"expected a list, such as [{ascii(values)[:40]}]")  # not an array of 0 dimensions
+    return values
 
 
 def read_ids(values: pd.Series, column: str = "", missing: bool = False) -> pd.Series:
@@ -152,7 +160,7 @@ def read_ids(values: pd.Series, column: str = "", missing: bool = False) -> pd.S
     refuse(values.isna() & (not missing), values, "an id", column)
     kind = "string" if values.dtype == "str" else pd.api.types.infer_dtype(values.astype(object), skipna=True)
     if kind == "integer":
-        return values.astype("Int64").astype("str")
+        return values.astype("str")
     need(kind in ("string", "empty"), f"{column}ids are {kind}, not texts; {AS_TEXT}")
     check_texts(suspects(values), column)
     return values
@@ -187,6 +195,18 @@ def read_counts(values: pd.Series, column: str) -> pd.Series:
     return texts.astype("int64")
 
 
+def as_dtype(values: pd.Series, dtype: str) -> pd.Series:
+    """Return a nullable, Arrow's or categorical column as one of ``dtype``, if it may have such values."""
+    if not isinstance(values.dtype, ExtensionDtype) or values.dtype == dtype:
+        return values
+    if dtype in ("str", "object"):
+        return values.astype(object).where(values.notna(), None)
+    # convert_dtypes makes integers of floats.
+    is_kind = values.dtype.kind in {"float64": "fiu", "bool": "b"}.get(dtype, "iu")
+    has_missing = dtype in ("bool", "int64") and values.isna().any()
+    return values.astype(dtype) if is_kind and not has_missing else values
+
+
 def read_table(table: Any, columns: Schema, required: Sequence[str] = ()) -> Any:
     """Return a table with ids as texts and counts as integers; the columns that it has are checked.
 
@@ -196,10 +216,15 @@ def read_table(table: Any, columns: Schema, required: Sequence[str] = ()) -> Any
     absent = [name for name in required or columns.columns if name not in table]
     need(not absent, f"no column {', '.join(absent)}")
     need(table.columns.is_unique, "two columns have one name")
+    if not table.index.is_unique:
+        table = table.reset_index(drop=True)
     for name, column in columns.columns.items():
         if name not in table or table.empty:  # columns without rows have no type
             continue
-        values, where = table[name], f"column {name}: "
+        given, where = table[name], f"column {name}: "
+        values = as_dtype(given, column.dtype)
+        if values is not given:
+            table = table.assign(**{name: values})
         if name in ("image_id", "class_id"):
             table = table.assign(**{name: read_ids(values, where, column.nullable)})
         elif column.dtype == "int64":
@@ -207,10 +232,12 @@ def read_table(table: Any, columns: Schema, required: Sequence[str] = ()) -> Any
         else:
             need(not column.fault(values), f"{where}{column.fault(values)}")
             check_texts(suspects(values) if column.dtype == "str" else (), where)
+    repeat = columns.repeat(table)
+    need(not repeat, repeat or "")
     return table
 
 
-def as_captions(captions: Any, columns: Schema = CAPTIONS, required: Sequence[str] = ()) -> pd.DataFrame:
+def as_captions(captions: Any, columns: Schema = CAPTION, required: Sequence[str] = ()) -> pd.DataFrame:
     """Return captions as a table with image_id and caption_id.
 
     Args:
@@ -227,6 +254,8 @@ def as_captions(captions: Any, columns: Schema = CAPTIONS, required: Sequence[st
         captions = pd.DataFrame({"image_id": map(str, range(len(texts))), "text": texts})
     need(len(captions), "no captions")
     captions = read_table(captions, columns, ["image_id", "text", *required])
+    sizes = captions["text"].str.len()
+    refuse(sizes > limits.CAPTION, sizes, f"a text of at most {limits.CAPTION:,} characters")
     if "caption_id" not in captions:
         captions = captions.assign(caption_id=captions.groupby("image_id").cumcount())
     key = [name for name in (*CAPTION_KEY, "draw") if name in captions]
@@ -250,6 +279,8 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
         key = [column for column in CAPTION_KEY if column in table and column in reference]
         is_apart = ~are_among(table, reference, key)
         if not is_apart.any():
+            if {*PAIRS.columns} <= {*table} and "text" in reference:
+                require_stated(name, table, reference)
             continue
         first = table[is_apart].head(1)
         # 4 may be what a program made of 0004.
@@ -259,6 +290,29 @@ def require_joined(reference: Any, other: str, **tables: Any) -> None:
             f"{first[key].to_dict('list')} not among the {other}: {is_apart.sum()} rows, the first {is_apart.argmax()}"
         )
         raise UserError(f"{name}: {fault}; {remedy}")
+
+
+def require_stated(name: str, pairs: pd.DataFrame, captions: pd.DataFrame) -> None:
+    """Raise UserError unless all pairs are at words of their captions, and each word has one adjective."""
+    texts = pairs[CAPTION_KEY].merge(captions, how="left")["text"].tolist()
+    ends = pairs[["adjective_start", "adjective_end", "noun_start", "noun_end"]].to_numpy()
+    meaning = dict[str, str]()
+    rows = zip(texts, pairs["adjective"].tolist(), ends.tolist(), strict=True)
+    for row, (caption, adjective, places) in enumerate(rows):
+        word = caption[places[0] : places[1]]
+        is_stated = meaning.setdefault(word.lower(), adjective) == adjective and max(places) <= len(caption)
+        inside = [place for place in places if 0 < place < len(caption)]
+        if not is_stated or any(caption[place - 1 : place + 1].isalnum() for place in inside):
+            fault = f"row {row}: {adjective!a} is not at {places[:2]} of its caption, which has {word!a}"
+            require(is_stated and _at_words(caption, places), name, fault, "give the pairs of these captions")
+
+
+def _at_words(caption: str, places: list[int]) -> bool:
+    """Return whether places are, in turn, starts and ends of words of a text as it is read."""
+    read = normalize(caption)
+    words = [read.given(*word.span()) for word in re.finditer(r"\w+", read.text)]
+    starts = {start for start, _ in words}
+    return starts.issuperset(places[::2]) and {end for _, end in words}.issuperset(places[1::2])
 
 
 def require_length(size: int, unit: str, **arrays: Any) -> None:

@@ -11,10 +11,16 @@ from html.entities import html5
 from typing import Any, NamedTuple
 
 # Unicode's Default_Ignorable_Code_Point without Hangul fillers, annotations, and control characters but white space.
-INVISIBLE = re.compile(
-    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    r"\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+_INVISIBLE = (
+    "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+INVISIBLE = re.compile(f"[{_INVISIBLE}]+")
+# Hangul fillers and others without a glyph, which take the place of a character.
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0\ufffc"
+_SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# Spelled out, because Arrow, which searches columns for it, reads \\s differently.
+VISIBLE = re.compile(f"[^{_INVISIBLE}{_BLANK}{_SPACE}]")
 # Combining marks of Latin letters; those that no letter composes with are decoration (struck out, underlined).
 _MARK = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 # A text without any of these is as it is read; most captions are.
@@ -47,7 +53,7 @@ _RULES: tuple[tuple[str, str, Any], ...] = (
     ("markup", rf"{_BLOCK}|\\[nrt](?![a-z]*\{{)", " "),
     ("markup", _HIDDEN, ""),
     ("invisible_characters", INVISIBLE.pattern, ""),
-    ("invisible_characters", r"[\u115f\u1160\u2800\u3164\uffa0\ufffc]+", " "),  # blank, but no white space
+    ("invisible_characters", f"[{_BLANK}]+", " "),
     ("", r"[\u2018-\u201b\u2032\u2033\u02bc\uff07]|(?<=\w)\u00b4(?=\w)", "'"),
     (
         "compatibility_characters",

@@ -56,6 +56,10 @@ def _opened(file: Path | IO[bytes]) -> Iterator[ImageFile.ImageFile]:
 
 def _orientation(image: Image.Image) -> int:
     """Return the orientation that EXIF states, 1 to 8."""
+    # Browsers ignore that of XMP, which Pillow takes if EXIF states none; opening a JPEG may have done so.
+    for name in ("xmp", "XML:com.adobe.xmp"):
+        image.info.pop(name, None)
+    image._exif = None
     try:
         # Not the method of PNG, which decodes.
         stated = Image.Image.getexif(image).get(ExifTags.Base.Orientation, 1)

@@ -5,7 +5,7 @@ import importlib
 import inspect
 from functools import cache
 from pkgutil import iter_modules
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -35,7 +35,27 @@ class Interface(BaseModel):
         read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         unread = {name for name in vars(module).keys() - imported - read if not name.startswith("_")}
         names = {*cls.model_fields, *unread}
-        return validated(cls, {key: value for key, value in vars(module).items() if key in names}, module.__name__)
+        defined = {key: value for key, value in vars(module).items() if key in names}
+        for key, value in defined.items():
+            # A generator of no split would make no image; other lists may be empty.
+            require(key != "SPLITS" or value != (), module.__name__, "SPLITS: empty", "list some, or remove it")
+            if key in ARGUMENTS and inspect.isfunction(value):
+                takes = f"{key}: expected a function of {ARGUMENTS[key]} positional arguments that returns its result"
+                require(_takes(value, ARGUMENTS[key]), module.__name__, takes, "correct it")
+        return validated(cls, defined, module.__name__)
+
+
+# Of each function that a module may define, the number of arguments that are passed by position.
+ARGUMENTS = {"generate": 3, "load": 1, "fingerprint": 2, "preview": 2}
+
+
+def _takes(function: FunctionType, number: int) -> bool:
+    """Return whether a function takes ``number`` arguments by position, and returns its result when it is called."""
+    arguments = inspect.getfullargspec(function)
+    least = len(arguments.args) - len(arguments.defaults or ())
+    can_take = least <= number and (arguments.varargs or number <= len(arguments.args))
+    is_lazy = inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function)
+    return bool(can_take) and not is_lazy
 
 
 @cache

@@ -45,6 +45,10 @@ _LITERALS = re.compile(_LITERAL)
 _PRINTED = re.compile(
     rf"(?s)(?:array\()?[\[(]\s*(?:{_LITERAL}(?:(?:\s*+,\s*+|\s++){_LITERAL})*+)?\s*,?\s*[\])](?:,\s*dtype=\w+)?\)?"
 )
+# Lists and mappings inside a list, a mapping, a list that numpy shortened: no list of texts, and no text either.
+_NESTED = re.compile(
+    r"""(?s)[\[(]\s*(?:array\()?[\[({]\s*['"].*[\])}]|\{\s*['"].*:.*\}|[\[(]\s*['"].*['"],?\s+\.{3},?\s+['"].*[\])]"""
+)
 PlacedRow = tuple[str, dict[str, Any] | str]  # its place, and its values or what is wrong with it
 Table = tuple[list[str], Iterable[PlacedRow]]  # names of the columns, and the rows of a file
 Records = tuple[pd.DataFrame, list[str]]  # rows, and the bad rows
@@ -138,6 +142,8 @@ def _listed(cell: Any) -> Any:
             texts = [ast.literal_eval(literal) for literal in _LITERALS.findall(cell) if literal[0] in "'\""]
             # JSON writes some characters as two surrogates.
             return [text.encode("utf-16", "surrogatepass").decode("utf-16") for text in texts]
+    if _NESTED.fullmatch(cell.strip()):
+        raise ValueError(f"{cell[:40]!a} is neither a text nor a whole list of texts")
     return cell
 
 

@@ -86,10 +86,15 @@ class Schema:
         for name, column in self.columns.items():
             if fault := column.fault(table[name]):
                 return f"column {name}: {fault}"
-        if self.unique and (repeats := table.duplicated([*self.unique])).any():
-            row = table.loc[repeats, [*self.unique]].iloc[0].to_dict()
-            return f"row {repeats.argmax()}: duplicate of an earlier row with {row}"
-        return None
+        return self.repeat(table)
+
+    def repeat(self, table: pd.DataFrame) -> str | None:
+        """Return the first row whose unique columns equal those of an earlier one, None if there is none."""
+        if not self.unique or not {*self.unique} <= {*table}:
+            return None
+        is_repeat = table.duplicated([*self.unique])
+        row = table.loc[is_repeat, [*self.unique]].head(1).to_dict("records")
+        return f"row {is_repeat.argmax()}: duplicate of an earlier row with {row[0]}" if row else None
 
 
 def schema(unique: list[str] | None = None, version: int | None = None, **columns: Column) -> Schema:

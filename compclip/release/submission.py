@@ -32,7 +32,7 @@ from compclip.stats import balance
 
 FAILED = ("missing", "unreadable")
 WRONG = pd.Series({"p_beaten": 1, "p_tied": 0, "expected_top1": 0})  # of a prompt without an image
-LOOK_ALIKE = str.maketrans("01i-", "oll_")
+LOOK_ALIKE = {"-": "", "_": "", "0": "o", "1": "l", "i": "l", "3": "e", "4": "a", "5": "s", "rn": "m", "cl": "d"}
 JudgeWeights = Literal["none", "guided", "re-ranked"]
 TrainingData = Literal["split", "other", "unknown"]
 TYPES = {"str": str, "float64": float, "Int64": int}  # of the columns of ``tables.MEASUREMENTS``, in JSON
@@ -145,7 +145,10 @@ def environment() -> Environment:
 
 def look(name: str) -> str:
     """Return what names that look alike have in common."""
-    return unicodedata.normalize("NFKC", name).casefold().translate(LOOK_ALIKE)
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    for seen, like in LOOK_ALIKE.items():
+        folded = folded.replace(seen, like)
+    return folded
 
 
 def check_name(where: object, name: str, release: Release) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from compclip.core.cli import Command
 from compclip.core.errors import require
-from compclip.core.inputs import VISIBLE
+from compclip.core.normal import VISIBLE
 from compclip.core.records import is_count, read_records
 from compclip.core.section import Count, Seed, Threads
 from compclip.io import atomic

@@ -1,6 +1,7 @@
 """Score a generator's images by a trained judge, and find hubs: captions that are close to many images."""
 
 import math
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,6 +17,7 @@ from compclip.core.digests import sha256
 from compclip.core.errors import require
 from compclip.core.inputs import AS_TEXT, Captions, Entries, Positive, Variants, Whole, checked, require_joined
 from compclip.core.log import log
+from compclip.core.normal import normalize
 from compclip.core.rounding import rounded
 from compclip.core.tables import CAPTION_KEY
 from compclip.score import scores
@@ -145,8 +147,8 @@ def image_digests(entries: pd.DataFrame) -> dict[str, str]:
         UserError: a path is not a file.
     """
     for row, path in enumerate(entries["path"]):
-        # A pipe or a device may have no end.
-        require(Path(path).is_file(), "entries", f"row {row}: {path}: no such image file", "correct the path")
+        # A pipe or a device may have no end, and a name too long for Path.is_file.
+        require(os.path.isfile(path), "entries", f"row {row}: {path[:100]}: no such image file", "correct the path")
     digests = {path: sha256(Path(path)) for path in entries["path"].unique()}
     images = entries.assign(image=entries["path"].map(digests))
     is_shared = images.groupby("image")["image_id"].transform("nunique") > 1
@@ -157,6 +159,23 @@ def image_digests(entries: pd.DataFrame) -> dict[str, str]:
     return digests
 
 
+def as_read(text: str) -> str:
+    """Return a text as it is compared: normalized and in lower case, as judges read it."""
+    return normalize(text).text.lower()
+
+
+def warn_of_other_texts(entries: pd.DataFrame, captions: pd.DataFrame) -> None:
+    """Warn of entries whose text is not that of their caption: swapped ones, or rows that are mixed up."""
+    given = captions[[*CAPTION_KEY, "text"]]
+    both = entries.reset_index(drop=True).reset_index().merge(given, on=CAPTION_KEY, suffixes=("", "_given"))
+    rows = both.loc[both["text"].map(as_read) != both["text_given"].map(as_read), "index"]
+    if len(rows):
+        fault = "rows have another text than their caption"
+        remedy = "correct it unless it is swapped"
+        counts = len(rows), len(entries), fault, rows.iloc[0], remedy
+        log.warning("warning: entries: %d of %d %s, the first %d; %s", *counts)
+
+
 def variants_of_captions(variants: pd.DataFrame, entries: pd.DataFrame, captions: pd.DataFrame) -> pd.DataFrame:
     """Return the variants of the entries' splits; UserError unless each is a new text of an entry or a caption."""
     if "split" in variants and "split" in entries:
@@ -165,8 +184,7 @@ def variants_of_captions(variants: pd.DataFrame, entries: pd.DataFrame, captions
     require_joined(pd.concat([asked, captions]), "entries and captions", variants=variants)
     of_entries = variants.merge(asked.drop_duplicates(), on=CAPTION_KEY, suffixes=("", "_of_entry"))
     require(len(of_entries), "variants", "none is of an entry", AS_TEXT)
-    # Judges read texts stripped and in lower case.
-    read, own = (of_entries[name].str.strip().str.lower() for name in ("text", "text_of_entry"))
+    read, own = (of_entries[name].map(as_read) for name in ("text", "text_of_entry"))
     equal = of_entries.loc[read == own, [*CAPTION_KEY, "text"]].head(1).to_dict("list")
     require(not (read == own).any(), "variants", f"{equal} equals its entry's text", "remove it")
     repeats = variants.loc[variants.duplicated([*CAPTION_KEY, "text"]), [*CAPTION_KEY, "text"]].head(1)
@@ -206,7 +224,8 @@ def score_with_judge(
         scoring: None: the defaults of the config.
         batch: items encoded at once; changes floating-point rounding.
 
-    Texts that the judge truncates, equal images of different ids and repeated rows are counted in a warning.
+    Texts that the judge truncates or that differ from their caption's, equal images of different ids and repeated rows
+    are counted in warnings.
 
     Raises:
         UserError: an image cannot be read, there are too few distractors, an entry's image is not among captions, a
@@ -217,6 +236,7 @@ def score_with_judge(
     digests = image_digests(entries)
     captions = entries.drop_duplicates(CAPTION_KEY) if captions is None else captions
     require_joined(captions[["image_id"]], "captions", entries=entries)
+    warn_of_other_texts(entries, captions)
     defaults = {"draw": 0, "pair": None}
     entries = entries.assign(**{key: value for key, value in defaults.items() if key not in entries})
     classes = class_names(pd.concat([captions, entries]).reindex(columns=[*CAPTION_KEY, "class_id"]))

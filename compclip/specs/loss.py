@@ -63,11 +63,13 @@ def specs_loss(
         Scalars; ``total`` is NaN if an input is NaN or infinite. An error would wait for the GPU in each step.
 
     Raises:
-        UserError: the shapes differ, or an input is not a tensor of floats.
+        UserError: the shapes, dtypes or devices differ, or an input is not a tensor of floats.
     """
     texts = {"full": full, "base": base, "detail": detail, "negative": negative}
     for name, rows in texts.items():
         require(rows.shape == images.shape, name, f"expected {tuple(images.shape)}, as images, got {tuple(rows.shape)}")
+        kinds = f"expected {images.dtype} on {images.device}, as images, got {rows.dtype} on {rows.device}"
+        require((rows.dtype, rows.device) == (images.dtype, images.device), name, kinds, "convert one of them")
     margin = margin or Margin()
     logits = scale * full @ images.T
     contrastive = F.cross_entropy(logits, torch.arange(len(images), device=images.device))

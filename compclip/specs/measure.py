@@ -37,8 +37,10 @@ def specs_score(images: Vectors, texts: Vectors) -> torch.Tensor:
         (n,) from 0 to 1.
 
     Raises:
-        UserError: the shapes differ, or a value is NaN or infinite.
+        UserError: the shapes or devices differ, or a value is NaN or infinite.
     """
+    devices = f"expected {images.device}, as images, got {texts.device}"
+    require(images.device == texts.device, "texts", devices, "move one of them")
     scores = cosine(images, texts)
     is_bad = ~(images.isfinite() & texts.isfinite()).all(dim=1)
     require(not is_bad.any(), "images or texts", f"row {is_bad.int().argmax()}: NaN or infinite", "use another model")

@@ -7,7 +7,7 @@ the model uses the first 20 rows of one and the rest of the other.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
@@ -30,6 +30,7 @@ class Released(Command):
 
     checkpoint: CliPositionalArg[Path] = Field(description="the file, such as spec.pt or longclip-B.pt")
     output: Path = Field(description="folder of the judge")
+    makes_folder: ClassVar[bool] = True
 
 
 def read_released(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

@@ -17,14 +17,14 @@ from typing import Any
 
 import pandas as pd
 
-from compclip.core.heldout import split_pair
+from compclip.core.heldout import pair_names, split_pair
 from compclip.core.inputs import Captions, Facts, PairNames, Pairs, Splits, Swapped, checked, require_joined
 from compclip.core.log import log
 from compclip.core.progress import track
 from compclip.core.tables import CAPTION_KEY, SPLITS
 from compclip.split.disagreement import compare_readings, drawn_pairs, join_readings
 from compclip.split.reading import Reader, near, reader_of, stated, swap_faults, word_pairs
-from compclip.text.lexicon import Lexicon, forms_of
+from compclip.text.lexicon import Lexicon, forms_of, require_occurring
 
 MAX_EXAMPLES = 3  # captions listed for each suspicion
 MAX_LOGGED = 20  # violations in the log; audit.json lists all
@@ -230,6 +230,7 @@ def audit(
         UserError: a row of pairs, splits or facts is not among captions, or an argument is refused (docs/library.md).
     """
     require_joined(captions, "captions", pairs=pairs, splits=splits, facts=facts)
+    require_occurring(heldout, {*pair_names(pairs)}, adjectives, nouns)
     part = audit_block(captions, pairs, splits, swapped, heldout, adjectives, nouns, compounds, facts)
     return join_audits([part], heldout=heldout, reported=reported, unused=unused, tolerance=tolerance, where=where)
 

@@ -35,7 +35,7 @@ from compclip.core.seeds import rng
 from compclip.core.tables import SPLITS, in_blocks
 from compclip.split.published import take_splits
 from compclip.split.reading import Reader, reader_of, word_pairs
-from compclip.text.lexicon import Lexicon, forms_of
+from compclip.text.lexicon import Lexicon, forms_of, require_occurring
 
 # test_seen has at most this percentage of the images (as published); train should keep two fifths and must keep one.
 MAX_SEEN_PERCENT = 12
@@ -231,6 +231,8 @@ def make_splits(
     # concat would make objects of different categories
     joined = {name: union_categoricals([of[name] for of in of_images]) for name in NAMES}
     known = pd.concat([of.drop(columns=NAMES) for of in of_images], ignore_index=True).assign(**joined)
+    if not published:
+        require_occurring(heldout, [*joined["pair"].categories], adjectives, nouns)
     common = known, heldout, test_seen, seed, dataset, composition
     in_no_split = [record["image_id"] for record in found]
     if published:

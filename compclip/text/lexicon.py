@@ -1,12 +1,13 @@
 """Lexicons (``lexicons/``, edited by users): surface forms and their canonical words."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from compclip.core.documents import decode, parse_yaml
+from compclip.core.documents import decode, nearest, parse_yaml
 from compclip.core.errors import UserError, require
+from compclip.core.heldout import split_pair
 from compclip.core.inputs import checked
 from compclip.text import LEXICONS
 
@@ -138,3 +139,14 @@ def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mappin
     adjective, noun = adjective.lower(), noun.lower().replace("_", " ")
     canonical = nouns.get(noun) if nouns is not None else noun
     return f"{adjectives[adjective]}_{canonical}" if adjective in adjectives and canonical else None
+
+
+def require_occurring(
+    heldout: Iterable[str], occurring: Collection[str], adjectives: Lexicon | str, nouns: Lexicon | str | None
+) -> None:
+    """Raise UserError for a held-out pair that occurs nowhere, unless both of its words are canonical."""
+    listed = find_lexicon(adjectives, "adjectives").words, find_lexicon(nouns, "nouns").words if nouns else ()
+    for pair in sorted({*heldout}.difference(occurring)):
+        is_listed = all(word in words for word, words in zip(split_pair(pair), listed, strict=True))
+        remedy = f"{nearest(pair, occurring)}correct or remove it"
+        require(is_listed, "heldout", f"{pair!a} occurs in no caption", remedy)

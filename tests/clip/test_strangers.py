@@ -274,3 +274,66 @@ def test_a_saved_judge_has_no_template(tmp_path: Path) -> None:
     save_judge(build(ModelConfig(model=f"local-dir:{folder}"), [], 0), "mine", None, tmp_path / "judge")
     load_judge(tmp_path / "judge", 1, "cpu")
     assert not any(b"{{ 1 }}" in file.read_bytes() for file in (tmp_path / "judge" / TOKENIZER).iterdir())
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """A judge with a text tower of its own, as it is shared."""
+    folder = tmp_path_factory.mktemp("words") / "judge"
+    save_judge(build(ModelConfig(model="sketch"), ["a red bird"] * 2, 0), "words", 0.75, folder)
+    return folder
+
+
+def set_key(path: str, value: Any) -> Callable[[Any], None]:
+    """Return a function that sets a key of a nested mapping; ``None`` as value of a required key is null."""
+
+    def change(content: Any) -> None:
+        *above, last = path.split(".")
+        for key in above:
+            content = content[key]
+        content[last] = value
+
+    return change
+
+
+FAULTS = {
+    "preprocess_cfg.interpolation": ["evil", None], "preprocess_cfg.resize_mode": ["evil"],
+    "preprocess_cfg.size": [32, "48", -1, 0, [48], 1.5, True],
+    "preprocess_cfg.mean": [[0, 0], None, "0", [0, 0, float("nan")]],
+    "preprocess_cfg.std": [[0, 0, 0]], "preprocess_cfg.mode": ["L"], "preprocess_cfg.more": [1],
+    "crop": [float("nan"), 500, -1, 0, "1", True], "name": ["a\nb", "\u001b[31m", 5, "", None, "a" * 1000],
+    "model_cfg": [[], None, {}], "model_cfg.text_cfg": [None, []], "preprocess_cfg": [[], {}],
+    "model_cfg.text_cfg.context_length": [1.5, 0, -1, "77"], "model_cfg.text_cfg.vocab_size": [1, "x"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in FAULTS.items() for value in values])
+def test_the_settings_of_a_judge_are_checked(words: Judge, tmp_path: Path, key: str, value: Any) -> None:
+    judge = shutil.copytree(words, tmp_path / "judge")
+    edit(judge / "model.json", set_key(key, value))
+    with pytest.raises(UserError) as raised:
+        load_judge(judge, 1, "cpu")
+    message = str(raised.value)
+    assert str(judge) in message and "\n" not in message
+    assert key.rpartition(".")[2] in message or key == "model_cfg"
+
+
+@pytest.mark.parametrize("key", ["name", "model_cfg", "preprocess_cfg", "crop"])
+def test_a_missing_setting_of_a_judge_is_named(words: Judge, tmp_path: Path, key: str) -> None:
+    judge = shutil.copytree(words, tmp_path / "judge")
+    edit(judge / "model.json", lambda content: content.pop(key))
+    with pytest.raises(UserError, match=f"model.json: {key}: "):
+        load_judge(judge, 1, "cpu")
+    (judge / "model.json").write_text("[]")
+    with pytest.raises(UserError, match="model.json: expected a mapping"):
+        load_judge(judge, 1, "cpu")
+
+
+@pytest.mark.parametrize("content", [["a"], {}, [1, 2, 3], None, "words", []])
+def test_the_vocabulary_of_a_judge_fits_its_tower(words: Judge, tmp_path: Path, content: Any) -> None:
+    judge = shutil.copytree(words, tmp_path / "judge")
+    size = json.loads((judge / "model.json").read_text())["model_cfg"]["text_cfg"]["vocab_size"]
+    for other in (content, ["a"] * size):
+        (judge / "vocabulary.json").write_text(json.dumps(other))
+        with pytest.raises(UserError, match="vocabulary.json: expected as many distinct words"):
+            load_judge(judge, 1, "cpu")

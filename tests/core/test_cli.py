@@ -31,6 +31,29 @@ class Draw(Command):
     seed: Seed
 
 
+class Write(Command):
+    """Write something."""
+
+    output: Path | None = Field(None, description="a file")
+
+
+@pytest.mark.parametrize(
+    ("output", "fault"),
+    [("pipe", "not a regular file"), ("/", "is a folder"), ("", "is a folder"), ("..", "is a folder"),
+     ("folder", "is a folder"), ("pipe/a.csv", "not a folder")],
+)  # fmt: skip
+def test_an_output_that_cannot_be_a_file_is_refused_before_the_work(
+    output: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    os.mkdir("folder")
+    with pytest.raises(UserError, match=fault):
+        cli.parse(Write, [f"--output={output}"], "write")
+    assert cli.parse(Write, ["--output=new/a.csv"], "write").output == Path("new/a.csv")
+    assert (tmp_path / "pipe").is_fifo() and not (tmp_path / "new").exists()
+
+
 def run(main, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr(sys, "argv", ["draw", *arguments])
     try:

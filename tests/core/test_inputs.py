@@ -3,6 +3,7 @@
 import inspect
 import typing
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ SIMILARITY = np.linspace(-1, 1, N * N).reshape(N, N) + np.eye(N)
 TEXTS = [f"a {color} bill" for color in COLORS]
 IDS = [f"000{n}" for n in range(N)]
 CAPTIONS = pd.DataFrame({"image_id": IDS, "caption_id": 0, "text": TEXTS})
-OFFSETS = {"adjective_start": 2, "adjective_end": 5, "noun_start": 6, "noun_end": 10}
+ENDS = np.array([2 + len(color) for color in COLORS])
+OFFSETS = {"adjective_start": 2, "adjective_end": ENDS, "noun_start": ENDS + 1, "noun_end": ENDS + 5}
 PAIRS = CAPTIONS[["image_id", "caption_id"]].assign(adjective=COLORS, noun="bill", **OFFSETS, relation="attributive")
 RANKING = pd.DataFrame(
     {"adjective": COLORS, "noun": "bill", "count": 1, "images": 1, "rank": range(1, N + 1), "percentile": 50.0}
@@ -277,6 +279,18 @@ def test_infinite_embeddings_do_not_lower_the_loss() -> None:
             assert loss.total.isnan()
 
 
+@pytest.mark.parametrize(
+    "other", [VECTORS.double(), VECTORS.half(), VECTORS.to("meta"), VECTORS.to(torch.float8_e4m3fn)]
+)
+def test_embeddings_of_other_kinds_are_refused(other: torch.Tensor) -> None:
+    three = dict.fromkeys(("base", "detail", "negative"), VECTORS)
+    with pytest.raises(UserError, match="^full: expected "):
+        compclip.specs_loss(images=VECTORS, full=other, scale=torch.tensor(1.0), **three)
+    if other.element_size() == 1 or other.device.type == "meta":
+        with pytest.raises(UserError, match="^texts: expected "):
+            compclip.specs_score(VECTORS, other)
+
+
 def test_generators_of_samples_are_read() -> None:
     train, test = SAMPLES[:5], SAMPLES[5:]
     assert measure_divergence(iter(train), (each for each in test)) == measure_divergence(train, test)
@@ -286,7 +300,9 @@ def test_generators_of_samples_are_read() -> None:
         measure_divergence(train, test, shuffles=0)
 
 
-@pytest.mark.parametrize("ids", [[0, 1, 2, 3, 4, 5], ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0"], ["00001"] * N])
+@pytest.mark.parametrize(
+    "ids", [[0, 1, 2, 3, 4, 5], ["0.0", "1.0", "2.0", "3.0", "4.0", "5.0"], [f"0{name}" for name in IDS]]
+)
 def test_ids_that_were_read_as_numbers_are_named(ids: list[Any]) -> None:
     with pytest.raises(UserError) as raised:
         compclip.make_variants(PROMPTS.assign(image_id=ids), CAPTIONS, PAIRS, RANKING, "color")
@@ -310,3 +326,147 @@ def test_counts_that_were_read_as_texts_are_numbers() -> None:
     for bad in ("0.0", "x", "-1", None, 1.5, -1, True):
         with pytest.raises(ValueError, match="caption_id: row 0"):
             as_captions(CAPTIONS.assign(caption_id=bad))
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_nullable_and_arrow_tables_give_the_same_as_those_of_numpy(backend: Any) -> None:
+    def convert(table: pd.DataFrame) -> pd.DataFrame:
+        return table.convert_dtypes(dtype_backend=backend)
+
+    given = pd.DataFrame(SIMILARITY)
+    plain, other = (compclip.r_precision(table, range(N), IDS).expected for table in (given, convert(given)))
+    assert np.array_equal(plain, other)
+    hits = pd.Series([True, False, None, True, True, True])
+    scores = [compclip.estimate_score(values, IDS) for values in (hits.astype(float), convert(hits.to_frame())[0])]
+    assert scores[0] == scores[1]
+    prompts = [
+        compclip.make_prompts(change(CAPTIONS), change(PAIRS), change(RANKING), judged=None)
+        for change in (
+            pd.DataFrame,
+            convert,
+            lambda table: table.astype({"noun" if "noun" in table else "image_id": "category"}),
+        )
+    ]
+    for table in prompts[1:]:
+        pd.testing.assert_frame_equal(prompts[0], table, check_dtype=False)
+
+
+def test_missing_values_of_nullable_tables_are_named() -> None:
+    missing = SIMILARITY.copy()
+    missing[1, 2] = np.nan
+    with pytest.raises(UserError, match="similarity: row 1, column 2: expected a finite number, got nan"):
+        compclip.r_precision(pd.DataFrame(missing).convert_dtypes(), range(N), IDS)
+    captions = CAPTIONS.convert_dtypes()
+    captions.loc[2, "caption_id"] = pd.NA
+    with pytest.raises(UserError, match="captions: column caption_id: row 2: expected a whole number"):
+        compclip.extract_pairs(captions, ["color"])
+
+
+def test_rows_of_an_image_that_should_have_one_are_named() -> None:
+    split = {"captions": CAPTIONS, "pairs": PAIRS, "heldout": ["brown_bill"], **LEXICONS}
+    twice = pd.concat([SPLITS, SPLITS.assign(split="train")], ignore_index=True)
+    fault = "splits: row 6: duplicate of an earlier row with {'image_id': '0000'}"
+    with pytest.raises(UserError, match=fault):
+        compclip.swap_adjectives(splits=twice, **split)
+    with pytest.raises(UserError, match=fault):
+        compclip.audit(splits=twice, swapped=SWAPPED, **split)
+    with pytest.raises(UserError, match="ranking: row 6: duplicate of an earlier row"):
+        compclip.sample_heldout(pd.concat([RANKING, RANKING]))
+
+
+def test_tables_with_a_repeated_index_are_read() -> None:
+    halves = pd.concat([CAPTIONS[:3].reset_index(drop=True), CAPTIONS[3:].reset_index(drop=True)])
+    pd.testing.assert_frame_equal(
+        compclip.extract_pairs(halves, ["color"]), compclip.extract_pairs(CAPTIONS, ["color"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("captions", "fault"),
+    [
+        (["a red bill", "a " * 10_001], "row 1: expected a text of at most 20,000 characters, got 20002"),
+        (np.array("a red bill"), "expected a list"),
+        (torch.tensor(1), "expected a list"),
+    ],
+)
+def test_captions_are_refused(captions: Any, fault: str) -> None:
+    with pytest.raises(UserError, match=f"^captions: {fault}"):
+        compclip.extract_pairs(captions, ["color"])
+
+
+def test_large_numbers_as_ids_are_texts() -> None:
+    captions = CAPTIONS.assign(image_id=[10**30 + number for number in range(N)])
+    assert compclip.extract_pairs(captions, ["color"])["image_id"].tolist() == [*map(str, captions["image_id"])]
+
+
+def test_a_path_that_is_too_long_is_no_image() -> None:
+    entries = CAPTIONS.assign(path="a" * 5000)
+    with pytest.raises(UserError, match="entries: row 0: a{100}: no such image file"):
+        compclip.score_with_judge(entries, FakeJudge())
+
+
+@pytest.mark.parametrize("blank", "\u3164 \u2800 \ufe0f \u034f \U000e0041 \u180b \u115f\u200b".split(" "), ids=ascii)
+def test_texts_of_characters_without_a_glyph_are_blank(blank: str) -> None:
+    for captions in (["a red bill", blank], pd.DataFrame({"image_id": ["1", "2"], "text": ["a red bill", blank]})):
+        with pytest.raises(UserError, match="row 1: blank text"):
+            compclip.extract_pairs(captions, ["color"])
+
+
+TWO_COLORS = [f"a {one} cup beside a {other} box" for one, other in product(("red", "blue", "white", "tan"), repeat=2)]
+
+
+@pytest.mark.parametrize(
+    "captions",
+    [
+        TWO_COLORS[::-1],
+        TWO_COLORS[1:] + TWO_COLORS[:1],
+        [text.replace("red", "tan") for text in TWO_COLORS],
+        [text.replace("cup", "glass") for text in TWO_COLORS],
+        [text[:5] for text in TWO_COLORS],
+        ["it has " + text for text in TWO_COLORS],
+    ],
+)
+def test_pairs_of_other_captions_are_refused(captions: list[str]) -> None:
+    pairs = compclip.extract_pairs(TWO_COLORS, ["color"])
+    ranking = compclip.rank_pairs(pairs, "color", None, compclip.Selection(min_count=2))
+    prompts = compclip.make_prompts(TWO_COLORS, pairs, ranking)
+    for call in (
+        lambda: compclip.make_prompts(captions, pairs, ranking),
+        lambda: compclip.make_variants(prompts, captions, pairs, ranking, "color"),
+        lambda: compclip.make_splits(captions, pairs, ranking, ["red_cup"], "color"),
+    ):
+        with pytest.raises(UserError, match=r"^pairs: row \d+: '\w+' is not at .* of its caption, which has "):
+            call()
+
+
+def test_pairs_of_texts_with_markup_are_in_their_captions() -> None:
+    texts = [
+        "a \\nred cup",
+        "\u200bred cup\u200b",
+        "a re<b>d</b> *box*",
+        "a &quot;red&quot; mug",
+        "Red! cup",
+        "a bluish-gray lid's red",
+    ]
+    pairs = compclip.extract_pairs(texts, ["color"])
+    ranking = compclip.rank_pairs(pairs, "color", None, compclip.Selection(min_count=1))
+    assert compclip.make_prompts(texts, pairs, ranking)["pair"].notna().all()
+
+
+@pytest.mark.parametrize(
+    "name", ["blue_bellies", "blue_beak", "Blue_Belly", " blue_belly", "blue_belly\u200b", "purple_dog"]
+)
+@pytest.mark.parametrize("nouns", ["birds", None])
+def test_heldout_names_that_match_no_pair_are_named(name: str, nouns: str | None) -> None:
+    parts = ["bill", "belly", "crown", "tail", "wing"]
+    texts = [f"a {color} {part} and a {other} head" for color, part, other in product(COLORS, parts, COLORS)]
+    pairs = compclip.extract_pairs(texts, ["color"], nouns)
+    ranking = compclip.rank_pairs(pairs, "color", nouns, compclip.Selection(min_count=2))
+    split = {"captions": texts, "pairs": pairs, "adjectives": "color", "nouns": nouns}
+    splits, _ = compclip.make_splits(ranking=ranking, heldout=["red_bill", "blue_belly"], **split)
+    swapped, _ = compclip.swap_adjectives(splits=splits, heldout=["red_bill"], **split)
+    with pytest.raises(UserError, match="^heldout: .*correct or remove it$") as raised:
+        compclip.make_splits(ranking=ranking, heldout=["red_bill", name], **split)
+    assert ascii(name) in str(raised.value)
+    with pytest.raises(UserError, match="^heldout: .*correct or remove it$"):
+        compclip.audit(splits=splits, swapped=swapped, heldout=["red_bill", name], **split)

@@ -1,6 +1,7 @@
 """Artifacts are whole or absent, the same content gives the same bytes, and too little memory is named."""
 
 import multiprocessing
+import os
 import platform
 import subprocess
 import sys
@@ -49,6 +50,26 @@ def test_ids_that_climb_are_refused(bad: str) -> None:
         assert io.safe_id(good) == good
 
 
+def test_a_pipe_or_a_folder_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for path, fault in [("pipe", "not a regular file"), ("link", "not a regular file"), (".", "is a folder")]:
+        with pytest.raises(UserError, match=fault):
+            io.write_text("a", tmp_path / path)
+    with pytest.raises(UserError, match="not a folder"), io.atomic_folder(tmp_path / "pipe"):
+        pass
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "link"}
+
+
+def test_a_file_is_not_a_folder_to_write_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="file: not a folder"):
+        io.write_text("a", tmp_path / "file" / "deep" / "a.txt")
+    with pytest.raises(UserError, match="file: not a folder"):
+        io.write_manifest(tmp_path / "file", pd.DataFrame({"file_name": ["a.png"], "text": ["a red bill"]}))
+
+
 def test_a_failed_write_leaves_the_old_file_or_folder(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     io.write_json({"a": 1}, path)
@@ -84,7 +105,7 @@ def _write_and_wait(folder: Path) -> None:
 @pytest.mark.parametrize("path", ["/", "", "..", "x/.."])
 def test_an_output_without_a_name_is_refused(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="not usable as the name of an output; give the path of a file"):
+    with pytest.raises(UserError, match="give the path of a file"):
         io.write_text("x", path)
     assert not list(tmp_path.iterdir())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image, PngImagePlugin
 
 from compclip.clip.pixels import PREPROCESS, Preprocess
 from compclip.core.code import ROOT
@@ -96,6 +96,22 @@ def test_every_orientation_is_shown_upright(kind: str, mode: str) -> None:
         np.testing.assert_array_equal(pixels(raw), view)
         assert image_size(io.BytesIO(raw)) == (view.shape[1], view.shape[0])
         assert ("rotated" in differences(raw)) == (orientation > 1)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_the_orientation_of_xmp_is_ignored(kind: str) -> None:
+    xmp = b'<x tiff:Orientation="6"/>'
+    other = Image.Exif()
+    other[ExifTags.Base.Software] = "a camera"
+    text = PngImagePlugin.PngInfo()
+    text.add_itxt("XML:com.adobe.xmp", xmp.decode())
+    more = {"pnginfo": text} if kind == "PNG" else {"xmp": xmp}
+    image = Image.new("RGB", (60, 40))
+    for exif in ({}, {"exif": other}):
+        raw = saved(image, kind, **more, **exif)
+        assert pixels(raw).shape == (40, 60, 3) and not differences(raw)
+    other[ExifTags.Base.Orientation] = 6
+    assert pixels(saved(image, kind, **more, exif=other)).shape == (60, 40, 3)
 
 
 @pytest.mark.parametrize("orientation", [0, 9, 300])

@@ -171,3 +171,22 @@ def test_the_kind_of_the_documentation_reads_real_images(write: Write, tmp_path:
     assert made.manifest["status"].tolist() == ["ok"] and load_kind(name).ABOUT == "mirrored photographs"
     mirrored = Image.open(tmp_path / "made" / "it" / "a" / "0.png")
     assert mirrored.getpixel((0, 0)) == (255, 0, 0) and mirrored.getpixel((3, 3)) == (0, 0, 255)
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "fault"),
+    [
+        (generators, GENERATOR + "SPLITS = ()", "SPLITS: empty"),
+        (generators, GENERATOR.replace("settings, prompts, context", "settings"), "generate: expected a function of 3"),
+        (generators, GENERATOR.replace("context):", "context, more):"), "generate: expected a function of 3"),
+        (generators, GENERATOR.replace("def ", "async def "), "generate: expected a function of 3"),
+        (generators, GENERATOR.replace("return None", "yield None"), "generate: expected a function of 3"),
+        (generators, GENERATOR + "def preview(settings):\n    return ''", "preview: expected a function of 2"),
+        (sources, SOURCE.replace("settings, *", "settings, place, *"), "load: expected a function of 1"),
+        (sources, SOURCE.replace("def ", "async def "), "load: expected a function of 1"),
+    ],
+)
+def test_a_module_that_could_not_run_is_refused(write: Write, package: ModuleType, code: str, fault: str) -> None:
+    name = write(package, code)
+    with pytest.raises(UserError, match=f"mine: {fault}"):
+        (load_kind if package is generators else load_source)(name)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compclip.core.errors import UserError
+from compclip.core.records import record_blocks
 from compclip.core.tables import CAPTIONS, IMAGES
 from compclip.dataset.sources.table import Settings
 from compclip.io import read_json, read_table
@@ -150,3 +151,24 @@ def test_damaged_and_other_folders_get_one_line(tmp_path: Path) -> None:
         file.write_bytes(damaged)
         with pytest.raises(UserError, match="data-00000-of-00001.arrow: not a readable Arrow file .*; write it again"):
             load_table(tmp_path / "dataset", tmp_path)
+
+
+PRINTED_NESTED = (
+    "[['a red chair'], ['b']]",
+    "[{'raw': 'a red chair', 'tokens': ['a', 'red', 'chair']}]",
+    '[{"raw": "a red chair", "id": null}]',
+    "{'raw': 'a red chair'}",
+    "['a red chair', ..., 'a chair']",
+    "['a red chair' 'b' ...\n 'a chair']",
+    "[array(['a red chair'], dtype=object)]",
+    "(['a red chair'], ['b'])",
+)
+
+
+@pytest.mark.parametrize("cell", PRINTED_NESTED)
+def test_a_cell_with_more_than_a_list_of_texts_is_no_caption(tmp_path: Path, cell: str) -> None:
+    table = pd.DataFrame({"image_id": ["1", "2"], "caption": [cell, "[a] red ['chair'] ..."]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    rows, bad = next(record_blocks(tmp_path / "t.csv", ["image_id", "caption"], several="caption"))
+    assert rows["caption"].tolist() == ["[a] red ['chair'] ..."]
+    assert len(bad) == 1 and bad[0].startswith("line 2: ") and "neither a text nor" in bad[0]

@@ -14,7 +14,7 @@ from compclip.core.code import ROOT
 from compclip.core.tables import MEASUREMENTS
 from compclip.io import read_json
 from compclip.release.released import Release
-from compclip.release.submission import read_submission
+from compclip.release.submission import look, read_submission
 from compclip.report.measures import MEASURES
 from compclip.stats.estimates import ENDS
 from tests.project import COMPOSITION
@@ -108,3 +108,14 @@ def test_a_light_installation_is_enough(release: Release, images: Path, submitte
     assert "verified" in compclip("verify", "submission.json", "--release", release.folder, "--images", images)
     compclip("leaderboard", tmp_path, "--release", release.folder)
     assert (tmp_path / "leaderboard.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [("rnemorizer", "memorizer"), ("m3morizer", "memorizer"), ("5huffled", "shuffled"), ("h4bit", "habit"),
+     ("unbouncl", "unbound"), ("un-bound", "unbound"), ("faithful_", "faithful"), ("F-A-I-T-H-F-U-L", "faithful"),
+     ("real_i", "real-1"), ("c-lef", "def")],
+)  # fmt: skip
+def test_names_that_look_alike_are_equal(name: str, control: str) -> None:
+    assert look(name) == look(control)
+    assert look(f"{name}2") != look(control)

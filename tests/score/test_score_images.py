@@ -305,6 +305,9 @@ def test_entries_and_variants_join_or_are_named(asked: tuple[pd.DataFrame, pd.Da
     for wrong, fault in (
         (variants.assign(caption_id=7), "variants: .*not among the entries and captions"),
         (variants.assign(text=entries["text"].str.upper() + " "), "variants: .*equals its entry's text"),
+        (variants.assign(text=entries["text"].str.replace(" ", "\u00a0")), "variants: .*equals its entry's text"),
+        (variants.assign(text="\u200b" + entries["text"]), "variants: .*equals its entry's text"),
+        (variants.assign(text=entries["text"].str.replace("a", "\uff41")), "variants: .*equals its entry's text"),
         (pd.concat([variants, variants]), "variants: duplicate"),
         (variants.drop(columns="caption_id"), "variants: no column caption_id"),
     ):
@@ -313,6 +316,17 @@ def test_entries_and_variants_join_or_are_named(asked: tuple[pd.DataFrame, pd.Da
     more = pd.concat([entries, entries.assign(caption_id=1)])
     with pytest.raises(UserError, match="variants: none is of an entry"):
         score_with_judge(entries, FakeJudge(), more, variants.assign(caption_id=1))
+
+
+def test_texts_of_other_captions_are_said(
+    asked: tuple[pd.DataFrame, pd.DataFrame], caplog: pytest.LogCaptureFixture
+) -> None:
+    entries = asked[0]
+    score_with_judge(entries.assign(text=entries["text"] + " "), FakeJudge(), entries)
+    assert "another text" not in caplog.text
+    mixed = entries.assign(text=entries["text"].tolist()[:-2] + entries["text"].tolist()[:-3:-1])
+    score_with_judge(mixed, FakeJudge(), entries)
+    assert "entries: 2 of 6 rows have another text than their caption, the first 4; " in caplog.text
 
 
 def test_equal_images_and_repeated_rows_are_said(

@@ -154,7 +154,7 @@ def test_the_audit_notices_a_denied_pair_that_was_extracted() -> None:
     """If the extraction took it for stated, and so for a prompt."""
     captions = captions_table([("a", 0, DENIED), ("b", 0, "a red plate")])
     splits = pd.DataFrame({"image_id": ["a", "b"], "split": ["test_unseen", "train"]})
-    pairs = said("a blue plate", "b red plate")
+    pairs = said("a blue plate", "b red plate", captions=captions)
     result = audit(captions, pairs, splits, empty_table(SWAPPED), ["blue_plate"], "color")
     assert result["disagreement"]["pairs"]["blue_plate"]["only_parse"] == 1
     assert result["disagreement"]["pairs"]["blue_plate"]["captions"]["parse"][0]["text"] == DENIED
@@ -327,7 +327,14 @@ def test_a_split_with_a_violation_is_refused_and_its_audit_kept(tmp_path: Path) 
 def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFixture) -> None:
     texts = ["red wings", "red wings", "wings of a red", "wings so red", "blue wings", "red bill"]
     captions = captions_table([(f"i{n}", 0, text) for n, text in enumerate(texts)])
-    pairs = said("i0 red wing", "i2 red wing shared", "i3 red wing disputed", "i0 red wing disputed", "i5 red bill")
+    pairs = said(
+        "i0 red wing",
+        "i2 red wing shared",
+        "i3 red wing disputed",
+        "i0 red wing disputed",
+        "i5 red bill",
+        captions=captions,
+    )
     splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
     facts = [("i0", "wing", "red"), ("i1", "wing", "red"), ("i3", "wing", "red"), ("i5", "bill", "red")]
     facts = pd.DataFrame(facts, columns=["image_id", "part", "value"])
@@ -349,7 +356,7 @@ def test_counts_images_on_which_the_readers_disagree(caplog: pytest.LogCaptureFi
     assert MOST_DISAGREED == 0.02
     for images, warnings in ((50, 0), (49, 1)):
         captions = captions_table([(f"i{n}", 0, "red wings") for n in range(images)])
-        pairs = said(*(f"i{n} red wing" for n in range(1, images)))
+        pairs = said(*(f"i{n} red wing" for n in range(1, images)), captions=captions)
         splits = pd.DataFrame({"image_id": captions["image_id"], "split": "test_unseen"})
         caplog.clear()
         audit(captions, pairs, splits, empty_table(SWAPPED), ["red_wing"], *LEXICONS, where="d/color")

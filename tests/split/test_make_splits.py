@@ -203,7 +203,15 @@ def test_divided_splits_by_hand() -> None:
     assert seen[0] == {"t"} < seen[1] < seen[2] < seen[3] and len(seen[3]) == 4 and seen[3] < {"t", "a", "b", "c", "f"}
     assert "c" not in seen[3]
     captions = captions_table([(image, 0, "a bird") for image in division["image_id"]])
-    _, summary = make_splits(captions, pairs, ranking, heldout, *LEXICONS, test_seen=9, division=division)
+    _, summary = make_splits(
+        captions,
+        pairs[["image_id", "adjective", "noun", "relation"]],
+        ranking,
+        heldout,
+        *LEXICONS,
+        test_seen=9,
+        division=division,
+    )
     assert summary["sizes"] == {"train": 2, "test_seen": 4, "test_unseen": 1}
     assert summary["warnings"] == ["test_seen has 4 images, not 9: the rest hold pairs that train needs"]
     pairs = said("a red wing", "a blue bill", "b red wing", "c blue bill", "d red bill")

@@ -78,10 +78,15 @@ def pairs_table(rows: list[tuple]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(PAIRS.columns))
 
 
-def said(*rows: str) -> pd.DataFrame:
-    """``image adjective noun [relation]`` a row."""
-    words = [row.split() for row in rows]
-    return pairs_table([(i, 0, a, n, 0, 1, 2, 3, *(more or ["adjacent"])) for i, a, n, *more in words])
+def said(*rows: str, captions: pd.DataFrame | None = None) -> pd.DataFrame:
+    """``image adjective noun [relation]`` a row; with ``captions``, at the places of the words there."""
+    pairs = []
+    texts = {} if captions is None else dict(zip(captions["image_id"], captions["text"], strict=True))
+    for image, adjective, noun, *more in (row.split() for row in rows):
+        text = texts.get(image, f"{adjective} {noun}")
+        found = [re.compile(rf"{word}\w*").search(text).span() for word in (adjective, noun)]
+        pairs.append((image, 0, adjective, noun, *found[0], *found[1], *(more or ["adjacent"])))
+    return pairs_table(pairs)
 
 
 # Words of a phrase, in which A and B are adjectives, N and M nouns, and the pairs that it states.
