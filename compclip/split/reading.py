@@ -28,7 +28,8 @@ MODIFYING = ("adjective", "modifier")
 # After an adjective they add nothing: `a red colored crown`, `a small sized bill`.
 SUFFIXES = WORDS.transparent & WORDS.plain_ed
 # Before a predicate they add nothing: `the bill is mostly bright yellow`.
-GRADES = WORDS.degree_adverbs.union(WORDS.clashes, ("very", "quite", "mostly", "mainly", "also", "all", "solid"))
+GRADES = WORDS.degree_adverbs.union(WORDS.clashes, "very quite mostly mainly partly also both all solid".split())
+COLOR = re.compile("colou?r")  # the beginning of words that name a color: `a bill of black color`
 MAX_DISTANCE = 3  # the largest distance, in words, of an adjective and a noun that are a suspicion
 
 
@@ -220,8 +221,10 @@ def _before_noun(text: str, items: list[TextItem]) -> Reading:
 
 def _is_subject(items: list[TextItem], noun: int) -> bool:
     """Return whether the noun heads `whose …`, or `the …` or `its …` that does not follow a preposition."""
+    passed = WORDS.joins | WORDS.sides
     i = noun - 1
-    while i >= 0 and (items[i].kind != "other" or items[i].word in WORDS.joins):
+    # `the bird's upper wings`
+    while i >= 0 and (items[i].kind != "other" or items[i].word in passed or items[i].word.endswith(("'s", "’s"))):
         i -= 1
     if i >= 0 and items[i].word == "whose":
         return True
@@ -256,7 +259,7 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
     i = noun + 1
     is_relative = i < len(items) and items[i].word in WORDS.relatives
     i += is_relative
-    if i == len(items) or items[i].word not in WORDS.be:
+    if i == len(items) or items[i].word not in WORDS.verbs:
         return None
     if is_relative:
         before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
@@ -267,6 +270,7 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
 
 def _coordinated(items: list[TextItem], start: int) -> list[int]:
     """Return the places of the adjectives in a row from ``start`` on: `a bright black, white and mostly brown`."""
+    passed = GRADES | SUFFIXES | WORDS.joins | WORDS.indefinite_articles | {"of"}
     places: list[int] = []
     i = start
     while i < len(items):
@@ -274,7 +278,7 @@ def _coordinated(items: list[TextItem], start: int) -> list[int]:
             places.append(i)
             if i + 1 == len(items) or items[i + 1].word not in WORDS.joins:
                 break
-        elif items[i].word not in GRADES | WORDS.joins | WORDS.indefinite_articles:
+        elif items[i].word not in passed:
             break
         i += 1
     return places
@@ -290,7 +294,7 @@ def _as_predicate(items: list[TextItem]) -> Reading:
         nouns = [items[noun] for noun in (index, *_other_subjects(items, index))]
         for i in _coordinated(items, start):
             following = items[i + 1].word if i + 1 < len(items) else ""
-            ends = not following[:1].isalnum() or following in WORDS.function_words
+            ends = not following[:1].isalnum() or following in WORDS.function_words or COLOR.match(following)
             if ends and items[i].kind == "adjective":
                 pairs += [(items[i], noun) for noun in nouns]
     return pairs
@@ -302,7 +306,7 @@ def _color_of(items: list[TextItem], noun: int) -> list[TextItem]:
         return []
     places = _coordinated(items, noun + 2)
     after = places[-1] + 1 if places else len(items)
-    if after == len(items) or not items[after].word.startswith(("color", "colour")):
+    if after == len(items) or not COLOR.match(items[after].word):
         return []
     return [items[i] for i in places if items[i].kind == "adjective"]
 
