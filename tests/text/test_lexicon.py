@@ -39,6 +39,20 @@ def test_forms_and_groups(tmp_path: Path) -> None:
     assert one_group.excluded_by("flat") == {"large", "long", "short"}
 
 
+def test_a_swap_is_exclusive_if_each_of_its_changes_is() -> None:
+    words = {word: word for word in ("long", "short", "large", "flat")}
+    grouped = Lexicon("shape", words, (("long", "short"), ("large", "short")))
+
+    def excludes(*changes: str) -> bool:
+        words_of_changes = map(str.split, changes)
+        return grouped.excludes([{"original_adj": old, "new_adj": new} for old, new in words_of_changes])
+
+    assert excludes("long short") and excludes("short large", "short long")
+    assert not excludes("long large") and not excludes("long short", "long flat") and not excludes("long long")
+    # A published swap may change nothing, or words that are not in the lexicon.
+    assert not excludes() and not excludes("pretty long")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
