@@ -9,7 +9,7 @@ from compclip.core import code
 from compclip.core.errors import UserError
 from compclip.text import LEXICONS
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
+from compclip.text.lexicon import Lexicon, lexicons_of, load_lexicon, require_distinct
 from tests.conftest import ROOT
 
 # Appendix 1.4, figure 11, and the nouns whose adjectives are swapped in figures 4 and 5.
