@@ -118,6 +118,7 @@ rule swap_adjectives:
     params:
         **SPLITTING,
         code=code("split.swap_adjectives"),
+        one_value=ONE_VALUE,
         published=published("data"),
         contents=published_contents,
     script:

@@ -3,7 +3,9 @@
 This module imports no pair extraction, so it finds faults there.
 
 A pair counts (``stated``) if the adjective is before the noun (`black and white wings`, `white breast and belly`, also
-among adjectives of other lexicons, `a long black bill`) or its predicate (`the bill is black`, `wings that are brown`).
+among adjectives of other lexicons, `a long black bill`), its predicate (`the bill is mostly black`, `wings that are
+brown`, `a bird whose spot is yellow`) or its color (`wings of a bright yellow color`). Words such as `colored` after an
+adjective add nothing (`a bright red colored crown`).
 A word list cannot distinguish `a black wing with` from `black wing tips`, whose tips are black: a noun before an
 unlisted word counts only if that word is a function word. The first of several nouns in a row takes the adjective
 (`yellow breast belly sides`), unless the second names a mark or feathers on it (`black cheek patch`); without a noun
@@ -23,6 +25,11 @@ from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon, plura
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[^\w\s]|_")
 MODIFYING = ("adjective", "modifier")
+# After an adjective they add nothing: `a red colored crown`, `a small sized bill`.
+SUFFIXES = WORDS.transparent & WORDS.plain_ed
+# Before a predicate they add nothing: `the bill is mostly bright yellow`.
+GRADES = WORDS.degree_adverbs.union(WORDS.clashes, "very quite mostly mainly partly also both all solid".split())
+COLOR = re.compile("colou?r")  # the beginning of words that name a color: `a bill of black color`
 MAX_DISTANCE = 3  # the largest distance, in words, of an adjective and a noun that are a suspicion
 
 
@@ -128,7 +135,7 @@ def _joined(items: list[TextItem], index: int, step: int, *kinds: str) -> int | 
 
 def _is_predicate(items: list[TextItem], adjective: int) -> bool:
     """Return whether a verb is before the adjective: `a tail that is red and pink wings` states no red wings."""
-    stops = WORDS.function_words - WORDS.joins
+    stops = WORDS.function_words - WORDS.joins - GRADES
     before = (item.word for item in reversed(items[:adjective]) if item.kind == "noun" or item.word in stops)
     return next(before, "") in WORDS.verbs
 
@@ -179,8 +186,11 @@ def _bearers(text: str, items: list[TextItem], first: int) -> list[TextItem]:
 def _has_predicate(items: list[TextItem], noun: int) -> bool:
     """Return whether a coordinated noun has a predicate of its own: `black head and wings that are white`.
 
-    A relative clause without a listed adjective does not count: `brown tarsus and feet that is flappy`.
+    A relative clause without a listed adjective does not count: `brown tarsus and feet that is flappy`. A color of its
+    own does: `black head and wings of a brown color`.
     """
+    if _color_of(items, noun):
+        return True
     after = [item.word for item in items[noun + 1 : noun + 3]]
     if after and after[0] in WORDS.relatives:
         is_listed = any(item.kind == "adjective" for item in items[noun + 3 : noun + 6])
@@ -210,10 +220,14 @@ def _before_noun(text: str, items: list[TextItem]) -> Reading:
 
 
 def _is_subject(items: list[TextItem], noun: int) -> bool:
-    """Return whether the noun heads `the …` or `its …` that does not follow a preposition."""
+    """Return whether the noun heads `whose …`, or `the …` or `its …` that does not follow a preposition."""
+    passed = WORDS.joins | WORDS.sides
     i = noun - 1
-    while i >= 0 and (items[i].kind != "other" or items[i].word in WORDS.joins):
+    # `the bird's upper wings`
+    while i >= 0 and (items[i].kind != "other" or items[i].word in passed or items[i].word.endswith(("'s", "’s"))):
         i -= 1
+    if i >= 0 and items[i].word == "whose":
+        return True
     return i >= 0 and items[i].word in WORDS.owners and (i == 0 or items[i - 1].word not in WORDS.prepositions)
 
 
@@ -225,7 +239,11 @@ def _other_subjects(items: list[TextItem], noun: int) -> list[int]:
     others = []
     while (other := _span_top(items, noun)) is not None or (other := _joined(items, noun, -1, "noun")) is not None:
         others.append(noun := other)
-    has_determiner = noun == 0 or items[noun - 1].word in WORDS.determiners | WORDS.prepositions | {"and", "has"}
+    has_determiner = noun == 0 or items[noun - 1].word in WORDS.determiners | WORDS.prepositions | {
+        "and",
+        "has",
+        "whose",
+    }
     return others if has_determiner else []
 
 
@@ -241,7 +259,7 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
     i = noun + 1
     is_relative = i < len(items) and items[i].word in WORDS.relatives
     i += is_relative
-    if i == len(items) or items[i].word not in WORDS.be:
+    if i == len(items) or items[i].word not in WORDS.verbs:
         return None
     if is_relative:
         before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
@@ -250,19 +268,67 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
     return i + 1 if _is_subject(items, noun if top is None else top) else None
 
 
+def _coordinated(items: list[TextItem], start: int) -> list[int]:
+    """Return the places of the adjectives in a row from ``start`` on: `a bright black, white and mostly brown`."""
+    passed = GRADES | SUFFIXES | WORDS.joins | WORDS.indefinite_articles | {"of"}
+    places: list[int] = []
+    i = start
+    while i < len(items):
+        if items[i].kind in MODIFYING:
+            places.append(i)
+            if i + 1 == len(items) or items[i + 1].word not in WORDS.joins:
+                break
+        elif items[i].word not in passed:
+            break
+        i += 1
+    return places
+
+
 def _as_predicate(items: list[TextItem]) -> Reading:
     """Return the pairs with the adjective as predicate: `the bill is black and white`, `wings that are brown`."""
     pairs: Reading = []
     for index, item in enumerate(items):
-        i = _predicate_start(items, index) if item.kind == "noun" else None
-        others = [] if i is None else _other_subjects(items, index)
-        while i is not None and i < len(items) and items[i].kind in MODIFYING:
-            following = items[i + 1] if i + 1 < len(items) else None
-            ends = following is None or not following.word[0].isalnum() or following.word in WORDS.function_words
+        start = _predicate_start(items, index) if item.kind == "noun" else None
+        if start is None:
+            continue
+        nouns = [items[noun] for noun in (index, *_other_subjects(items, index))]
+        for i in _coordinated(items, start):
+            following = items[i + 1].word if i + 1 < len(items) else ""
+            ends = not following[:1].isalnum() or following in WORDS.function_words or COLOR.match(following)
             if ends and items[i].kind == "adjective":
-                pairs += [(items[i], items[noun]) for noun in (index, *others)]
-            i = i + 2 if following and following.word in WORDS.joins else None
+                pairs += [(items[i], noun) for noun in nouns]
     return pairs
+
+
+def _color_of(items: list[TextItem], noun: int) -> list[TextItem]:
+    """Return the adjectives in the color of a noun: `wings of a bright yellow color`, `a belly in white color`."""
+    if noun + 1 == len(items) or items[noun + 1].word not in ("of", "in"):
+        return []
+    places = _coordinated(items, noun + 2)
+    after = places[-1] + 1 if places else len(items)
+    if after == len(items) or not COLOR.match(items[after].word):
+        return []
+    return [items[i] for i in places if items[i].kind == "adjective"]
+
+
+def _with_color(items: list[TextItem]) -> Reading:
+    """Return the pairs of nouns and their colors, as ``_color_of`` reads them."""
+    pairs: Reading = []
+    for index, item in enumerate(items):
+        adjectives = _color_of(items, index) if item.kind == "noun" else []
+        others = _other_subjects(items, index) if adjectives else []
+        pairs += [(adjective, items[noun]) for adjective in adjectives for noun in (index, *others)]
+    return pairs
+
+
+def _without_suffixes(items: list[TextItem]) -> list[TextItem]:
+    """Return the items without those of ``SUFFIXES`` after an adjective."""
+    kinds_before = [None, *(item.kind for item in items)]
+    return [
+        item
+        for item, before in zip(items, kinds_before, strict=False)
+        if item.word not in SUFFIXES or before not in MODIFYING
+    ]
 
 
 def stated(text: str, items: list[TextItem]) -> Reading:
@@ -270,7 +336,8 @@ def stated(text: str, items: list[TextItem]) -> Reading:
 
     A pair that the text denies (``denials``) is not stated.
     """
-    pairs = _before_noun(text, items) + _as_predicate(items)
+    plain = _without_suffixes(items)
+    pairs = _before_noun(text, plain) + _as_predicate(plain) + _with_color(plain)
     reached = denied([item.word for item in items], [item.kind for item in items])
     starts = {items[i].start for i in reached}
     return [(adjective, noun) for adjective, noun in pairs if adjective.start not in starts]

@@ -1,6 +1,7 @@
 """Swap adjectives in the captions of test_seen so that each changed pair is held out, nouns kept.
 
-Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may change. Pairs that would
+Paper, section "Compositional Split Generation". ``wording`` decides which words a swap may change. Adjectives that
+exclude the original one are preferred, because a photograph of a small wing may also show a flat one. Pairs that would
 dominate are avoided if a caption has another candidate. Published swapped captions are used unchanged; the audit
 reports their faults.
 """
@@ -24,7 +25,7 @@ from compclip.pairs.counts import nouns_of
 from compclip.split.reading import Reader, reader_of, swap_faults
 from compclip.split.wording import Mention, Wording, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import Lexicon, forms_of
+from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
 
 PART = 50_000  # swapped captions that are made at once
 
@@ -43,6 +44,11 @@ class Candidate(NamedTuple):
     @property
     def pair(self) -> str:
         return f"{self.new}_{self.noun}"
+
+    @property
+    def changes(self) -> list[dict[str, str]]:
+        """Return the adjectives that ``Lexicon.excludes`` needs of each mention."""
+        return [{"original_adj": original, "new_adj": self.new} for _, _, original in self.places]
 
 
 def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
@@ -94,17 +100,26 @@ def candidates_of(
     return candidates
 
 
-def choose_changes(offers: Sequence[Sequence[str]], generator: np.random.Generator) -> list[list[int]]:
+def exclusive_places(candidates: Sequence[Candidate], adjectives: Lexicon) -> list[int]:
+    """Return the places of the candidates whose adjective excludes the original one."""
+    return [i for i, candidate in enumerate(candidates) if adjectives.excludes(candidate.changes)]
+
+
+def choose_changes(
+    offers: Sequence[Sequence[str]], preferred: Sequence[Collection[int]], generator: np.random.Generator
+) -> list[list[int]]:
     """Return the places of the offered pairs to make in each caption: of one noun, and of further nouns unless a pair
     would dominate.
 
-    A caption takes its rarest pair so far, captions with the fewest pairs first; then captions move to a rarer pair as
-    long as this evens out the counts. Further nouns of a caption are changed unless a pair would become more frequent
-    than the most frequent one.
+    Only ``preferred`` places of a caption are chosen from. A caption takes its rarest pair so far, captions with the
+    fewest pairs first; then captions move to a rarer pair as long as this evens out the counts. Further nouns of a
+    caption are changed unless a pair would become more frequent than the most frequent one.
     """
     # A seeded order breaks ties between captions and between candidates.
-    places = [tuple(generator.permutation(len(row)).tolist()) for row in offers]
-    order = sorted(generator.permutation(len(offers)).tolist(), key=lambda i: len(set(offers[i])))
+    shuffled = [generator.permutation(len(row)).tolist() for row in offers]
+    places = [[place for place in row if place in allowed] for row, allowed in zip(shuffled, preferred, strict=True)]
+    order = generator.permutation(len(offers)).tolist()
+    order.sort(key=lambda i: len({offers[i][place] for place in places[i]}))
     counts: Counter[str] = Counter()
 
     def rarest(i: int, of: Iterable[int]) -> int:
@@ -127,7 +142,7 @@ def choose_changes(offers: Sequence[Sequence[str]], generator: np.random.Generat
     result: list[list[int]] = []
     for i, row in enumerate(offers):
         changes, nouns = [chosen[i]], [split_pair(pair)[1] for pair in row]
-        for noun in sorted({*nouns} - {nouns[chosen[i]]}):
+        for noun in sorted({nouns[place] for place in places[i]} - {nouns[chosen[i]]}):
             best = rarest(i, (place for place in places[i] if nouns[place] == noun))
             if counts[row[best]] < most:
                 counts[row[best]] += 1
@@ -177,11 +192,22 @@ def _offered(
 
 
 def choose_swaps(
-    offers: pd.DataFrame, seed: int, dataset: str, composition: str
-) -> tuple[Iterator[pd.DataFrame], Counter[str]]:
-    """Return the swapped captions (``tables.SWAPPED``), sorted, in parts, and their number by pair."""
-    names = [[sys.intern(Candidate(*offer).pair) for offer in json.loads(row)] for row in offers["offers"]]
-    chosen = choose_changes(names, rng(seed, "swap_adjectives", dataset, composition))
+    offers: pd.DataFrame, adjectives: Lexicon | str, seed: int, dataset: str, composition: str
+) -> tuple[Iterator[pd.DataFrame], Counter[str], int]:
+    """Return the swapped captions (``tables.SWAPPED``), sorted, in parts; their number by pair; and how many of them
+    are exclusive (``Lexicon.excludes``).
+    """
+    lexicon = find_lexicon(adjectives, "adjectives")
+    names: list[list[str]] = []
+    preferred: list[Sequence[int]] = []
+    exclusive_swaps = 0
+    for row in offers["offers"]:
+        candidates = [Candidate(*offer) for offer in json.loads(row)]
+        names.append([sys.intern(candidate.pair) for candidate in candidates])
+        exclusive = exclusive_places(candidates, lexicon)
+        exclusive_swaps += bool(exclusive)
+        preferred.append(exclusive or range(len(candidates)))
+    chosen = choose_changes(names, preferred, rng(seed, "swap_adjectives", dataset, composition))
     made = [[of[place] for place in places] for of, places in zip(names, chosen, strict=True)]
     counts = Counter(pair for of_caption in made for pair in set(of_caption))
     entries = [min(of_caption, key=lambda pair: (counts[pair], pair)) for of_caption in made]
@@ -195,7 +221,7 @@ def choose_swaps(
                 records.append((*caption, *swap, entries[row]))
             yield pd.DataFrame(records, columns=list(SWAPPED.columns))
 
-    return parts(), Counter(entries)
+    return parts(), Counter(entries), exclusive_swaps
 
 
 def count_swaps(
@@ -207,6 +233,8 @@ def count_swaps(
         log.warning("warning: %s: no caption of test_seen can be swapped, so test_swapped is empty", where)
     if not quiet:
         log.info("%s: %d of %d captions of test_seen are swapped", where, swapped, captions)
+    if "exclusive" in more and not quiet:
+        log.info("%s: in %d of them, each new adjective excludes the original one", where, more["exclusive"])
     pairs = {pair: entries.get(pair, 0) for pair in heldout}
     return {"captions": captions, "swapped": swapped, "pairs": pairs, **more}
 
@@ -269,9 +297,10 @@ def swap_adjectives(
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     known_nouns = nouns_of(captions, pairs, seen)
     offers, number, reasons = offer_swaps(captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns)
-    parts, entries = choose_swaps(offers, seed, dataset, composition)
+    parts, entries, exclusive = choose_swaps(offers, adjectives, seed, dataset, composition)
     swapped = pd.concat(parts, ignore_index=True) if len(offers) else empty_table(SWAPPED)
     summary = count_swaps(
-        entries, number, heldout, f"{dataset}/{composition}", quiet, left_alone=dict(sorted(reasons.items())), seed=seed
-    )
+        entries, number, heldout, f"{dataset}/{composition}", quiet, exclusive=exclusive,
+        left_alone=dict(sorted(reasons.items())), seed=seed,
+    )  # fmt: skip
     return swapped, summary

@@ -1,5 +1,6 @@
 """The pixels of an image are those of open_clip and of Pillow."""
 
+import io
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ from PIL import Image
 
 from compclip.clip import pixels
 from compclip.clip.vision import open_clip
+from compclip.core import seeds
 from compclip.core.errors import UserError
+from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
+from compclip.dataset.sketch.world import Dice, draw_wild_scene
 
 NOISE = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
 
@@ -39,6 +43,18 @@ def test_pixels_are_open_clips(tmp_path: Path, size: int | tuple[int, int], mode
     std = torch.tensor(ours.cfg["std"]).view(3, 1, 1)
     off = (ours.floats(read, torch.device("cpu"))[0] - theirs).abs() * 255 * std
     assert off.max() < 1.001 and (off > 0.01).float().mean() < 0.03
+
+
+def test_pixels_of_drawn_birds_are_open_clips() -> None:
+    """open_clip resizes a file in its own mode, so a palette image would differ by up to 150 levels."""
+    library, ours = open_clip().transform, preprocess(48)
+    transform = library.image_transform_v2(library.PreprocessCfg(**ours.cfg), is_train=False)
+    for number in range(20):
+        dice = Dice(seeds.rng(0, "test", number))
+        file = io.BytesIO(png(paint_scene(draw_wild_scene(dice), draw_pose(dice))))
+        theirs = library.Compose(transform.transforms[:-2])(Image.open(file))
+        (read,) = ours.read([(file, None)])
+        assert np.abs(read.astype(int) - np.asarray(theirs.convert("RGB"))).max() <= 1
 
 
 @pytest.mark.parametrize("by", ["bicubic", "bilinear"])

@@ -27,6 +27,7 @@ from compclip.split.make_variants import make_variants
 from compclip.split.reading import Reader, reader_of, stated, word_pairs
 from compclip.split.swap_adjectives import swap_adjectives
 from compclip.text.lexicon import Lexicon
+from tests.split.planted import SEEMING, STATING
 from tests.split.stage import run, write_tables
 from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, said, world
 
@@ -124,6 +125,54 @@ def test_how_words_are_read(text: str, pairs: set[str]) -> None:
 def test_word_order_reads_no_pair_that_the_text_denies(text: str, pairs: set[str]) -> None:
     reader = Reader(COLORS, NOUNS, SHAPES)
     assert {" ".join(pair) for pair in word_pairs(reader.pairs(text)[1])} == pairs
+
+
+def found_in_train(rows: dict[str, list[tuple[str, str]]]) -> set[str]:
+    """The captions in which the audit finds the pair that they are listed with, if all are in train."""
+    pair_of = {text: pair for of_form in rows.values() for pair, text in of_form}
+    captions = captions_table([(f"{n:02d}", 0, text) for n, text in enumerate(pair_of)])
+    splits = captions[["image_id"]].assign(split="train")
+    nothing = empty_table(PAIRS), splits, empty_table(SWAPPED)
+    violations = audit(captions, *nothing, sorted({*pair_of.values()}), "color", "birds")["violations"]
+    return {violation["text"] for violation in violations if violation["pair"] == pair_of[violation["text"]]}
+
+
+def test_word_order_finds_planted_captions() -> None:
+    planted = {text for of_form in STATING.values() for _, text in of_form}
+    assert len(STATING) == 10 and len(planted) == 60
+    # `nape turned` could be half of a compound, as `wing tips` is.
+    assert planted - found_in_train(STATING) == {"a bird with its grey nape turned to the camera"}
+
+
+def test_word_order_finds_no_pair_in_captions_that_only_seem_to_state_it() -> None:
+    assert {*SEEMING} == {*STATING}
+    assert len({text for of_form in SEEMING.values() for _, text in of_form}) == 60
+    assert found_in_train(SEEMING) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("a bird whose wings are mostly red and very long", {"red wing"}),
+        ("a bird whose belly is black and wings are red", {"black belly"}),
+        ("the bill is a deep red color", {"red bill"}),
+        ("the bill is colored red", {"red bill"}),
+        ("its bill looks red", {"red bill"}),
+        ("the bird's bill is red", {"red bill"}),
+        ("the upper wings are red", {"red wing"}),
+        ("wings in red and black color", {"red wing", "black wing"}),
+        ("a black bill and wings of red color", {"black bill", "red wing"}),
+        ("a red-colored bill and belly", {"red bill", "red belly"}),
+        ("red and black colored wings", {"red wing", "black wing"}),
+        ("a red colored bird with wings", set()),
+        ("a bill of the red bird", set()),
+        ("without a red colored bill", set()),
+        ("a bill of no red color", set()),
+    ],
+)  # fmt: skip
+def test_words_around_an_adjective_that_add_nothing(text: str, pairs: set[str]) -> None:
+    found = word_pairs(stated(text, Reader(COLORS, MORE_NOUNS, SHAPES).read(text)))
+    assert set(map(" ".join, found)) == pairs
 
 
 DENIED = "a photo of a yard with no blue plate"

@@ -2,19 +2,24 @@
 
 import re
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compclip.core.heldout import pair_names
 from compclip.core.tables import SWAPPED
-from compclip.io import check_table
+from compclip.io import check_table, read_json
 from compclip.pairs.counts import nouns_of
 from compclip.split.swap_adjectives import apply, candidates_of, choose_changes, swap_adjectives
 from compclip.split.wording import article, cased, contradicts
+from compclip.text.lexicon import Lexicon
+from tests.split.stage import inputs, run
 from tests.split.worlds import COLORS, LEXICONS, NOUNS, SHAPES, captions_table, mention, mentions, pairs_table, world
 
 ARTICLE = re.compile(r"(?i)(?<![^\W_])an?(?=\s+$)")
@@ -215,11 +220,76 @@ def test_nouns_are_known_without_a_lexicon() -> None:
     splits = pd.DataFrame({"image_id": ["i"], "split": ["test_seen"]})
     swapped, summary = swap_adjectives(captions, pairs_table([]), splits, ["red_wing"], *LEXICONS)
     check_table(swapped, SWAPPED, "swapped")
-    assert summary == {"captions": 1, "swapped": 0, "pairs": {"red_wing": 0}, "left_alone": {}, "seed": 0}
+    counts = {"captions": 1, "swapped": 0, "exclusive": 0}
+    assert summary == {**counts, "pairs": {"red_wing": 0}, "left_alone": {}, "seed": 0}
+
+
+GROUPED = Lexicon("shape", SHAPES, (("long", "short"), ("small", "large"), ("round", "pointed")))
+
+
+def shape_swaps(texts: list[str], heldout: list[str], shapes: Lexicon) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Swaps of captions whose listed words `adjective noun` are all pairs."""
+    captions = captions_table([(f"{n:02d}", 0, text) for n, text in enumerate(texts)])
+    occurrences = []
+    for n, text in enumerate(texts):
+        for match in re.finditer(r"\b(\w+) (wings|belly|bill)", text):
+            noun = NOUNS[match[2]]
+            offsets = *match.span(1), *match.span(2)
+            occurrences.append((f"{n:02d}", 0, match[1], noun, *offsets, "adjacent"))
+    splits = captions[["image_id"]].assign(split="test_seen")
+    return swap_adjectives(captions, pairs_table(occurrences), splits, heldout, shapes, LEXICONS[1])
+
+
+def test_an_adjective_that_excludes_the_original_one_is_preferred() -> None:
+    texts = ["a bird with short wings and a small belly"] * 12
+    heldout = ["long_wing", "pointed_wing", "curved_belly"]
+    swapped, summary = shape_swaps(texts, heldout, GROUPED)
+    # Only `long` excludes the original adjective; another change would make the swap uncertain.
+    assert set(swapped["swapped_text"]) == {"a bird with long wings and a small belly"}
+    assert summary["exclusive"] == 12
+    # Without groups, all words exclude each other, and no pair dominates.
+    swapped, summary = shape_swaps(texts, heldout, Lexicon("shape", SHAPES))
+    assert set(swapped["pair"]) == set(heldout)
+    assert summary["exclusive"] == 12
+
+
+def test_other_swaps_are_made_where_no_adjective_excludes_the_original_one() -> None:
+    texts = ["a bird with curved wings", "a bird with short wings", "a bird with a large bill"]
+    swapped, summary = shape_swaps(texts, ["long_wing", "small_bill"], GROUPED)
+    assert swapped["pair"].tolist() == ["long_wing", "long_wing", "small_bill"]
+    assert swapped["changes"].map(GROUPED.excludes).tolist() == [False, True, True]
+    assert (summary["swapped"], summary["exclusive"]) == (3, 2)
+
+
+def test_each_noun_with_an_exclusive_adjective_is_changed() -> None:
+    # Counts of other captions leave room for a second change.
+    texts = [*["a bird with short wings"] * 4, "a bird with short wings and a small belly and a large bill"]
+    swapped, _ = shape_swaps(texts, ["long_wing", "large_belly", "round_bill"], GROUPED)
+    assert swapped["swapped_text"].iloc[-1] == "a bird with short wings and a large belly and a large bill"
+    texts[-1] = "a bird with curved wings and a small belly and a pointed bill"
+    swapped, _ = shape_swaps(texts, ["long_wing", "large_belly", "round_bill"], GROUPED)
+    assert swapped["swapped_text"].iloc[-1] == "a bird with curved wings and a large belly and a round bill"
+
+
+def test_the_step_of_a_source_with_one_value_ignores_groups(tmp_path: Path) -> None:
+    folder = inputs(tmp_path)
+    for rule in ("sample_heldout", "make_splits"):
+        run(rule, folder)
+    grouped = {"groups": [["red", "blue"]], **yaml.safe_load((folder / "color.yaml").read_text())}
+    (folder / "grouped.yaml").write_text(yaml.safe_dump(grouped))
+    contents, exclusive = {}, {}
+    for one_value, lexicon in ((False, "color"), (True, "grouped"), (False, "grouped")):
+        run("swap_adjectives", folder, one_value=one_value, adjectives=folder / f"{lexicon}.yaml")
+        contents[one_value, lexicon] = (folder / "swapped.parquet").read_bytes()
+        summary = read_json(folder / "swapped.json")
+        exclusive[one_value, lexicon] = summary["exclusive"] / summary["swapped"]
+    assert contents[True, "grouped"] == contents[False, "color"]
+    assert exclusive[True, "grouped"] == exclusive[False, "color"] == 1 > exclusive[False, "grouped"]
 
 
 def chosen_pairs(rows: list[list[str]], seed: int = 0) -> list[list[str]]:
-    chosen = choose_changes(rows, np.random.default_rng(seed))
+    preferred = [range(len(row)) for row in rows]
+    chosen = choose_changes(rows, preferred, np.random.default_rng(seed))
     return [[row[place] for place in places] for row, places in zip(rows, chosen, strict=True)]
 
 

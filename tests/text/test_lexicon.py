@@ -9,7 +9,7 @@ from compclip.core import code
 from compclip.core.errors import UserError
 from compclip.text import LEXICONS
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import lexicons_of, load_lexicon, require_distinct
+from compclip.text.lexicon import Lexicon, lexicons_of, load_lexicon, require_distinct
 from tests.conftest import ROOT
 
 # Appendix 1.4, figure 11, and the nouns whose adjectives are swapped in figures 4 and 5.
@@ -37,6 +37,20 @@ def test_forms_and_groups(tmp_path: Path) -> None:
     assert excluded == {"flat": set(), "large": {"short"}, "long": {"short"}, "short": {"large", "long"}}
     one_group = load_lexicon(write(tmp_path / "size.yaml", sizes))
     assert one_group.excluded_by("flat") == {"large", "long", "short"}
+
+
+def test_a_swap_is_exclusive_if_each_of_its_changes_is() -> None:
+    words = {word: word for word in ("long", "short", "large", "flat")}
+    grouped = Lexicon("shape", words, (("long", "short"), ("large", "short")))
+
+    def excludes(*changes: str) -> bool:
+        words_of_changes = map(str.split, changes)
+        return grouped.excludes([{"original_adj": old, "new_adj": new} for old, new in words_of_changes])
+
+    assert excludes("long short") and excludes("short large", "short long")
+    assert not excludes("long large") and not excludes("long short", "long flat") and not excludes("long long")
+    # A published swap may change nothing, or words that are not in the lexicon.
+    assert not excludes() and not excludes("pretty long")
 
 
 @pytest.mark.parametrize(

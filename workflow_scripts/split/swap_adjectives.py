@@ -5,6 +5,7 @@ A shard finds the captions that can be swapped; the changes are chosen for all t
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -53,7 +54,12 @@ def main(job: Job) -> None:
             write_table(offers, job.output.offers, OFFERS)
             write_json({"captions": number, **more}, job.output.summary)
             return
-        swapped, entries = choose_swaps(offers, params.seed, params.dataset, job.wildcards.composition)
+        adjectives = read_lexicons(job, "adjectives")["adjectives"]
+        if params.one_value:
+            adjectives = replace(adjectives, groups=())
+        composition = job.wildcards.composition
+        swapped, entries, exclusive = choose_swaps(offers, adjectives, params.seed, params.dataset, composition)
+        more["exclusive"] = exclusive
     write_table(swapped, job.output.swapped, SWAPPED)
     write_json(count_swaps(entries, number, heldout, job.where, **more), job.output.summary)
 

@@ -11,7 +11,6 @@ from functools import cache
 from itertools import accumulate
 
 import numpy as np
-import pandas as pd
 from PIL import Image, ImageDraw
 
 from compclip.dataset.sketch.world import Dice, Scene
@@ -230,12 +229,11 @@ def paint_scene(scene: Scene, pose: Pose, size: int = GRID_SIZE) -> Image.Image:
 
 
 def png(picture: Image.Image) -> bytes:
-    """Return an RGB picture as PNG, with a palette if it has few colors, which is smaller and faster to read."""
-    codes, colors = pd.factorize(np.frombuffer(picture.tobytes("raw", "BGRX"), "<u4"))
-    if len(colors) <= 256:
-        palette = colors.view(np.uint8).reshape(-1, 4)[:, 2::-1]
-        picture = Image.frombytes("P", picture.size, codes.astype(np.uint8).tobytes())
-        picture.putpalette(palette.tobytes())
+    """Return an RGB picture as PNG.
+
+    A palette would halve the file. But open_clip's transform resizes before it converts to RGB, and a palette image is
+    then resized without interpolation.
+    """
     buffer = io.BytesIO()
     picture.save(buffer, "png", compress_level=1)
     return buffer.getvalue()
