@@ -75,7 +75,7 @@ def estimate_all(scores: Sequence[Scored], anchors: Anchors, controls: Collectio
         return None
     prompts = _prompts(reference).merge(_prompts(usual)[KEY], on=KEY)
     matched = {pair for of in scores if of.about["prompts"] == "matched" for pair in of.entries["pair"]}
-    prompts = prompts.assign(matched=prompts["pair"].isin(matched), counts=True)
+    prompts = prompts.assign(matched=prompts["pair"].isin(matched))
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
     skills = dict[str, Skills]()
     for name in dict.fromkeys(generator for generator, _ in main):
