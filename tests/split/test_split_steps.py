@@ -55,8 +55,9 @@ def test_everyday_captions_work_the_first_time(tmp_path: Path) -> None:
 def test_an_image_on_which_surface_and_parse_disagree_is_in_no_split(tmp_path: Path) -> None:
     rows = [("a", 0, "a green slide"), ("b", 0, "a green bench"), ("c", 0, "green water"), ("d", 0, "a green bench")]
     texts = captions_table([*rows, *((f"e{i}", 0, "a green bench") for i in range(12))])
+    texts = pd.concat([texts, captions_table([("f", 0, "green water")])], ignore_index=True)
     # The extraction found another noun in c than the order of words does.
-    nouns = ["slide", "bench", "slime", *["bench"] * 13]
+    nouns = ["slide", "bench", "slime", *["bench"] * 13, "water"]
     said = zip(texts["image_id"], nouns, strict=True)
     pairs = pairs_table([(image, 0, "green", noun, 2, 7, 8, 13, "adjacent") for image, noun in said])
     ranking = pairs[["adjective", "noun"]].drop_duplicates(ignore_index=True)
