@@ -31,6 +31,11 @@ class Training(ModelConfig):
     crop: float | None = Field(
         0.75, gt=0, le=100, description="half the side of the crop, relative to the box's longer side; null for no crop"
     )
+    augment: Literal["none", "mild"] = Field(
+        "none",
+        description="mild: light, contrast, gamma, saturation, size and place of each training image change a little at"
+        " each step, so that the judge also reads other styles; hue never changes",
+    )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
     gpus: int = Field(
         1,

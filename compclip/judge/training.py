@@ -20,6 +20,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.seeds import derive_seed, rng
+from compclip.judge.augment import draw_changes
 from compclip.judge.checkpoint import Checkpoint
 from compclip.judge.config import Training
 from compclip.judge.feed import Features
@@ -34,7 +35,8 @@ Evaluate = Callable[[], dict[str, float]]
 class Examples:
     """n images and their captions; ``images`` and ``captions`` map row numbers to features.
 
-    The captions of image i are rows first[i] to first[i] + count[i].
+    The captions of image i are rows first[i] to first[i] + count[i]. With augmentation, ``images`` also takes the
+    ``Changes`` of these images.
     """
 
     images: Features
@@ -174,8 +176,10 @@ def train(
             for step in range(epoch * per_epoch, (epoch + 1) * per_epoch):
                 first = step % per_epoch * batch
                 chosen = np.sort(order[first : first + batch])[own]
+                # Drawn for the whole batch, so that the number of processes does not change them.
+                changes = [draw_changes(batch, seed, step)[own]] if config.augment == "mild" else []
                 with autocast(config.precision, device):
-                    images = F.normalize(examples.images(chosen), dim=-1)
+                    images = F.normalize(examples.images(chosen, *changes), dim=-1)
                     texts = F.normalize(examples.captions(captions[:, chosen].ravel()), dim=-1)
                 loss = _loss(group, images, texts, model.logit_scale)
                 optimizer.zero_grad()

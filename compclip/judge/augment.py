@@ -1,0 +1,111 @@
+"""Change the light, colors, size and place of training images, so that a judge reads images of other styles.
+
+A judge that has seen only one style takes a darker or smaller image for another bird. Hue never changes, because
+captions name colors.
+"""
+
+import math
+from dataclasses import dataclass, fields
+
+import torch
+import torch.nn.functional as F
+
+from compclip.core.seeds import derive_seed
+
+# Factors of the mild changes. They are drawn uniformly in their logarithm, so that halving is as likely as doubling.
+SIZE = (0.84, 1.06)
+LIGHT = (0.8, 1.12)
+CONTRAST = (0.83, 1.1)
+GAMMA = (0.85, 1.25)
+SATURATION = (0.85, 1.1)
+PLACE = 0.06  # largest shift to either side, in sides of the image
+UNMOVED = 0.2  # fraction of the images that keep size and place, and so their sharpness
+VIEWS = 4  # of an image that a frozen part encodes beforehand; the first is the image itself
+LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changes of n images, each (n,).
+
+    ``size``, ``light``, ``contrast``, ``gamma`` and ``saturation`` are factors or, for gamma, exponents; ``right`` and
+    ``down`` are shifts in sides of the image. ``view`` selects one of the ``VIEWS`` that are kept of an image instead,
+    if a frozen part encodes it only once.
+    """
+
+    view: torch.Tensor
+    size: torch.Tensor
+    right: torch.Tensor
+    down: torch.Tensor
+    light: torch.Tensor
+    contrast: torch.Tensor
+    gamma: torch.Tensor
+    saturation: torch.Tensor
+
+    def __getitem__(self, rows: slice) -> "Changes":
+        return Changes(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def to(self, device: torch.device) -> "Changes":
+        return Changes(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+
+def draw_changes(n: int, seed: int, *keys: str | int) -> Changes:
+    """Draw the changes of n images; they depend on ``seed`` and ``keys`` alone, so a training resumes to the same."""
+    generator = torch.Generator().manual_seed(derive_seed(seed, "augment", *keys))
+
+    def uniform(low: float, high: float) -> torch.Tensor:
+        return low + (high - low) * torch.rand(n, generator=generator)
+
+    def factor(bounds: tuple[float, float]) -> torch.Tensor:
+        return uniform(math.log(bounds[0]), math.log(bounds[1])).exp()
+
+    moved = uniform(0, 1) >= UNMOVED
+    return Changes(
+        view=torch.randint(VIEWS, (n,), generator=generator),
+        size=torch.where(moved, factor(SIZE), 1.0),
+        right=torch.where(moved, uniform(-PLACE, PLACE), 0.0),
+        down=torch.where(moved, uniform(-PLACE, PLACE), 0.0),
+        light=factor(LIGHT),
+        contrast=factor(CONTRAST),
+        gamma=factor(GAMMA),
+        saturation=factor(SATURATION),
+    )
+
+
+def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
+    """Return changed images, (n, height, width, 3) from 0 to 255, of the same shape and range.
+
+    First size and place change, around the center, with the border continued outward; then saturation, contrast and
+    light; then gamma. A gray stays gray, and the order of an image's colors by hue stays.
+    """
+    return _tone(_move(pixels, changes), changes)
+
+
+def _move(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
+    height, width = pixels.shape[1:3]
+    # The place in the image that each row and column of the result shows. Without rotation, rows do not depend on
+    # columns, which costs a quarter of ``F.affine_grid``.
+    columns = _places(width, changes.right, changes.size)[:, None, :].expand(-1, height, -1)
+    rows = _places(height, changes.down, changes.size)[:, :, None].expand(-1, -1, width)
+    grid = torch.stack([columns, rows], dim=-1)
+    moved = F.grid_sample(pixels.permute(0, 3, 1, 2), grid, padding_mode="border", align_corners=False)
+    return moved.permute(0, 2, 3, 1).contiguous()
+
+
+def _places(length: int, shift: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+    """Return (n, length) coordinates of ``F.grid_sample``, from -1 to 1 at the ends of a side."""
+    centers = (2 * torch.arange(length, device=size.device) + 1) / length - 1
+    return (centers - 2 * shift[:, None]) / size[:, None]
+
+
+def _tone(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
+    light, contrast, gamma, saturation = (
+        values[:, None, None, None] for values in (changes.light, changes.contrast, changes.gamma, changes.saturation)
+    )
+    gray = pixels @ torch.tensor(LUMINANCE, device=pixels.device)
+    mean = gray.mean(dim=(1, 2))[:, None, None, None]
+    # light * (mean + contrast * (gray + saturation * (pixels - gray) - mean)), in few operations on whole images
+    strength = light * contrast
+    neutral = strength * (1 - saturation) * gray[..., None] + (light - strength) * mean
+    toned = torch.addcmul(neutral, pixels, strength * saturation).clamp_(0, 255)
+    return toned.div_(255).pow_(gamma).mul_(255)
