@@ -21,6 +21,7 @@ SATURATION = (0.85, 1.1)
 PLACE = 0.06  # largest shift to either side, in sides of the image
 UNMOVED = 0.2  # fraction of the images that keep size and place, and so their sharpness
 VIEWS = 4  # of an image that a frozen part encodes beforehand; the first is the image itself
+MAX = 255.0
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 
 
@@ -75,8 +76,9 @@ def draw_changes(n: int, seed: int, *keys: str | int) -> Changes:
 def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     """Return changed images, (n, height, width, 3) from 0 to 255, of the same shape and range.
 
-    First size and place change, around the center, with the border continued outward; then saturation, contrast and
-    light; then gamma. A gray stays gray, and the order of an image's colors by hue stays.
+    First size and place change, around the center, with the border continued outward. Then light, contrast and gamma
+    change the gray value of each pixel, and saturation how far its colors lie from it. So a hue stays, unless a color
+    leaves the range and is limited to it.
     """
     return _tone(_move(pixels, changes), changes)
 
@@ -100,12 +102,13 @@ def _places(length: int, shift: torch.Tensor, size: torch.Tensor) -> torch.Tenso
 
 def _tone(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     light, contrast, gamma, saturation = (
-        values[:, None, None, None] for values in (changes.light, changes.contrast, changes.gamma, changes.saturation)
+        values[:, None, None] for values in (changes.light, changes.contrast, changes.gamma, changes.saturation)
     )
     gray = pixels @ torch.tensor(LUMINANCE, device=pixels.device)
-    mean = gray.mean(dim=(1, 2))[:, None, None, None]
-    # light * (mean + contrast * (gray + saturation * (pixels - gray) - mean)), in few operations on whole images
-    strength = light * contrast
-    neutral = strength * (1 - saturation) * gray[..., None] + (light - strength) * mean
-    toned = torch.addcmul(neutral, pixels, strength * saturation).clamp_(0, 255)
-    return toned.div_(255).pow_(gamma).mul_(255)
+    mean = gray.mean(dim=(1, 2), keepdim=True)
+    toned = (light * (mean + contrast * (gray - mean))).clamp_(1, MAX)
+    # Gamma acts on the gray value: a power of each color by itself would change hues.
+    curved = (toned / MAX).pow_(gamma).mul_(MAX)
+    # How far a pixel's colors lie from its gray value changes with the light, too.
+    strength = saturation * light * contrast * (curved / toned)
+    return (pixels * strength[..., None]).add_((curved - strength * gray)[..., None]).clamp_(0, MAX)
