@@ -5,6 +5,7 @@ captions name colors.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import torch
@@ -17,10 +18,14 @@ SIZE = (0.84, 1.06)
 LIGHT = (0.8, 1.12)
 CONTRAST = (0.83, 1.1)
 GAMMA = (0.85, 1.25)
-SATURATION = (0.85, 1.1)
-PLACE = 0.06  # largest shift to either side, in sides of the image
-UNMOVED = 0.2  # fraction of the images that keep size and place, and so their sharpness
+SATURATION = (0.82, 1.1)
+PLACE = 0.08  # largest shift to either side, in sides of the image
+UNMOVED = 0.1  # fraction of the images that keep size and place, and so their sharpness
+NOISE = 12.0  # largest standard deviation of noise, of 255
 VIEWS = 4  # of an image that a frozen part encodes beforehand; the first is the image itself
+# Fractions of the steps before the first change and until the changes are complete. A judge that starts with changed
+# images learns colors and parts much more slowly.
+START, FULL = 0.3, 0.6
 MAX = 255.0
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 
@@ -29,9 +34,9 @@ LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 class Changes:
     """Changes of n images, each (n,).
 
-    ``size``, ``light``, ``contrast``, ``gamma`` and ``saturation`` are factors or, for gamma, exponents; ``right`` and
-    ``down`` are shifts in sides of the image. ``view`` selects one of the ``VIEWS`` that are kept of an image instead,
-    if a frozen part encodes it only once.
+    ``size``, ``light``, ``contrast`` and ``saturation`` are factors, ``gamma`` an exponent, ``right`` and ``down``
+    shifts in sides of the image, ``noise`` a factor of the noise drawn by ``grain``. ``view`` selects one of the
+    ``VIEWS`` that are kept of an image instead, if a frozen part encodes it only once.
     """
 
     view: torch.Tensor
@@ -42,34 +47,43 @@ class Changes:
     contrast: torch.Tensor
     gamma: torch.Tensor
     saturation: torch.Tensor
+    noise: torch.Tensor
+    grain: int
 
-    def __getitem__(self, rows: slice) -> "Changes":
-        return Changes(*(getattr(self, field.name)[rows] for field in fields(self)))
+    def each(self, convert: Callable[[torch.Tensor], torch.Tensor]) -> "Changes":
+        """Return the changes with all tensors converted."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "grain"}
+        return Changes(**{name: convert(value) for name, value in values.items()}, grain=self.grain)
 
-    def to(self, device: torch.device) -> "Changes":
-        return Changes(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+def strength_at(step: int, steps: int) -> float:
+    """Return how strong changes are at ``step`` (from 0) of ``steps``: 0 (none) to 1."""
+    return min(1.0, max(0.0, (step / steps - START) / (FULL - START)))
 
 
-def draw_changes(n: int, seed: int, *keys: str | int) -> Changes:
-    """Draw the changes of n images; they depend on ``seed`` and ``keys`` alone, so a training resumes to the same."""
+def draw_changes(n: int, seed: int, *keys: str | int, strength: float = 1.0) -> Changes:
+    """Draw the changes of n images; they depend on the arguments alone, so a training resumes to the same."""
     generator = torch.Generator().manual_seed(derive_seed(seed, "augment", *keys))
 
     def uniform(low: float, high: float) -> torch.Tensor:
         return low + (high - low) * torch.rand(n, generator=generator)
 
     def factor(bounds: tuple[float, float]) -> torch.Tensor:
-        return uniform(math.log(bounds[0]), math.log(bounds[1])).exp()
+        return (strength * uniform(math.log(bounds[0]), math.log(bounds[1]))).exp()
 
     moved = uniform(0, 1) >= UNMOVED
+    other_view = torch.randint(VIEWS, (n,), generator=generator)
     return Changes(
-        view=torch.randint(VIEWS, (n,), generator=generator),
+        view=torch.where(uniform(0, 1) < strength, other_view, 0),
         size=torch.where(moved, factor(SIZE), 1.0),
-        right=torch.where(moved, uniform(-PLACE, PLACE), 0.0),
-        down=torch.where(moved, uniform(-PLACE, PLACE), 0.0),
+        right=torch.where(moved, strength * uniform(-PLACE, PLACE), 0.0),
+        down=torch.where(moved, strength * uniform(-PLACE, PLACE), 0.0),
         light=factor(LIGHT),
         contrast=factor(CONTRAST),
         gamma=factor(GAMMA),
         saturation=factor(SATURATION),
+        noise=strength * uniform(-NOISE, NOISE),
+        grain=derive_seed(seed, "grain", *keys),
     )
 
 
@@ -78,9 +92,13 @@ def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
 
     First size and place change, around the center, with the border continued outward. Then light, contrast and gamma
     change the gray value of each pixel, and saturation how far its colors lie from it. So a hue stays, unless a color
-    leaves the range and is limited to it.
+    leaves the range and is limited to it. At last, gray noise is added.
     """
-    return _tone(_move(pixels, changes), changes)
+    # One pattern for all images, of which each takes its own multiple: noise for each would cost more than the rest.
+    generator = torch.Generator().manual_seed(changes.grain)
+    pattern = torch.randn(pixels.shape[1:3], generator=generator).to(pixels.device)
+    noise = changes.noise[:, None, None] * pattern
+    return _tone(_move(pixels, changes), changes, noise)
 
 
 def _move(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
@@ -100,7 +118,7 @@ def _places(length: int, shift: torch.Tensor, size: torch.Tensor) -> torch.Tenso
     return (centers - 2 * shift[:, None]) / size[:, None]
 
 
-def _tone(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
+def _tone(pixels: torch.Tensor, changes: Changes, noise: torch.Tensor) -> torch.Tensor:
     light, contrast, gamma, saturation = (
         values[:, None, None] for values in (changes.light, changes.contrast, changes.gamma, changes.saturation)
     )
@@ -111,4 +129,4 @@ def _tone(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     curved = (toned / MAX).pow_(gamma).mul_(MAX)
     # How far a pixel's colors lie from its gray value changes with the light, too.
     strength = saturation * light * contrast * (curved / toned)
-    return (pixels * strength[..., None]).add_((curved - strength * gray)[..., None]).clamp_(0, MAX)
+    return (pixels * strength[..., None]).add_((curved - strength * gray + noise)[..., None]).clamp_(0, MAX)

@@ -33,8 +33,9 @@ class Training(ModelConfig):
     )
     augment: Literal["none", "mild"] = Field(
         "none",
-        description="mild: light, contrast, gamma, saturation, size and place of each training image change a little at"
-        " each step, so that the judge also reads other styles; hue never changes",
+        description="mild: from about half of the steps on, light, contrast, gamma, saturation, size, place and noise"
+        " of each training image change a little, so that the judge also recognizes pairs in other styles; hue never"
+        " changes. Behind frozen layers, which see each image once, a step chooses among four views of it",
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
     gpus: int = Field(

@@ -92,8 +92,10 @@ class Feed:
     def _floats(self, pixels: np.ndarray, changes: Changes | None) -> torch.Tensor:
         """Return normalized pixels, (n, 3, height, width), on the judge's device."""
         device = self.judge.device
-        changed = None if changes is None else partial(change, changes=changes.to(device))
-        return self.judge.preprocess.floats(pixels, device, changed)
+        if changes is None:
+            return self.judge.preprocess.floats(pixels, device)
+        on_device = changes.each(lambda values: values.to(device))
+        return self.judge.preprocess.floats(pixels, device, partial(change, changes=on_device))
 
     def captions(self, ids: torch.Tensor, name: str) -> Features:
         """Return the features of captions, ids (n, length), kept in file ``name``."""

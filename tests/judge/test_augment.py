@@ -12,13 +12,28 @@ from safetensors.torch import load_file
 
 from compclip.clip.pixels import PREPROCESS, Preprocess
 from compclip.judge import augment, checkpoint, training
-from compclip.judge.augment import CONTRAST, GAMMA, LIGHT, PLACE, SATURATION, SIZE, VIEWS, Changes, change, draw_changes
+from compclip.judge.augment import (
+    CONTRAST,
+    FULL,
+    GAMMA,
+    LIGHT,
+    PLACE,
+    SATURATION,
+    SIZE,
+    START,
+    VIEWS,
+    Changes,
+    change,
+    draw_changes,
+    strength_at,
+)
 
 from .conftest import Model, Train
 
 NEUTRAL = Changes(
     view=torch.zeros(1, dtype=torch.long), size=torch.ones(1), right=torch.zeros(1), down=torch.zeros(1),
     light=torch.ones(1), contrast=torch.ones(1), gamma=torch.ones(1), saturation=torch.ones(1),
+    noise=torch.zeros(1), grain=0,
 )  # fmt: skip
 FACTORS = {"size": SIZE, "light": LIGHT, "contrast": CONTRAST, "gamma": GAMMA, "saturation": SATURATION}
 
@@ -83,7 +98,8 @@ def test_hue_stays(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     # Colors that no mild change moves out of the range.
     pixels = torch.randint(70, 180, (64, 1, 1, 3), generator=generator).float()
-    after = change(pixels, draw_changes(64, seed, 0)).view(-1, 3)
+    drawn = replace(draw_changes(64, seed, 0), noise=torch.zeros(64))
+    after = change(pixels, drawn).view(-1, 3)
     for before, later in zip(pixels.view(-1, 3).tolist(), after.tolist(), strict=True):
         hue, saturation, _ = colorsys.rgb_to_hsv(*before)
         turned = abs(colorsys.rgb_to_hsv(*later)[0] - hue)
@@ -102,10 +118,29 @@ def test_changes_are_within_their_ranges() -> None:
     assert sorted(drawn.view.unique()) == list(range(VIEWS))
 
 
-def test_a_process_takes_its_part_of_the_changes_of_a_batch() -> None:
-    whole, again, later = (draw_changes(8, 3, step) for step in (5, 5, 6))
-    assert torch.equal(whole.light[4:], again[4:8].light)
-    assert not torch.equal(whole.light, later.light)
+def test_a_process_changes_its_part_of_a_batch_as_one_process_does() -> None:
+    pixels = torch.randint(0, 256, (8, 6, 6, 3), generator=torch.Generator().manual_seed(0)).float()
+    whole = change(pixels, draw_changes(8, 3, 5))
+    half = draw_changes(8, 3, 5).each(lambda values: values[4:])
+    assert torch.equal(change(pixels[4:], half), whole[4:])
+    assert not torch.equal(change(pixels, draw_changes(8, 3, 6)), whole)
+
+
+def test_changes_grow_from_none() -> None:
+    steps = 100
+    strengths = [strength_at(step, steps) for step in range(steps)]
+    assert strengths == sorted(strengths)
+    assert strengths[: round(START * steps) + 1] == [0] * (round(START * steps) + 1)
+    assert strengths[round(FULL * steps) :] == [1] * (steps - round(FULL * steps))
+    pixels = torch.randint(1, 256, (4, 5, 5, 3), generator=torch.Generator().manual_seed(0)).float()
+    torch.testing.assert_close(change(pixels, draw_changes(4, 0, 0, strength=0)), pixels, atol=1e-2, rtol=0)
+
+
+def test_noise_is_gray_and_of_its_strength() -> None:
+    pixels = torch.full((64, 64, 3), 128.0)
+    difference = changed(pixels, noise=10) - pixels
+    torch.testing.assert_close(difference[..., 0], difference[..., 1])
+    assert difference.std() == pytest.approx(10, rel=0.1)
 
 
 def test_preprocessing_normalizes_after_a_change() -> None:
@@ -131,7 +166,7 @@ def test_a_killed_training_resumes_to_the_same_bytes(train: Train, monkeypatch: 
     with pytest.raises(KeyboardInterrupt):
         train("killed", cache="two", **settings)
     resumed = train("killed", cache="two", **settings)
-    assert len(losses) == 7 + 8
+    assert len(losses) == 7 + 8, "one epoch of four steps was kept"
     assert (resumed / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
 
 
@@ -153,6 +188,7 @@ def test_a_frozen_tower_keeps_views(
         views = weights("views")
     assert f"in {VIEWS} views" in caplog.text
     monkeypatch.setattr(augment, "UNMOVED", 1)
+    monkeypatch.setattr(augment, "NOISE", 0)
     for name in FACTORS:
         monkeypatch.setattr(augment, name.upper(), (1, 1))
     neutral = weights("neutral")
