@@ -95,9 +95,10 @@ class _SumRows(torch.autograd.Function):
 class ConvTower(nn.Module):
     """Pixels to a vector: convolutions that halve the picture, the mean over what remains, a projection.
 
-    The first convolution makes the picture ``patch`` times as small, each further one halves it. After each there are
-    ``widths`` channels and ``depths`` residual convolutions, at the end ``features``. Without ``overlap`` each place is
-    computed from its own square of the picture alone, with far fewer operations.
+    The first convolution makes the picture ``patch`` times as small, each further one halves it; or by ``strides``, one
+    for each convolution. After each there are ``widths`` channels and ``depths`` residual convolutions, at the end
+    ``features``. Without ``overlap`` each place is computed from its own square of the picture alone, with far fewer
+    operations, unless ``kernels`` of the convolutions are larger than their strides.
     """
 
     def __init__(
@@ -109,15 +110,21 @@ class ConvTower(nn.Module):
         features: int,
         patch: int = 2,
         overlap: bool = True,
+        strides: Sequence[int] | None = None,
+        kernels: Sequence[int] | None = None,
     ) -> None:
         super().__init__()
         self.image_size = image_size
+        if strides is None:
+            strides = [patch, *(2 for _ in widths[1:])]
+        if kernels is None:
+            kernels = [2 * stride - 1 if overlap else stride for stride in strides]
         layers: list[nn.Module] = []
-        before, stride = 3, patch
-        for width, depth in zip(widths, depths, strict=True):
-            layers.append(_convolution(before, width, 2 * stride - 1 if overlap else stride, stride))
+        before = 3
+        for width, depth, stride, kernel in zip(widths, depths, strides, kernels, strict=True):
+            layers.append(_convolution(before, width, kernel, stride))
             layers += [_Residual(width, 3 if overlap else 1) for _ in range(depth)]
-            before, stride = width, 2
+            before = width
         self.layers = nn.Sequential(*layers, _convolution(before, features, 1, 1))
         self.projection = nn.Linear(features, embed_dim, bias=False)
         self.center = nn.BatchNorm1d(embed_dim, affine=False)

@@ -1,6 +1,6 @@
 """Convert image files to the pixels that a judge sees."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
@@ -119,8 +119,18 @@ class Preprocess:
         top, left = round((to[0] - self.size[0]) / 2), round((to[1] - self.size[1]) / 2)
         return pixels[:, :, top : top + self.size[0], left : left + self.size[1]].permute(0, 2, 3, 1).numpy()
 
-    def floats(self, images: np.ndarray, device: torch.device) -> torch.Tensor:
-        """Normalize (n, height, width, 3) uint8 to float32 (n, 3, height, width), channels last in memory."""
-        pixels = torch.from_numpy(np.require(images, requirements=["C", "W"])).to(device)
-        rows = pixels.flatten(2).float().mul_(self.scale.to(device)).add_(self.shift.to(device))
+    def floats(
+        self,
+        images: np.ndarray,
+        device: torch.device,
+        change: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> torch.Tensor:
+        """Normalize (n, height, width, 3) uint8 to float32 (n, 3, height, width), channels last in memory.
+
+        ``change`` maps the bytes as floats to others of the same shape.
+        """
+        pixels = torch.from_numpy(np.require(images, requirements=["C", "W"])).to(device).float()
+        if change is not None:
+            pixels = change(pixels)
+        rows = pixels.flatten(2).mul_(self.scale.to(device)).add_(self.shift.to(device))
         return rows.view(pixels.shape).permute(0, 3, 1, 2)

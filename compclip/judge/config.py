@@ -31,6 +31,12 @@ class Training(ModelConfig):
     crop: float | None = Field(
         0.75, gt=0, le=100, description="half the side of the crop, relative to the box's longer side; null for no crop"
     )
+    augment: Literal["none", "mild"] = Field(
+        "none",
+        description="mild: from about half of the steps on, light, contrast, gamma, saturation, size, place and noise"
+        " of each training image change a little, so that the judge also recognizes pairs in other styles; hue never"
+        " changes. Behind frozen layers, which see each image once, a step chooses among four views of it",
+    )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto uses a GPU if there is one")
     gpus: int = Field(
         1,

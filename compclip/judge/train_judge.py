@@ -163,6 +163,7 @@ def describe_training(built: Built, material: Material, config: Training, rows: 
         "trainable": config.trainable,
         "train_on": config.train_on,
         "epochs": config.epochs,
+        "augment": config.augment,
         "images": len(material.items),
         "captions": len(texts),
         "truncated_captions": truncated,
@@ -200,7 +201,7 @@ def train_judge(
         synchronise_norms(judge.model, group, device, GPUS_SETTING)
         # The checkpoint stays there; other files are removed at the end.
         work = cache / "judge" / training_key(material, settings, seed, threads, device, group.count)
-        feed = Feed(judge, settings, work, group)
+        feed = Feed(judge, settings, work, group, seed)
 
         def prepare() -> tuple[Examples, Evaluate]:
             evaluate = evaluator(judge, feed, material, settings.precision)
@@ -211,7 +212,7 @@ def train_judge(
                 settings.model, n, len(material.texts), sum(p.numel() for p in parameters if p.requires_grad),
                 sum(p.numel() for p in parameters), settings.epochs, n // min(settings.batch, n), device,
             )  # fmt: skip
-            images = feed.images(material.items, "images")
+            images = feed.images(material.items, "images", augment=settings.augment == "mild")
             return Examples(images, captions, material.first, material.count), evaluate
 
         if settings.epochs:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from compclip.core.errors import UserError, require
 from compclip.core.log import log
 from compclip.core.progress import Progress
 from compclip.core.seeds import derive_seed, rng
+from compclip.judge.augment import Changes, draw_changes, strength_at
 from compclip.judge.checkpoint import Checkpoint
 from compclip.judge.config import Training
 from compclip.judge.feed import Features
@@ -34,7 +36,8 @@ Evaluate = Callable[[], dict[str, float]]
 class Examples:
     """n images and their captions; ``images`` and ``captions`` map row numbers to features.
 
-    The captions of image i are rows first[i] to first[i] + count[i].
+    The captions of image i are rows first[i] to first[i] + count[i]. With augmentation, ``images`` also takes the
+    ``Changes`` of these images.
     """
 
     images: Features
@@ -162,6 +165,12 @@ def train(
     per_epoch = n // batch
     steps = per_epoch * config.epochs
     own = group.share(batch)
+
+    def changes_at(step: int) -> list[Changes]:
+        strength = strength_at(step, steps) if config.augment == "mild" else 0
+        # Drawn for the whole batch, so that the number of processes does not change them.
+        return [draw_changes(batch, seed, step, strength=strength).each(itemgetter(own))] if strength else []
+
     with Progress(steps, "steps") as progress:
         progress.add(len(rows) * per_epoch)
         for epoch in range(len(rows), config.epochs):
@@ -175,7 +184,7 @@ def train(
                 first = step % per_epoch * batch
                 chosen = np.sort(order[first : first + batch])[own]
                 with autocast(config.precision, device):
-                    images = F.normalize(examples.images(chosen), dim=-1)
+                    images = F.normalize(examples.images(chosen, *changes_at(step)), dim=-1)
                     texts = F.normalize(examples.captions(captions[:, chosen].ravel()), dim=-1)
                 loss = _loss(group, images, texts, model.logit_scale)
                 optimizer.zero_grad()

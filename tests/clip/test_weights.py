@@ -219,6 +219,18 @@ def test_the_word_tower_is_a_convolution(vocab_size: int) -> None:
     assert not tower.embedding.weight[PAD].any()
 
 
+def test_the_conv_tower_takes_strides_and_kernels() -> None:
+    """A pixel at the border of two squares changes both if the kernel is larger than the stride."""
+    cfg = {"embed_dim": 6, "image_size": 24, "widths": [4, 8], "depths": [0, 1], "features": 5, "overlap": False}
+    pictures = torch.zeros(2, 3, 24, 24)
+    pictures[1, :, 12, 0] = 100
+    for kernels, touched in (([2, 4], 1), ([3, 4], 1), ([2, 5], 2)):
+        tower = ConvTower(**cfg, strides=[2, 4], kernels=kernels).eval()
+        places = tower.layers(pictures)
+        assert places.shape == (2, 5, 3, 3)
+        assert (places[0] != places[1]).any(0).sum() == touched
+
+
 def test_the_conv_tower_halves_the_picture_and_folds_its_norms() -> None:
     """A pixel changes one place alone if the convolutions do not overlap."""
     for overlap in (True, False):
