@@ -93,12 +93,12 @@ class _SumRows(torch.autograd.Function):
 
 
 class ConvTower(nn.Module):
-    """Pixels to a vector: convolutions that halve the picture, the mean over what remains, a projection.
+    """Pixels to a vector: convolutions that shrink the picture, the mean over what remains, a projection.
 
-    The first convolution makes the picture ``patch`` times as small, each further one halves it; or by ``strides``, one
-    for each convolution. After each there are ``widths`` channels and ``depths`` residual convolutions, at the end
-    ``features``. Without ``overlap`` each place is computed from its own square of the picture alone, with far fewer
-    operations, unless ``kernels`` of the convolutions are larger than their strides.
+    Each convolution makes the picture smaller by its stride (``strides``, by default 2). Where its side (``kernels``, by
+    default twice the stride, less one) is larger than the stride, the squares of the picture that it sees overlap, so
+    that a small shift of the picture changes less. After each there are ``widths`` channels and ``depths`` residual
+    convolutions of the side ``residual``, at the end ``features``.
     """
 
     def __init__(
@@ -108,22 +108,19 @@ class ConvTower(nn.Module):
         widths: Sequence[int],
         depths: Sequence[int],
         features: int,
-        patch: int = 2,
-        overlap: bool = True,
         strides: Sequence[int] | None = None,
         kernels: Sequence[int] | None = None,
+        residual: int = 3,
     ) -> None:
         super().__init__()
         self.image_size = image_size
-        if strides is None:
-            strides = [patch, *(2 for _ in widths[1:])]
-        if kernels is None:
-            kernels = [2 * stride - 1 if overlap else stride for stride in strides]
+        strides = strides or [2] * len(widths)
+        kernels = kernels or [2 * stride - 1 for stride in strides]
         layers: list[nn.Module] = []
         before = 3
         for width, depth, stride, kernel in zip(widths, depths, strides, kernels, strict=True):
             layers.append(_convolution(before, width, kernel, stride))
-            layers += [_Residual(width, 3 if overlap else 1) for _ in range(depth)]
+            layers += [_Residual(width, residual) for _ in range(depth)]
             before = width
         self.layers = nn.Sequential(*layers, _convolution(before, features, 1, 1))
         self.projection = nn.Linear(features, embed_dim, bias=False)

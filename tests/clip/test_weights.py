@@ -221,7 +221,7 @@ def test_the_word_tower_is_a_convolution(vocab_size: int) -> None:
 
 def test_the_conv_tower_takes_strides_and_kernels() -> None:
     """A pixel at the border of two squares changes both if the kernel is larger than the stride."""
-    cfg = {"embed_dim": 6, "image_size": 24, "widths": [4, 8], "depths": [0, 1], "features": 5, "overlap": False}
+    cfg = {"embed_dim": 6, "image_size": 24, "widths": [4, 8], "depths": [0, 1], "features": 5, "residual": 1}
     pictures = torch.zeros(2, 3, 24, 24)
     pictures[1, :, 12, 0] = 100
     for kernels, touched in (([2, 4], 1), ([3, 4], 1), ([2, 5], 2)):
@@ -233,8 +233,8 @@ def test_the_conv_tower_takes_strides_and_kernels() -> None:
 
 def test_the_conv_tower_halves_the_picture_and_folds_its_norms() -> None:
     """A pixel changes one place alone if the convolutions do not overlap."""
-    for overlap in (True, False):
-        tower = ConvTower(6, image_size=20, widths=[4, 8], depths=[0, 2], features=5, overlap=overlap).eval()
+    for overlap, kernels in ((True, {}), (False, {"kernels": [2, 2], "residual": 1})):
+        tower = ConvTower(6, image_size=20, widths=[4, 8], depths=[0, 2], features=5, **kernels).eval()
         pictures = torch.zeros(2, 3, 20, 20)
         pictures[1, :, 7, 7] = 100
         places = tower.layers(pictures)
