@@ -47,7 +47,8 @@ REACHES = {
     "d_*": "(?:<part>|<predicate>)",  # `with no hat in a red shirt`
     "(?:^|[.,VOPR])M*d_*": "<with>",  # `there is no man in a red shirt`
     "(?:(?:^|[.,])[^WHV.,]*|A&)d_*": "<with>[VH]<clause>",  # `no bill is red`
-    "(?:[dn]|(?:^|[.,])q)_*": "[VH](?:[Yr]|<noun>)<clause>",  # `nor is the bill red`, `nowhere is there a red bill`
+    "[dn]_*": "[VH](?:[Yr]|<noun>)<clause>",  # `nor is the bill red`
+    "(?:^|[.,])q_*": "[VH](?:[Yr]<clause>|<joined>)",  # `nowhere is there a red bill`
     "l_*": "(?:<part>(?:&(?![TD])<part>)*|<predicate>)",
     "l_+[HO]": "<joined>",  # `instead of wearing a red shirt`
     "L(?=[MSITDu])": "<part>",
@@ -70,7 +71,7 @@ REACHES = {
 # `a plate on the table is not visible`, `its bill is missing`, `red bill: none`
 ABSENT = re.compile(
     r"(?P<absent>N)(?:(?:P[MSITDAaU]*N+)*[MVORHq]*"
-    r"(?:q|[lL](?![MSITDAUaNru_])|(?:[ns]_*[MVO]*r|n_*M*P))|[.M]?(?:[hdql]|nr)_*(?=$|[.,]))"
+    r"(?:q|(?:l|(?<=[VH])L)(?![MSITDAUaNru_])|(?:[ns]_*[MVO]*r|n_*M*P))|[.M]?(?:[hdql]|nr)_*(?=$|[.,]))"
 )
 
 

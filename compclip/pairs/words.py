@@ -203,6 +203,8 @@ class Vocabulary:
         if self._is_painted(doc, i):
             # A copula, unless it follows one: `a wall painted white`, `the wall is painted white`.
             return Role.BE if doc[i - 1].tag_.startswith("NN") else Role.MODIFIER
+        if token.lower_ in WORDS.has and following is not None and self._is_becoming(doc, following.i):
+            return Role.MODIFIER  # `the leaf has turned red`
         if self._is_becoming(doc, i):
             return Role.MODIFIER if before is not None and before.lower_ in WORDS.be else Role.BE
         raising = _raising_role(doc, i)

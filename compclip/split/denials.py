@@ -37,7 +37,7 @@ SCOPES = [re.compile(f"(?={opener}(?P<reach>{REACH}))") for opener in OPENERS]
 SCOPES.append(re.compile(r"(?:^|(?<=[.?]))(?=(?P<reach>[^.?]+\?))"))  # `is it a red bill?`
 # Nouns that are said to be absent: `its red bill is not visible`, `red bill: none`.
 ABSENT = re.compile(
-    r"N(?=(?:P[ITDAo]*N+)*[MVorH]*(?:q|[lL](?![ITDANru_o])|[ns]_*[oV]*r|[Vo]n_*P)|\.?(?:[hdql]|nr)_*(?:$|[.,]))"
+    r"N(?=(?:P[ITDAo]*N+)*[MVorH]*(?:q|(?:l|(?<=[VH])L)(?![ITDANru_o])|[ns]_*[oV]*r|[Vo]n_*P)|\.?(?:[hdql]|nr)_*(?:$|[.,]))"
 )
 
 
