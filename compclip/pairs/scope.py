@@ -63,7 +63,7 @@ REACHES = {
     "j_*(?![TD])": "<with>",
     "(?<!SNV)(?<![YRSO]V)k_*(?=I)": "<nouns>",  # but `what looks like a red mask`
     "z[MAUa]+z(?=I)": "<nouns>",  # `as red as a red rose`
-    "(?:u[MNTDF]*|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)": "<joined>",  # but `all black except its bill`
+    "(?:uN*|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)": "<joined>",  # but `all black except its bill`
     "(?:^|[.])[^A.]*y": "<joined>",  # `plates minus a blue one`, but `all black minus a white tail`
     "e": r"[^.,|]{1,8}\|(?:<nouns>|<predicate>)",
     r"(?:^|(?<=[.?]))": r"[^.?]+\?",

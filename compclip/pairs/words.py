@@ -196,6 +196,8 @@ class Vocabulary:
         token = doc[i]
         before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
         part = _token_part(token)
+        if token.lower_ in WORDS.plurals_like_verbs:
+            return Role.NOUN
         if self._is_verb(token, following) or self._is_look(token):
             return Role.OTHER
         if self._is_covering(doc, i):

@@ -26,7 +26,7 @@ OPENERS = (
     r"m[VHn]+",
     r"[ch]_*!?[^.,&VH!]*[VH]",
     r"(?:^|[.,])[^WHV.,]*d_*[^WHV.,&!]*[VH]",  # `no bill is red`
-    r"(?:u[oNTDF]*|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)(?:[IT]o*N*P(?![TD]))?",  # but `all black except its bill`
+    r"(?:uN*|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)(?:[IT]o*N*P(?![TD]))?",  # but `all black except its bill`
     r"(?:(?<!V)k_*|z[oAMr]+z)(?=I)",  # `as red as a red rose`, but `looks like a red bird`
     r"(?:^|[.])[^A.]*y",
     r"e(?=[^.,|]{1,8}\|)",
