@@ -46,7 +46,8 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int], text: Normalize
     ``text`` is the text of ``doc``, which has the offsets in the caption as given.
     If the surface gives an adjective a noun, a different noun that only the parse gives is disputed. So is a noun to
     the left of an attributive adjective: in `a white belly grey back` the parser may choose it, unlike a reader. So is
-    a noun behind a separator, as in the list `red; bill`, and a pair that the caption denies or supposes (``scope``): whether the image shows it is open.
+    a noun behind a separator, as in the list `red; bill`, and a pair that the caption denies or supposes (``scope``):
+    whether the image shows it is open.
     """
     links, nowhere = find_by_surface(words)
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
