@@ -24,7 +24,7 @@ VISIBLE = re.compile(f"[^{_INVISIBLE}{_BLANK}{_SPACE}]")
 # Combining marks of Latin letters; those that no letter composes with are decoration (struck out, underlined).
 _MARK = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 # A text without any of these is as it is read; most captions are.
-_UNUSUAL = re.compile(r"[^ !$%'()+,./0-9:;?@A-Za-z=-]|  |==|''|(?<!\w)'\w\w|^ | $")
+_UNUSUAL = re.compile(r"[^ !$%'()+,./0-9:;?@A-Za-z=-]|  |\w;\w|==|''|(?<!\w)'\w\w|^ | $")
 # Letters that look like Latin ones: Cyrillic, then Greek, then others.
 _LOOK_ALIKES = str.maketrans(
     "\u0430\u0441\u0501\u0435\u04bb\u0456\u0458\u043a\u04cf\u043e\u0440\u051b\u0455\u0442\u0443\u051d\u0445"
@@ -78,6 +78,8 @@ _RULES: tuple[tuple[str, str, Any], ...] = (
         r"""["\u201c-\u201f\u2039\u203a\u00ab\u00bb\u27e8\u27e9\u3008-\u3011]+|(?<!\w)'(?=[^\W_]{2}[^']{0,40}'(?!\w))|(?<=[^\Ws_])'(?!\w)""",
         "",
     ),
+    # Bullets and semicolons between words, which spaCy takes for a part of a word.
+    ("", r"[\u00b7\u2022\u2023\u2219\u25aa\u25cf\u25e6\u30fb]|(?<=\w);(?=\w)", " ; "),
     ("", r"\s+", " "),
     ("", r"\A | \Z", ""),
 )

@@ -18,6 +18,7 @@ from compclip.pairs.surface import find_by_surface
 from compclip.pairs.tree import Tree, tree
 from compclip.pairs.words import Vocabulary, Word, spans
 from compclip.text import parsing
+from compclip.text.grammar import WORDS
 from compclip.text.language import identity, load_language
 from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon, load_lexicon
 
@@ -45,14 +46,18 @@ def occurrences(doc: Doc, words: list[Word], at: dict[int, int], text: Normalize
     ``text`` is the text of ``doc``, which has the offsets in the caption as given.
     If the surface gives an adjective a noun, a different noun that only the parse gives is disputed. So is a noun to
     the left of an attributive adjective: in `a white belly grey back` the parser may choose it, unlike a reader. So is
-    a pair that the caption denies or supposes (``scope``): whether the image shows it is open.
+    a noun behind a separator, as in the list `red; bill`, and a pair that the caption denies or supposes (``scope``):
+    whether the image shows it is open.
     """
     links, nowhere = find_by_surface(words)
     relations = {(link.adjective, link.noun): link.relation for link in reversed(links)}
     settled = nowhere | {adjective for adjective, _ in relations}
     for link in find_by_parse(doc, words, at):
-        leftward = link.relation == "attributive" and link.noun < link.adjective
-        relation = "disputed" if leftward or link.adjective in settled else link.relation
+        is_attributive = link.relation == "attributive"
+        leftward = is_attributive and link.noun < link.adjective
+        between = words[link.adjective + 1 : link.noun] if is_attributive else []
+        is_separated = any(word.lower in WORDS.separators for word in between)
+        relation = "disputed" if leftward or is_separated or link.adjective in settled else link.relation
         relations.setdefault((link.adjective, link.noun), relation)
     reached, absent = denied(doc, words)
     result = []

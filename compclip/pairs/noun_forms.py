@@ -46,7 +46,8 @@ class NounForms:
         self.listed = vocabulary.forms[Role.NOUN]
         self.has_lexicon = words is None
         self.words = self.listed if words is None else words
-        self.excluded = WORDS.function_words.union(WORDS.never_singular, vocabulary.forms[Role.ADJECTIVE])
+        excluded = WORDS.function_words.union(WORDS.never_singular, vocabulary.forms[Role.ADJECTIVE])
+        self.excluded = excluded - WORDS.singulars_like_others
         lookups = getattr(vocabulary.lemmatizer, "lookups", Lookups())
         tables = {name: lookups.get_table(f"lemma_{name}", {}).get("noun", ()) for name in ("exc", "rules", "index")}
         self.irregular = dict(tables["exc"])

@@ -40,32 +40,39 @@ PHRASES = {
     "with": "<phrase>(?:W(?!D)<phrase>)*",
     "joined": "<with>(?:&(?![TD])<with>)*",
     "clause": "(?:[VHOMYn]|P(?![TD]))*(?:<predicate>|<joined>)",
-    "verb": "(?:[YMr]*|<with>)[VHm]<clause>",
+    "verb": "(?:[YMr]*P?|<with>)[VHm]<clause>",
 }
 # What precedes a scope, and what it reaches.
 REACHES = {
     "d_*": "(?:<part>|<predicate>)",  # `with no hat in a red shirt`
     "(?:^|[.,VOPR])M*d_*": "<with>",  # `there is no man in a red shirt`
     "(?:(?:^|[.,])[^WHV.,]*|A&)d_*": "<with>[VH]<clause>",  # `no bill is red`
-    "[dn]_*": "[VH](?:Y|<noun>)<clause>",  # `nor is the bill red`
+    "[dn]_*": "[VH](?:[Yr]|<noun>)<clause>",  # `nor is the bill red`
+    "(?:^|[.,])q_*": "[VH](?:[Yr]<clause>|<joined>)",  # `nowhere is there a red bill`
     "l_*": "(?:<part>(?:&(?![TD])<part>)*|<predicate>)",
+    "l_+[HO]": "<joined>",  # `instead of wearing a red shirt`
+    "L(?=[MSITDu])": "<part>",
     "n_*": "(?:[MVHOYa]*[VHOa](?:[MVHOWa]|P(?![TD]))*(?:<predicate>|<joined>)|<predicate>|M*[SITDu]<phrase>)",
+    "n_*M*(?:P(?![TD])|W(?!D))": "<phrase>",  # `not in a red shirt`
     "s_*": "<clause>",
     "m": "[MYn]*[VHO]<clause>",  # but `may red wings` are many
-    "(?:c_*!?|n_*T?[UN]R)": "<verb>",  # `if the bill is red`, `it is not true that it is red`
-    "h_*": "(?:<verb>|[WP]?<with>|<predicate>)",
+    "(?:c_*!?R?|n_*T?[UN]R)": "<verb>",  # `if the bill is red`, `it is not true that it is red`
+    "h_*": "(?:<verb>|[WPY]?<with>|<predicate>)",
     "(?<!n)g_*": "<predicate>",
     "p_*(?![STD])": "<nouns>",
     "j_*(?![TD])": "<with>",
     "(?<!SNV)(?<![YRSO]V)k_*(?=I)": "<nouns>",  # but `what looks like a red mask`
     "z[MAUa]+z(?=I)": "<nouns>",  # `as red as a red rose`
-    "(?:u|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)": "<joined>",  # but `all black except its bill`
+    "(?:uN*|(?:^|[.])[^A.]*u[^A.]*)[xb]_*(?!D)": "<joined>",  # but `all black except its bill`
     "(?:^|[.])[^A.]*y": "<joined>",  # `plates minus a blue one`, but `all black minus a white tail`
     "e": r"[^.,|]{1,8}\|(?:<nouns>|<predicate>)",
     r"(?:^|(?<=[.?]))": r"[^.?]+\?",
 }
-# `a plate on the table is not visible`, `its bill is missing`
-ABSENT = re.compile(r"(?P<absent>N)(?:P[MSITDAaU]*N+)*[MVORHq]*(?:q|l(?![MSITDAUaNru_])|(?:[ns]_*[MVO]*r|n_*M*P))")
+# `a plate on the table is not visible`, `its bill is missing`, `red bill: none`
+ABSENT = re.compile(
+    r"(?P<absent>N)(?:(?:P[MSITDAaU]*N+)*[MVORHq]*"
+    r"(?:q|(?:l|(?<=[VH])L)(?![MSITDAUaNru_])|(?:[ns]_*[MVO]*r|n_*M*P))|[.M]?(?:[hdql]|nr)_*(?=$|[.,]))"
+)
 
 
 def _expanded(pattern: str) -> str:

@@ -91,6 +91,16 @@ def _token_part(token: Token) -> Role:
     return Role.PLACE if lower in WORDS.phrase_places else Role.OTHER
 
 
+def _raising_role(doc: Doc, i: int) -> Role | None:
+    """Return the role of a token in `appears to be`, a copula of three words, or None for other tokens."""
+    for place, role in ((0, Role.BE), (1, Role.MODIFIER), (2, Role.MODIFIER)):
+        first = i - place
+        lowers = [token.lower_ for token in doc[max(first, 0) : first + 3]]
+        if len(lowers) == 3 and lowers[0] in WORDS.raising and lowers[1:] == ["to", "be"]:
+            return role
+    return None
+
+
 class Vocabulary:
     """The lexicons, ready to be matched against the tokens of pipeline ``nlp``.
 
@@ -186,6 +196,8 @@ class Vocabulary:
         token = doc[i]
         before, following = doc[i - 1] if i else None, doc[i + 1] if i + 1 < len(doc) else None
         part = _token_part(token)
+        if token.lower_ in WORDS.plurals_like_verbs:
+            return Role.NOUN
         if self._is_verb(token, following) or self._is_look(token):
             return Role.OTHER
         if self._is_covering(doc, i):
@@ -193,6 +205,13 @@ class Vocabulary:
         if self._is_painted(doc, i):
             # A copula, unless it follows one: `a wall painted white`, `the wall is painted white`.
             return Role.BE if doc[i - 1].tag_.startswith("NN") else Role.MODIFIER
+        if token.lower_ in WORDS.has and following is not None and self._is_becoming(doc, following.i):
+            return Role.MODIFIER  # `the leaf has turned red`
+        if self._is_becoming(doc, i):
+            return Role.MODIFIER if before is not None and before.lower_ in WORDS.be else Role.BE
+        raising = _raising_role(doc, i)
+        if raising is not None:
+            return raising
         is_before_copula = following is not None and following.lower_ in WORDS.copulas
         if token.lower_ == "that" and is_before_copula and self._listed(before) is Role.NOUN:
             return Role.THAT  # `wings that are`
@@ -239,8 +258,14 @@ class Vocabulary:
 
     def _is_painted(self, doc: Doc, i: int) -> bool:
         """Return whether the participle at ``i`` is followed by a color: `painted white`, `painted a light blue`."""
-        if doc[i].lower_ not in WORDS.painted or doc[i].tag_ not in ("VBN", "VBD"):
-            return False
+        return doc[i].lower_ in WORDS.painted and doc[i].tag_ in ("VBN", "VBD") and self._precedes_adjective(doc, i)
+
+    def _is_becoming(self, doc: Doc, i: int) -> bool:
+        """Return whether the verb at ``i`` says what becomes or remains so: `turned red`, `stays a bright red`."""
+        return doc[i].lower_ in WORDS.becoming and doc[i].tag_.startswith("VB") and self._precedes_adjective(doc, i)
+
+    def _precedes_adjective(self, doc: Doc, i: int) -> bool:
+        """Return whether a listed adjective follows the token at ``i``, perhaps after an article and unlisted words."""
         after = i + 1
         while after < len(doc) and self._listed(doc[after]) is None and doc[after].tag_ in ("DT", "RB", "JJ"):
             after += 1

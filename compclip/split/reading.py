@@ -258,19 +258,32 @@ def _predicate_start(items: list[TextItem], noun: int) -> int | None:
     """Return where the predicate of a noun begins: after `is` in `its bill is`, after `are` in `wings that are`."""
     i = noun + 1
     is_relative = i < len(items) and items[i].word in WORDS.relatives
-    i += is_relative
-    if i == len(items) or items[i].word not in WORDS.verbs:
+    start = _after_verb(items, i + is_relative)
+    if start is None:
         return None
     if is_relative:
         before = {item.word for item in items[max(0, noun - MAX_DISTANCE) : noun]}
-        return None if before & (WORDS.prepositions - {"with"}) else i + 1
+        return None if before & (WORDS.prepositions - {"with"}) else start
+    if items[i].word in WORDS.painted:  # `on a wall painted red`
+        return start
     top = _span_top(items, noun)
-    return i + 1 if _is_subject(items, noun if top is None else top) else None
+    return start if _is_subject(items, noun if top is None else top) else None
+
+
+def _after_verb(items: list[TextItem], i: int) -> int | None:
+    """Return where the predicate after a verb at ``i`` begins: after `is`, `has turned` or `appears to be`."""
+    words = [item.word for item in items[i : i + 3]]
+    if len(words) == 3 and words[0] in WORDS.raising and words[1:] == ["to", "be"]:
+        return i + 3
+    if len(words) > 1 and words[0] in WORDS.has and words[1] in WORDS.becoming:
+        return i + 2
+    is_verb = bool(words) and words[0] in WORDS.verbs | WORDS.becoming | WORDS.painted
+    return i + 1 if is_verb else None
 
 
 def _coordinated(items: list[TextItem], start: int) -> list[int]:
     """Return the places of the adjectives in a row from ``start`` on: `a bright black, white and mostly brown`."""
-    passed = GRADES | SUFFIXES | WORDS.joins | WORDS.indefinite_articles | {"of"}
+    passed = GRADES | SUFFIXES | WORDS.joins | WORDS.indefinite_articles | WORDS.painted | WORDS.becoming | {"of"}
     places: list[int] = []
     i = start
     while i < len(items):
@@ -340,7 +353,7 @@ def stated(text: str, items: list[TextItem]) -> Reading:
     pairs = _before_noun(text, plain) + _as_predicate(plain) + _with_color(plain)
     reached = denied([item.word for item in items], [item.kind for item in items])
     starts = {items[i].start for i in reached}
-    return [(adjective, noun) for adjective, noun in pairs if adjective.start not in starts]
+    return [(adjective, noun) for adjective, noun in pairs if starts.isdisjoint((adjective.start, noun.start))]
 
 
 def near(items: list[TextItem]) -> Reading:

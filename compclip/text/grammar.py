@@ -23,7 +23,14 @@ _CONTENT = parse_yaml(decode(LEXICONS / "grammar.yaml"))
 WORDS = SimpleNamespace(**{name: _read(content) for name, content in _CONTENT.items()})
 
 _LETTERS = {phrase: letter for letter, phrases in WORDS.scopes.items() for phrase in phrases}
-_LONGEST = 3  # words of a phrase
+_LONGEST = max(phrase.count("_") for phrase in _LETTERS) + 1  # words of a phrase
+_SUPPOSING = _LETTERS["suppose"]
+
+
+def _is_inverted(words: Sequence[str], begin: int, letters: str) -> bool:
+    """Return whether a clause begins at ``begin`` with a verb before its subject: `had it a red bill`."""
+    is_begin = begin == 0 or letters[-1] in ".,"
+    return is_begin and words[begin] in WORDS.inverted_verbs and words[begin + 1] in WORDS.inverted_subjects
 
 
 def scope_letters(words: Sequence[str], others: Sequence[str]) -> str:
@@ -37,5 +44,8 @@ def scope_letters(words: Sequence[str], others: Sequence[str]) -> str:
         following = words[begin : begin + _LONGEST]
         phrases = ["_".join(following[:length]) for length in range(len(following), 0, -1)]
         phrase = next((phrase for phrase in phrases if phrase in _LETTERS), "")
-        letters += _LETTERS.get(phrase, others[begin]) + "_" * phrase.count("_")
+        letter = _LETTERS.get(phrase, others[begin])
+        if len(following) > 1 and _is_inverted(words, begin, letters):
+            letter = _SUPPOSING
+        letters += letter + "_" * phrase.count("_")
     return letters

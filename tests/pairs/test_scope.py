@@ -206,6 +206,122 @@ DENIED = {
     "it isn't true that the bill is red": "red_bill",
     "it is false that the bill is red": "red_bill",
     "it is not the case that the bill is red": "red_bill",
+    "nowhere is there a red cup": "red_cup",
+    "nowhere is a red cup visible": "red_cup",
+    "instead of wearing a red shirt he wears a blue shirt": "red_shirt",
+    "it lost its red tail": "red_tail",
+    "a woman not with a red hat": "red_hat",
+    "not in a red shirt": "red_shirt",
+}
+
+# Likewise: exceptions, places, doubts, comparisons, losses, suppositions and lists.
+MORE_DENIED = {
+    "everything except the red shirt is white": "red_shirt",
+    "everything excluding the red bill is blue": "red_bill",
+    "all the plates, barring the red plate": "red_plate",
+    "all cups apart from the red cup": "red_cup",
+    "everything with the exception of a red cup is white": "red_cup",
+    "all cups save for the red cup": "red_cup",
+    "all cups not including the red cup": "red_cup",
+    "everyone besides the red bird": "red_bird",
+    "every part but the red tail is blue": "red_tail",
+    "a blue cup replaces the red cup": "red_cup",
+    "a blue cup in the stead of a red cup": "red_cup",
+    "a red bill is nowhere to be found": "red_bill",
+    "the man is not in a red shirt": "red_shirt",
+    "the bird no longer has a red crown": "red_crown",
+    "no red cup anywhere": "red_cup",
+    "there isn't any red cup on the table": "red_cup",
+    "the red cup is not in this picture": "red_cup",
+    "the red cup isn't anywhere": "red_cup",
+    "nobody in a red shirt": "red_shirt",
+    "a no longer red bill": "red_bill",
+    "a red bill cannot be found": "red_bill",
+    "not with a red hat": "red_hat",
+    "red bills are not to be found": "red_bill",
+    "a red bill was not found": "red_bill",
+    "a red bill is never seen": "red_bill",
+    "I doubt it has a red bill": "red_bill",
+    "it is doubtful whether it has a red bill": "red_bill",
+    "a supposedly red bill": "red_bill",
+    "allegedly a red bill": "red_bill",
+    "a so-called red bill": "red_bill",
+    "I do not believe the bill is red": "red_bill",
+    "it is unclear if it has a red bill": "red_bill",
+    "it is hard to believe that the bill is red": "red_bill",
+    "it is said to have a red bill": "red_bill",
+    "they claim that the bill is red": "red_bill",
+    "a purportedly red bill": "red_bill",
+    "a would-be red bill": "red_bill",
+    "it is not clear that the bill is red": "red_bill",
+    "barely a red bill": "red_bill",
+    "it is impossible that the bill is red": "red_bill",
+    "it is assumed to have a red bill": "red_bill",
+    "it is likely that the bill is red": "red_bill",
+    "likely a red bill": "red_bill",
+    "the caption denies that it has a red bill": "red_bill",
+    "who said it has a red bill?": "red_bill",
+    "as red as a red cup": "red_cup",
+    "the bill is redder than a red cup": "red_cup",
+    "the size of a red cup": "red_cup",
+    "the same size as a red cup": "red_cup",
+    "bigger than any red cup": "red_cup",
+    "it moves like a red car": "red_car",
+    "had he a red shirt, he would wear it": "red_shirt",
+    "the bill would have been red": "red_bill",
+    "the bird has lost its red tail": "red_tail",
+    "stripped of its red paint": "red_paint",
+    "red bill omitted": "red_bill",
+    "the bird is missing its red tail": "red_tail",
+    "red bill: none": "red_bill",
+    "red bill - none": "red_bill",
+    "red bill: missing": "red_bill",
+    "red bill: not present": "red_bill",
+    "without its red bill": "red_bill",
+    "red tail removed": "red_tail",
+    "deprived of its red tail": "red_tail",
+    "were it to have a red bill": "red_bill",
+    "it would have a red bill": "red_bill",
+    "it almost had a red bill": "red_bill",
+    "red cup not included": "red_cup",
+    "the red cup has gone": "red_cup",
+    "the red cup was left out": "red_cup",
+    "it forgot its red hat": "red_hat",
+    "relieved of its red feathers": "red_feather",
+    "it has shed its red coat": "red_coat",
+    "sans its red tail": "red_tail",
+    "had the bill been red": "red_bill",
+    "red; bill": "red_bill",
+    "red: bill": "red_bill",
+    "the bill doesn't look red": "red_bill",
+    "the leaves have not turned red": "red_leaf",
+    "all of them besides a red cup are blue": "red_cup",
+    "a blue hat takes the place of a red hat": "red_hat",
+    "he is not with a red dog": "red_dog",
+    "the red cup is nowhere": "red_cup",
+    "gone is the red cup": "red_cup",
+    "no red cup is anywhere": "red_cup",
+    "we doubt the bill is red": "red_bill",
+    "nobody thinks that the bill is red": "red_bill",
+    "she claims it has a red bill": "red_bill",
+    "the bill is allegedly red": "red_bill",
+    "the bill is likely red": "red_bill",
+    "the wings are less red than the bill": "red_wing",
+    "it sings like a red bird": "red_bird",
+    "larger than any red cup": "red_cup",
+    "had they a red car, they would leave": "red_car",
+    "should there be a red cup, take it": "red_cup",
+    "she forgot her red hat": "red_hat",
+    "a car drained of its red paint": "red_paint",
+    "red hat: n/a": "red_hat",
+    "the red cup was deleted": "red_cup",
+    "the red door was left out": "red_door",
+    "a myth that it has a red bill": "red_bill",
+    "they thought it had a red bill": "red_bill",
+    "the red bill was not observed": "red_bill",
+    "red• long •bill": "red_bill",
+    "red + bill": "red_bill",
+    "red * bill": "red_bill",
 }
 
 # The pairs that a caption states, although a word of denial is in it.
@@ -318,6 +434,64 @@ ASSERTED = {
     "a red or blue bill": "blue_bill",
 }
 
+# Likewise, near misses of ``MORE_DENIED``.
+MORE_ASSERTED = {
+    "everything is white apart from the red cup": "red_cup",
+    "the bird is all white apart from a red bill": "red_bill",
+    "the bird is black with the exception of its red bill": "red_bill",
+    "all black, save for a red bill": "red_bill",
+    "a red bill apart from the head": "red_bill",
+    "no longer red, the bill is blue": "blue_bill",
+    "the bill seems to be red": "red_bill",
+    "the bill happens to be red": "red_bill",
+    "a shirt dyed red": "red_shirt",
+    "the leaves turned red": "red_leaf",
+    "the leaf has turned red": "red_leaf",
+    "the wall is painted red": "red_wall",
+    "the wings became red": "red_wing",
+    "the bill stays red": "red_bill",
+    "the fence is colored red": "red_fence",
+    "the bill is looking red": "red_bill",
+    "a lost red dog on the road": "red_dog",
+    "the suspect has a red shirt": "red_shirt",
+    "this unknown bird has a red bill": "red_bill",
+    "in deep thought, a man in a red shirt": "red_shirt",
+    "a red bird with a missing tail": "red_bird",
+    "the whole red cup": "red_cup",
+    "an entire wall of red cups": "red_cup",
+    "the bird has lost its tail but has a red bill": "red_bill",
+    "a red bill, not in a tree": "red_bill",
+    "the man is not with a dog and wears a red hat": "red_hat",
+    "a red cup. nothing else.": "red_cup",
+    "red cup - no handle": "red_cup",
+    "she had a red hat": "red_hat",
+    "the birds were on the red car": "red_car",
+    "the bird, had a red bill": "red_bill",
+    "a blue cup and a red plate are replaced": "blue_cup",
+    "a red bird that denies nothing": "red_bird",
+    "a barely open red door": "red_door",
+    "the leaves have turned a deep red": "red_leaf",
+    "the crown remained red": "red_crown",
+    "its wings appear to be mostly red": "red_wing",
+    "a bird whose bill looks to be red": "red_bill",
+    "a door sprayed red": "red_door",
+    "the bird turned to the red cup": "red_cup",
+    "a red bill; blue wings; a long tail": "red_bill blue_wing",
+    "a red bill•blue wings": "red_bill blue_wing",
+    "a red (and long) bill": "red_bill",
+    "a red cup left on the table": "red_cup",
+    "without doubt the bill is red": "red_bill",
+    "the man lost in thought has a red hat": "red_hat",
+    "a red bird in place": "red_bird",
+    "a hat the size of a plate and a red cup": "red_cup",
+    "a red bird, likely a cardinal": "red_bird",
+    "the red bird is said to be rare": "red_bird",
+    "a red bird that is supposed to fly": "red_bird",
+    "black feathers covering its entire body except for the red crown": "red_crown",
+    "a bird probably a chick with a red bill": "red_bill",
+    "this think bird has a red bill": "red_bill",
+}
+
 # Both in one caption, the denied ones after `not`.
 BOTH = {
     "a bird with a blue bill rather than a red bill": "blue_bill not red_bill",
@@ -380,16 +554,41 @@ def relations(adjectives):
     return read
 
 
-@pytest.mark.parametrize("text", DENIED)
-def test_denied_pairs_are_disputed(text, relations):
+@pytest.mark.parametrize(("text", "denied"), (DENIED | MORE_DENIED).items())
+def test_denied_pairs_are_disputed(text, denied, relations):
     found = relations(text)
-    assert {pair: found.get(pair) for pair in DENIED[text].split()} == dict.fromkeys(DENIED[text].split(), "disputed")
+    assert {pair: found.get(pair) for pair in denied.split()} == dict.fromkeys(denied.split(), "disputed")
 
 
-@pytest.mark.parametrize("text", ASSERTED)
-def test_asserted_pairs_are_not_disputed(text, relations):
+@pytest.mark.parametrize(("text", "asserted"), (ASSERTED | MORE_ASSERTED).items())
+def test_asserted_pairs_are_not_disputed(text, asserted, relations):
     found = relations(text)
-    assert {found.get(pair, "disputed") for pair in ASSERTED[text].split()}.isdisjoint({"disputed"})
+    assert {found.get(pair, "disputed") for pair in asserted.split()}.isdisjoint({"disputed"})
+
+
+# In these, no pair is found, or a disputed one.
+UNSTATED = {
+    "any color other than red on the bill": "red_bill",
+    "the bill is claimed to be red": "red_bill",
+    "less red than the bill": "red_bill",
+    "the crown is less red than the bill": "red_bill red_crown",
+    "were the bill red": "red_bill",
+    "the bill is said to be red": "red_bill",
+    "red;bill": "red_bill",
+    "red•bill": "red_bill",
+    "red • bill": "red_bill",
+    "red · bill": "red_bill",
+    "bill;red": "red_bill",
+    "a bird; red; bill; wing": "red_bill",
+    "the bill does not appear to be red": "red_bill",
+    "a wall not painted red": "red_wall",
+}
+
+
+@pytest.mark.parametrize(("text", "unstated"), UNSTATED.items())
+def test_pairs_that_are_not_stated(text, unstated, relations):
+    found = relations(text)
+    assert {found.get(pair, "disputed") for pair in unstated.split()} == {"disputed"}
 
 
 @pytest.mark.parametrize("text", BOTH)

@@ -104,6 +104,21 @@ def test_a_plural_in_any_form_has_the_noun_of_its_singular() -> None:
     assert list(found["noun"]) == ["goose", "goose", "goose", "goose", "vase", "vase"]
 
 
+@pytest.mark.parametrize(
+    ("noun", "plural"),
+    [("cup", "cups"), ("can", "cans"), ("orange", "oranges"), ("lens", "lenses"), ("shelf", "shelves"),
+     ("calf", "calves"), ("spark", "sparks"), ("cactus", "cacti"), ("bus", "buses"), ("knife", "knives")],
+)  # fmt: skip
+def test_a_noun_that_occurs_only_as_a_plural_is_held_out_by_its_singular(noun: str, plural: str) -> None:
+    hidden = [f"a photo of red {plural}", f"two red {plural} on a table", f"the {plural} are red", f"red {plural}"]
+    others = [f"a {color} {thing}" for color in ("red", "blue", "green") for thing in ("plate", "house", "tree")] * 12
+    captions = as_captions([*hidden, *others])
+    found = extract_pairs(captions, ["color"])
+    splits, _ = make_splits(captions, found, rank_pairs(found, "color"), [f"red_{noun}"], "color", test_seen=4)
+    split_of = dict(zip(splits["image_id"], splits["split"], strict=True))
+    assert [split_of.get(image) for image in captions["image_id"][: len(hidden)]] == ["test_unseen"] * len(hidden)
+
+
 def test_denials_reach_a_hidden_pair() -> None:
     texts = ["no r\u00aded cup", "the cup isn\u2019t *red*", "a n\u200bo red_cup"]
     assert set(extract_pairs(texts, [COLORS], NOUNS)["relation"]) <= {"disputed"}
