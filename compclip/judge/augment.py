@@ -25,7 +25,7 @@ NOISE = 8.0  # largest standard deviation of noise, of 255
 VIEWS = 4  # of an image that a frozen part encodes beforehand; the first is the image itself
 # Fractions of the steps before the first change and until the changes are complete. A judge that starts with changed
 # images learns colors and parts much more slowly.
-START, FULL = 0.5, 0.6
+START, FULL = 0.3, 0.5
 MAX = 255.0
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 

@@ -33,7 +33,7 @@ class Training(ModelConfig):
     )
     augment: Literal["none", "mild"] = Field(
         "none",
-        description="mild: from about half of the steps on, light, contrast, gamma, saturation, size, place and noise"
+        description="mild: from a third of the steps on, light, contrast, gamma, saturation, size, place and noise"
         " of each training image change a little, so that the judge also recognizes pairs in other styles; hue never"
         " changes. Behind frozen layers, which see each image once, a step chooses among four views of it",
     )
