@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compclip.core.heldout import split_pair
+from compclip.core.heldout import pair_names, split_pair
 from compclip.core.inputs import Captions, PairNames, Pairs, Splits, Whole, checked, require_joined
 from compclip.core.log import log
 from compclip.core.seeds import rng
@@ -25,7 +25,7 @@ from compclip.pairs.counts import nouns_of
 from compclip.split.reading import Reader, reader_of, swap_faults
 from compclip.split.wording import Mention, Wording, article, cased, contradiction, objection
 from compclip.text.grammar import WORDS
-from compclip.text.lexicon import Lexicon, find_lexicon, forms_of
+from compclip.text.lexicon import Lexicon, find_lexicon, forms_of, require_occurring
 
 PART = 50_000  # swapped captions that are made at once
 
@@ -288,6 +288,7 @@ def swap_adjectives(
         UserError: a row of pairs or splits is not among captions, or an argument is refused (docs/library.md).
     """
     require_joined(captions, "captions", pairs=pairs, splits=splits)
+    require_occurring(heldout, {*pair_names(pairs)}, adjectives, nouns)
     seen = splits.loc[splits["split"] == "test_seen", "image_id"]
     known_nouns = nouns_of(captions, pairs, seen)
     offers, number, reasons = offer_swaps(captions, pairs, splits, heldout, adjectives, nouns, compounds, known_nouns)

@@ -470,3 +470,5 @@ def test_heldout_names_that_match_no_pair_are_named(name: str, nouns: str | None
     assert ascii(name) in str(raised.value)
     with pytest.raises(UserError, match="^heldout: .*correct or remove it$"):
         compclip.audit(splits=splits, swapped=swapped, heldout=["red_bill", name], **split)
+    with pytest.raises(UserError, match="^heldout: .*correct or remove it$"):
+        compclip.swap_adjectives(splits=splits, heldout=["red_bill", name], **split)

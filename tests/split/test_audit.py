@@ -281,6 +281,7 @@ CHANGE = {
 GOOD = {
     "image_id": "i0", "caption_id": 0, "text": "a red bill and blue wings",
     "swapped_text": "an orange bill and blue wings", "changes": [CHANGE], "pair": "orange_bill",
+    "exclusive": True,
 }  # fmt: skip
 
 
