@@ -170,11 +170,12 @@ OFFERS = schema(
 
 # changes: list of {noun, original_adj, new_adj, start, end, new_start, new_end}: start and end are the
 # adjective's characters in text, new_start and new_end those of its replacement in swapped_text.
+# exclusive: whether each new adjective excludes the original one, so that the image does not show the new pair.
 # Here and below, a pair is written adjective_noun, as in the published files.
 SWAPPED = schema(
     unique=["image_id", "caption_id"],
     image_id=text(), caption_id=_COUNT, text=text(), swapped_text=text(),
-    changes=Column("object"), pair=text(),
+    changes=Column("object"), pair=text(), exclusive=Column("bool"),
 )  # fmt: skip
 
 # pair: what the prompt tests: test_unseen, the caption's held-out pair; test_swapped, the entry's; test_seen, a ranked

@@ -182,7 +182,7 @@ class ReleasePart:
 
     def of_judges(self, by_judge: Mapping[str, Summarized]) -> list[Scored]:
         """Return a generator's scores."""
-        swapped = self.tables["swapped"][tables.CAPTION_KEY]
+        swapped = self.tables["swapped"][[*tables.CAPTION_KEY, "exclusive"]]
         return all_scores(
             {
                 judge: scores_of(summary, of_sets, swapped, self.release.classes, self.matched)

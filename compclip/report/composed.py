@@ -91,7 +91,7 @@ def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
         return None
     prompts = _prompts(reference).merge(_prompts(usual)[KEY], on=KEY)
     matched = {pair for of in scores if of.about["prompts"] == "matched" for pair in of.entries["pair"]}
-    prompts = prompts.assign(matched=prompts["pair"].isin(matched), counts=True)
+    prompts = prompts.assign(matched=prompts["pair"].isin(matched))
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
     return Measured(scale, main, [*reference])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.core.tables import ORACLE, SCORES, TESTS
+from compclip.core.tables import CAPTION_KEY, ORACLE, SCORES, TESTS, are_among
 from compclip.io import read_json, read_table
 from compclip.report.rows import PARTS_OF_SEEN
 from compclip.score.entries import ENTRY
@@ -19,7 +19,8 @@ from compclip.score.entries import ENTRY
 class Scored:
     """One score: its part of the generator's summary, the whole summary, and its entries (``tables.SCORES``).
 
-    With several judges, ``entries`` are those of the first, and ``by_judge`` has each judge's own.
+    ``entries`` also have their cluster (the image's class, or itself) and counts (whether a held-out prompt may count
+    in what is composed). With several judges, they are those of the first, and ``by_judge`` has each judge's own.
     """
 
     about: Mapping[str, Any]
@@ -61,7 +62,7 @@ def scores_of(
     Args:
         summary: ``scores/J/G/summary.json``.
         tables: the entries (``tables.SCORES``) of each set in ``summary``.
-        swapped: image_id and caption_id of the swapped captions.
+        swapped: image_id, caption_id and exclusive (``tables.SWAPPED``) of the swapped captions.
         classes: the class of each image by image_id, or its own name: images of a class are a cluster.
         matched: the seen pairs that are as frequent as the held-out ones.
     """
@@ -69,12 +70,14 @@ def scores_of(
     for about in summary["scores"]:
         entries = tables[about["set"]]
         if about["split"] == "test_seen" and about["prompts"] == "swapped":
-            names = pd.MultiIndex.from_frame(swapped)
-            entries = entries[pd.MultiIndex.from_frame(entries[["image_id", "caption_id"]]).isin(names)]
+            entries = entries[are_among(entries, swapped, CAPTION_KEY)]
         if len(entries) != about["judged"]:
             where = f"{summary['generator']}, {about['set']}"
             raise UserError(f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
         entries = entries.assign(cluster=classes.loc[entries["image_id"]].to_numpy()).reset_index(drop=True)
+        # The image before another swap may show the new pair, too.
+        is_swap = about["split"] == "test_swapped"
+        entries["counts"] = are_among(entries, swapped[swapped["exclusive"]], CAPTION_KEY) if is_swap else True
         scores.append(Scored(about, summary, entries, (entries,)))
         of_pairs = entries[entries["pair"].isin(list(matched))].reset_index(drop=True)
         if (about["split"], about["prompts"]) == ("test_seen", "pairs") and len(of_pairs):

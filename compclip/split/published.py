@@ -2,7 +2,7 @@
 
 Words are folded to the lexicons' canonical words (``grey_beaks`` is ``gray_bill``). Entries that cannot be used become
 faults (kind, count and names), which the audit counts as violations. Only a file without usable entries is an error.
-``adjectives`` and ``nouns`` map surface forms to canonical words.
+``adjectives`` and ``nouns`` map surface forms to canonical words, unless they are lexicons.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from compclip.core.tables import SPLITS, SWAPPED
 from compclip.dataset.source import named, unbroken
 from compclip.io import empty_table
 from compclip.split.wording import CaptionWord, Wording
-from compclip.text.lexicon import fold
+from compclip.text.lexicon import Lexicon, fold
 
 # An image in two lists goes to the first of these splits: it must not stay in train.
 PRECEDENCE = ("test_unseen", "test_seen", "train")
@@ -142,7 +142,7 @@ def _usable_rows(
 
 def take_swaps(
     published: pd.DataFrame, captions: pd.DataFrame, splits: pd.DataFrame, pairs: pd.DataFrame,
-    adjectives: Mapping[str, str], nouns: Mapping[str, str] | None,
+    adjectives: Lexicon, nouns: Mapping[str, str] | None,
 ) -> tuple[pd.DataFrame, list[Fault]]:  # fmt: skip
     """Return the swapped captions that fit the data set, sorted by image and caption, and the faults.
 
@@ -154,17 +154,18 @@ def take_swaps(
     of_rows = pairs[pairs["image_id"].isin(rows["image_id"])].sort_values(["adjective_start", "noun_start"])
     for row in of_rows.itertuples(index=False):
         bearers[row.image_id, row.caption_id][row.adjective_start].append(row.noun)
-    records, misstated = [], []
+    records, misstated, forms = [], [], adjectives.forms
     columns = ["image_id", "caption_id", "text", "swapped_text", "noun", "original_adj", "new_adj"]
     for image, number, text, swapped_text, noun, old, new in rows[columns].itertuples(index=False):
-        pair = fold(new, noun, adjectives, nouns) or f"{new}_{noun}".lower()
-        stated = (pair.partition("_")[2], adjectives.get(old.lower(), old.lower()), pair.partition("_")[0])
-        changes = changes_of(text, swapped_text, stated, bearers[image, number], adjectives)
+        pair = fold(new, noun, forms, nouns) or f"{new}_{noun}".lower()
+        stated = (pair.partition("_")[2], forms.get(old.lower(), old.lower()), pair.partition("_")[0])
+        changes = changes_of(text, swapped_text, stated, bearers[image, number], forms)
         # If no change makes the pair, the audit reports it.
         originals = [c["original_adj"] for c in changes if f"{c['new_adj']}_{c['noun']}" == pair]
         if originals and stated[1] not in originals:
             misstated.append(f"{image} {number}")
-        records.append((image, int(number), text, swapped_text, changes, pair))
+        exclusive = adjectives.excludes((change["original_adj"], change["new_adj"]) for change in changes)
+        records.append((image, int(number), text, swapped_text, changes, pair, exclusive))
     swapped = pd.DataFrame(records, columns=list(SWAPPED.columns)) if records else empty_table(SWAPPED)
     kinds = {**unusable, "swapped captions in which a different adjective changed than recorded": misstated}
     return swapped, published_faults(kinds)

@@ -45,10 +45,9 @@ class Candidate(NamedTuple):
     def pair(self) -> str:
         return f"{self.new}_{self.noun}"
 
-    @property
-    def changes(self) -> list[dict[str, str]]:
-        """Return the adjectives that ``Lexicon.excludes`` needs of each mention."""
-        return [{"original_adj": original, "new_adj": self.new} for _, _, original in self.places]
+    def is_exclusive(self, adjectives: Lexicon) -> bool:
+        """Return whether the adjective excludes the original one of each mention."""
+        return adjectives.excludes((original, self.new) for _, _, original in self.places)
 
 
 def _groups(mentions: Sequence[Mention]) -> list[tuple[Mention, ...]]:
@@ -98,11 +97,6 @@ def candidates_of(
                 else:
                     candidates.append(Candidate.of(noun, new, group))
     return candidates
-
-
-def exclusive_places(candidates: Sequence[Candidate], adjectives: Lexicon) -> list[int]:
-    """Return the places of the candidates whose adjective excludes the original one."""
-    return [i for i, candidate in enumerate(candidates) if adjectives.excludes(candidate.changes)]
 
 
 def choose_changes(
@@ -195,17 +189,17 @@ def choose_swaps(
     offers: pd.DataFrame, adjectives: Lexicon | str, seed: int, dataset: str, composition: str
 ) -> tuple[Iterator[pd.DataFrame], Counter[str], int]:
     """Return the swapped captions (``tables.SWAPPED``), sorted, in parts; their number by pair; and how many of them
-    are exclusive (``Lexicon.excludes``).
+    are exclusive.
     """
     lexicon = find_lexicon(adjectives, "adjectives")
     names: list[list[str]] = []
     preferred: list[Sequence[int]] = []
-    exclusive_swaps = 0
+    is_exclusive: list[bool] = []
     for row in offers["offers"]:
         candidates = [Candidate(*offer) for offer in json.loads(row)]
         names.append([sys.intern(candidate.pair) for candidate in candidates])
-        exclusive = exclusive_places(candidates, lexicon)
-        exclusive_swaps += bool(exclusive)
+        exclusive = [i for i, candidate in enumerate(candidates) if candidate.is_exclusive(lexicon)]
+        is_exclusive.append(bool(exclusive))
         preferred.append(exclusive or range(len(candidates)))
     chosen = choose_changes(names, preferred, rng(seed, "swap_adjectives", dataset, composition))
     made = [[of[place] for place in places] for of, places in zip(names, chosen, strict=True)]
@@ -218,10 +212,10 @@ def choose_swaps(
             for row, (*caption, of_caption) in enumerate(offers[begin : begin + PART].itertuples(index=False), begin):
                 candidates = [Candidate(*offer) for offer in json.loads(of_caption)]
                 swap = apply(caption[2], [candidates[place] for place in chosen[row]])
-                records.append((*caption, *swap, entries[row]))
+                records.append((*caption, *swap, entries[row], is_exclusive[row]))
             yield pd.DataFrame(records, columns=list(SWAPPED.columns))
 
-    return parts(), Counter(entries), exclusive_swaps
+    return parts(), Counter(entries), sum(is_exclusive)
 
 
 def count_swaps(

@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from compclip.core.documents import decode, nearest, parse_yaml
 from compclip.core.errors import UserError, require
@@ -39,15 +38,13 @@ class Lexicon:
         """Return the words that cannot be true of a thing if ``word`` is."""
         return {other for group in self.groups or [self.words] if word in group for other in group} - {word}
 
-    def excludes(self, changes: Iterable[Mapping[str, Any]]) -> bool:
-        """Return whether each change of a swapped caption is to a word that cannot be true if the original one is.
+    def excludes(self, changes: Iterable[tuple[str, str]]) -> bool:
+        """Return whether each change, from one word to another, is to one that cannot be true if the first is.
 
-        Only then does the photograph of the original caption certainly not show what the swapped one states.
-
-        Args:
-            changes: as in ``tables.SWAPPED``; without any, the answer is no.
+        Only then does the image of a caption certainly not show what the swapped caption states. Without changes, the
+        answer is no.
         """
-        excluded = [change["new_adj"] in self.excluded_by(change["original_adj"]) for change in changes]
+        excluded = [new in self.excluded_by(original) for original, new in changes]
         return bool(excluded) and all(excluded)
 
 

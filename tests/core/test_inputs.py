@@ -35,7 +35,7 @@ SPLITS = pd.DataFrame({"image_id": IDS, "split": ["train", "train", "train", "te
 DIVISION = pd.DataFrame({"image_id": IDS, "side": ["train"] * 3 + ["test"] * 3})
 IMAGES = pd.DataFrame({"image_id": IDS, "path": [f"{name}.png" for name in IDS]})
 SWAPPED = CAPTIONS[3:5].assign(
-    swapped_text="a brown bill", pair="brown_bill",
+    swapped_text="a brown bill", pair="brown_bill", exclusive=True,
     changes=[[{"noun": "bill", "original_adj": color, "new_adj": "brown", "start": 2, "end": 2 + len(color),
                "new_start": 2, "new_end": 7}] for color in COLORS[3:5]],
 )  # fmt: skip

@@ -33,6 +33,7 @@ def prompts(split: str, images: int, pairs: int) -> pd.DataFrame:
     kind = "unseen" if split == "test_unseen" else "seen"
     rows = pd.DataFrame({"image_id": np.repeat([f"{kind}{n:03}" for n in range(images)], 2)})
     rows["caption_id"], rows["draw"], rows["cluster"] = np.tile([0, 1], images), 0, rows["image_id"]
+    rows["counts"] = True
     names = PAIRS[split == "test_seen"]
     rows["pair"] = [names[n] for n in rng.integers(0, pairs, 2 * images)]
     return rows

@@ -1,5 +1,7 @@
 """What is composed, verdicts, comparisons and scores by pair, against plain computations of made-up scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -175,6 +177,22 @@ def test_without_anchors_there_is_no_estimate() -> None:
     rows = table[(table["measure"] == "composes") & (table["generator"] == "composer")]
     assert rows["value"].isna().all() and rows["note"].str.startswith("the judges recognize no").all()
     assert verdicts_by_name(table)["composer"].line.startswith("composer: no verdict: the judges recognize no")
+
+
+def test_swaps_that_are_not_exclusive_do_not_count() -> None:
+    """A generator that draws only these swaps composes nothing."""
+    found = [*scores(), *mixed(scores(), "mixed", 0.5, seed=1)]
+    drawn = np.random.default_rng(1).random(len(found[-1].entries)) < 0.5  # as ``mixed`` draws
+    values = {}
+    for name, counts in (("all", True), ("exclusive", ~drawn)):
+        marked = [
+            replace(of, entries=of.entries.assign(counts=counts)) if of.split == "test_swapped" else of for of in found
+        ]
+        rows = tables_of(marked)[0].set_index(["measure", "generator", "split", "judge_seed"]).sort_index()
+        values[name] = rows.loc[("composes", "mixed", "test_swapped")].iloc[0]
+    assert values["all"]["value"] == pytest.approx(0.5, abs=0.15)
+    assert values["exclusive"]["value"] == pytest.approx(0, abs=0.05)
+    assert values["exclusive"]["n"] < 0.6 * values["all"]["n"]
 
 
 def test_pair_rows() -> None:

@@ -86,7 +86,7 @@ def build(root: Path, images: int = 24, classes: int | None = 6) -> Path:
         [{"noun": "wing", "original_adj": o, "new_adj": n, "start": 2, "end": 2 + len(o), "new_start": 2}]
         for o, n in zip(old, new, strict=True)
     ]
-    swapped["pair"] = new + "_wing"
+    swapped["pair"], swapped["exclusive"] = new + "_wing", True
     plain = captions.merge(splits, on="image_id").assign(pair=None)
     prompts = pd.concat([plain, swapped.assign(split="test_swapped", text=swapped["swapped_text"])]).assign(draw=0)
     parts_of_name = prompts["split"], prompts["image_id"], prompts["caption_id"].astype(str) + ".png"

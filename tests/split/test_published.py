@@ -12,7 +12,7 @@ from compclip.core.tables import SPLIT, SWAPPED
 from compclip.io import read_json, read_table
 from compclip.split.published import changes_of, fold, take_pairs, take_splits, take_swaps
 from tests.split.stage import inputs, run, run_all
-from tests.split.worlds import COLORS, NOUNS, captions_table, pairs_table
+from tests.split.worlds import COLORS, LEXICONS, NOUNS, captions_table, pairs_table
 
 
 def take(folder: Path, violations: str = "refuse", data: bool = True) -> None:
@@ -119,7 +119,7 @@ def test_words_and_captions_are_folded(tmp_path: Path) -> None:
     splits = pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
     pairs = pairs_table([("a", 0, "red", "bill", 2, 5, 6, 10, "adjacent")])
     captions = captions_table([("a", 0, "a red bill")])
-    swapped, wrong = take_swaps(read_data(tmp_path / "d.pkl")[0], captions, splits, pairs, COLORS, NOUNS)
+    swapped, wrong = take_swaps(read_data(tmp_path / "d.pkl")[0], captions, splits, pairs, LEXICONS[0], NOUNS)
     assert not wrong and swapped[["swapped_text", "pair"]].values.tolist() == [["a grey bill", "gray_bill"]]
 
 

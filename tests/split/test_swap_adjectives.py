@@ -257,7 +257,7 @@ def test_other_swaps_are_made_where_no_adjective_excludes_the_original_one() -> 
     texts = ["a bird with curved wings", "a bird with short wings", "a bird with a large bill"]
     swapped, summary = shape_swaps(texts, ["long_wing", "small_bill"], GROUPED)
     assert swapped["pair"].tolist() == ["long_wing", "long_wing", "small_bill"]
-    assert swapped["changes"].map(GROUPED.excludes).tolist() == [False, True, True]
+    assert swapped["exclusive"].tolist() == [False, True, True]
     assert (summary["swapped"], summary["exclusive"]) == (3, 2)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from compclip.core.cli import show
 from compclip.core.heldout import matched_pairs, read_heldout
-from compclip.core.tables import CAPTIONS, MEASUREMENTS, ORACLE, RANKING
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, MEASUREMENTS, ORACLE, RANKING
 from compclip.divergence.results import read_divergences
 from compclip.io import read_frame, read_json, read_table, write_json, write_table, write_text
 from compclip.report.make_table import as_csv, make_table, metrics, paper_table
@@ -22,7 +22,7 @@ from workflow_scripts.report.artifacts import layouts, read_fids, read_readable
 
 def read_all_scores(layout: Layout, params: Any, classes: pd.Series) -> Iterator[Scored]:
     """Yield the scores of a composition by generator. ``classes``: the class of each image."""
-    swapped = read_frame(layout.place / "swapped.parquet", columns=["image_id", "caption_id"])
+    swapped = read_frame(layout.place / "swapped.parquet", columns=[*CAPTION_KEY, "exclusive"])
     ranking = read_table(layout.place / "ranking.parquet", RANKING)
     matched = matched_pairs(ranking, read_heldout(layout.place / "heldout.json"))
     for name in params.generators:

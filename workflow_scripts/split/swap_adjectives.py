@@ -16,7 +16,6 @@ from compclip.core.tables import OFFERS, SPLIT, SWAPPED
 from compclip.io import read_json, read_table, write_json, write_table
 from compclip.split.published import take_swaps
 from compclip.split.swap_adjectives import choose_swaps, count_swaps, offer_swaps
-from compclip.text.lexicon import forms_of
 from workflow_scripts.inputs import read_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
@@ -37,16 +36,19 @@ def find(job: Job) -> tuple[pd.DataFrame, int, Counter[str]]:
 
 def main(job: Job) -> None:
     heldout, params = read_heldout(job.input.heldout), job.params
+    lexicons = read_lexicons(job, "adjectives", "nouns", "compounds")
+    if params.one_value:
+        lexicons["adjectives"] = replace(lexicons["adjectives"], groups=())
     swapped: pd.DataFrame | Iterable[pd.DataFrame]
     more: dict[str, Any]
     if params.published:
         captions, splits, pairs = read_tables(job, "captions", "splits", "pairs").values()
-        adjectives, nouns = forms_of(**read_lexicons(job, "adjectives", "nouns"))
+        adjectives, nouns = lexicons["adjectives"], lexicons["nouns"]
         published = read_data(params.published)[0]
-        swapped, faults = take_swaps(published, captions, splits, pairs, adjectives, nouns)
+        swapped, faults = take_swaps(published, captions, splits, pairs, adjectives, nouns and nouns.forms)
         seen = splits.loc[splits["split"] == "test_seen", "image_id"]
         number, entries = int(captions["image_id"].isin(seen).sum()), Counter(swapped["pair"].tolist())
-        more = {"source": "published", "violations": faults}
+        more = {"exclusive": int(swapped["exclusive"].sum()), "source": "published", "violations": faults}
     else:
         offers, number, reasons = find(job)
         more = {"left_alone": dict(sorted(reasons.items())), "seed": params.seed}
@@ -54,11 +56,10 @@ def main(job: Job) -> None:
             write_table(offers, job.output.offers, OFFERS)
             write_json({"captions": number, **more}, job.output.summary)
             return
-        adjectives = read_lexicons(job, "adjectives")["adjectives"]
-        if params.one_value:
-            adjectives = replace(adjectives, groups=())
         composition = job.wildcards.composition
-        swapped, entries, exclusive = choose_swaps(offers, adjectives, params.seed, params.dataset, composition)
+        swapped, entries, exclusive = choose_swaps(
+            offers, lexicons["adjectives"], params.seed, params.dataset, composition
+        )
         more["exclusive"] = exclusive
     write_table(swapped, job.output.swapped, SWAPPED)
     write_json(count_swaps(entries, number, heldout, job.where, **more), job.output.summary)
