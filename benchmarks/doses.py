@@ -10,7 +10,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,12 +24,15 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from benchmarks.dosing import check_doses, choose_doses, further_birds, write_birds
+from benchmarks.laws import Style, coarse
+from benchmarks.styles import World
 from compclip.core import cli
 from compclip.core.cli import Command
 from compclip.core.code import ROOT
 from compclip.core.errors import require
 from compclip.core.heldout import pair_names, read_heldout
 from compclip.core.section import SeedNumber
+from compclip.core.seeds import rng
 from compclip.core.tables import CAPTIONS, SPLIT
 from compclip.io import atomic_folder, json_lines, read_frame, read_json, read_table, write_json, write_text
 from compclip.plot.drawing import GRAY, SERIES_COLORS, WIDTH, empty, finish, save, style
@@ -42,6 +45,7 @@ from workflow_scripts.report.make_table import read_all_scores
 from workflow_scripts.workflow import run
 from workflow_scripts.workflow.config import Config, read_config
 
+LAW_IMAGES = 15  # of a pair, with which the known law draws it in 63 % of the prompts
 BEGIN, END = "<!-- measured by `make doses` -->", "<!-- end of doses -->"
 HELD_OUT, SEEN = "held-out pairs", "matched seen pairs"
 # The color, mark and filling of each curve.
@@ -60,9 +64,10 @@ class Doses(Command):
         [64, 128, 256], min_length=2, description="of each level of the network; multiples of 32"
     )
     steps: int = Field(20_000, ge=1, le=100_000_000, description="of the training")
-    batch: int = Field(128, ge=1, le=100_000, description="images of a step")
+    batch: int = Field(64, ge=1, le=100_000, description="images of a step")
     lr: float = Field(5e-4, gt=0, le=1, description="the highest learning rate")
     every: int = Field(500, ge=1, le=100_000_000, description="steps from one checkpoint to the next")
+    law: bool = Field(False, description="draw by a known law instead of training, and print what the curve says of it")
     docs: Path = Field(ROOT / "docs", description="folder of learned.md, pictures/ and results/, which are written")
 
     @property
@@ -305,8 +310,46 @@ def write_documents(curve: pd.DataFrame, seen: Fraction | None, command: Doses) 
     write_text(before + "\n".join(lines) + after, document)
 
 
+def drawn_by_law(images: np.ndarray) -> np.ndarray:
+    """Return the fraction of images that show a pair of so many training images, by the known law."""
+    return np.asarray(1 - np.exp(-images / LAW_IMAGES))
+
+
+def check_law(command: Doses, place: Place) -> Iterator[str]:
+    """Yield lines on a generator that draws by a known law, in pictures of ``size``: estimates and truth.
+
+    It draws what is asked, or the usual pair. What is asked of every prompt gives the highest s at this size.
+    """
+    layout, judges = place.layout, place.config.judges
+    targets = [layout.place / "export", layout.place / "variants.parquet", *map(layout.judge, judges)]
+    run_workflow(command, *(os.path.relpath(target, ROOT) for target in targets))
+    world = World(layout, judges, command.seed)
+    count = len(world.prompts)
+    asked, usual = np.full(count, "asked"), np.full(count, "usual")
+    scale = Scale(world.prompts, world.choices(asked, Style()), world.choices(usual, Style()))
+    small = Style((coarse(command.size),))
+    highest = scale.draws_seen(world.choices(asked, small))
+    yield f"pictures of {command.size} pixels, all as asked: {conclusion(highest)}"
+    doses = choose_doses(read_heldout(layout.place / "heldout.json"), command.doses, command.seed)
+    images = images_of_pairs(place)
+    counts = world.prompts["pair"].map({**images, **doses}).fillna(0).to_numpy()
+    is_asked = rng(command.seed, "doses", "law").random(count) < drawn_by_law(counts)
+    drawn = np.where(is_asked, asked, usual)
+    curve = curve_of(scale, world.choices(drawn, small), doses, images, command.doses)
+    shows = world.shows(drawn)
+    means = curve["pair"].isna()
+    for row in curve[means].itertuples():
+        of_level = curve[~means & (curve["curve"] == row.curve) & (curve["level"] == row.level)]
+        prompts = scale.is_recognized & world.prompts["pair"].isin(of_level["pair"]).to_numpy()
+        found = f"{percent(row.drawn)} {interval(row.low, row.high)}"
+        yield f"{row.curve}, {row.level:g}: {found}, truth {percent(shows[prompts].mean())}"
+
+
 def main(command: Doses) -> None:
     place = place_of(read_config(command.config), command.config)
+    if command.law:
+        print("\n".join(check_law(command, place)))
+        return
     export = place.layout.place / "export"
     run_workflow(command, os.path.relpath(export, ROOT))
     write_training_list(command, place)

@@ -90,7 +90,7 @@ def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind:
             return
         if index - settings.images >= MOST_BIRDS:
             raise UserError(f"doses: too few birds show {', '.join(sorted(missing))}; choose smaller doses")
-        # As ``sources.sketch.draw_bird``.
+        # The random numbers are used as in ``sources.sketch.draw_bird``.
         dice = Dice(rng(seed, "sketch", "image", index))
         scene = draw_scene(world, index % settings.species, dice)
         if not any(scene.get(f"{noun}:{kind}") == adjective for adjective, noun in map(split_pair, missing)):

@@ -93,11 +93,6 @@ def test_birds_are_written_with_their_captions(birds: list[dosing.Bird], tmp_pat
     assert sorted(path.name for path in (tmp_path / "images").iterdir()) == sorted(set(table["file_name"]))
 
 
-def drawn_law(dose: float) -> float:
-    """Return the fraction of images that show a pair that was seen in so many images."""
-    return 1 - np.exp(-dose / 15)
-
-
 def choices_of(prompts: pd.DataFrame, shown: np.ndarray, seed: int) -> Choices:
     """Return what three judges read in scenes that show the pair, or another color of its noun.
 
@@ -127,19 +122,19 @@ def test_the_curve_recovers_a_known_law(pairs: list[str]) -> None:
     everything = np.ones(len(prompts), bool)
     scale = Scale(prompts, choices_of(prompts, everything, 1), choices_of(prompts, ~everything, 2))
     counts = prompts["pair"].map(chosen | images)
-    shown = rng(0, "law").random(len(prompts)) < drawn_law(counts)
+    shown = rng(0, "law").random(len(prompts)) < doses.drawn_by_law(counts.to_numpy())
     curve = doses.curve_of(scale, choices_of(prompts, shown, 3), chosen, images, LEVELS)
     means = curve[curve["pair"].isna()]
     assert [*means.loc[means["curve"] == doses.HELD_OUT, "level"]] == [*LEVELS]
     assert [*means.loc[means["curve"] == doses.SEEN, "level"]] == [10, 30, 100]
-    truth = drawn_law(means["images"])
+    truth = doses.drawn_by_law(means["images"].to_numpy())
     # Nine intervals of 95 %: one may miss, by little.
     covered = (means["low"] <= truth) & (truth <= means["high"])
     assert covered.sum() >= len(means) - 1
     assert np.abs(means["drawn"] - truth).max() < 0.08
     of_pairs = curve.dropna(subset="pair")
     assert len(of_pairs) == len(pairs) + len(seen)
-    assert (of_pairs["low"] <= drawn_law(of_pairs["images"])).mean() > 0.85
+    assert (of_pairs["low"] <= doses.drawn_by_law(of_pairs["images"].to_numpy(float))).mean() > 0.85
 
 
 @pytest.fixture
