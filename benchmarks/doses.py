@@ -231,7 +231,7 @@ def draw_curve(curve: pd.DataFrame, seen: Fraction | None, note: str) -> Figure:
     axes.axhline(100 * seen.value, color=LOOKS[SEEN][0], linewidth=1.2, linestyle=":")
     for name, table in curve.groupby("curve", sort=False):
         _draw_marks(axes, table, str(name))
-    levels = sorted({*curve["level"], *curve.loc[curve["curve"] == HELD_OUT, "images"]})
+    levels = sorted({*curve["level"]})
     axes.set_xscale("symlog", linthresh=1, linscale=0.5)
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.minorticks_off()
