@@ -73,7 +73,7 @@ compun: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
-# Train a model that sees held-out pairs in few images; score it. For a GPU: docs/learned.md. Option: SETTINGS.
+# Train, score a model that sees few images of held-out pairs. For a GPU: docs/learned.md. Option: SETTINGS.
 doses: .venv/more
 	@python -m benchmarks.doses --cores $(CORES) $(SETTINGS)
 
