@@ -8,13 +8,13 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Refuse misspelled variables, which make would ignore: config=mine.yaml would run config.yaml.
-VARIABLES := BASE CONFIG CORES FLIPS INPUTS MOMENTS PYTHON REAL SEED
+VARIABLES := BASE CONFIG CORES FLIPS INPUTS MOMENTS PYTHON REAL SEED SETTINGS
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 ifneq ($(filter-out $(VARIABLES),$(GIVEN)),)
 $(error unknown variable $(firstword $(filter-out $(VARIABLES),$(GIVEN))); known: $(VARIABLES))
 endif
 
-.PHONY: run help check paper specs compun learned docs test test-all test-slow test-cluster explore mutate lint bench styles mixtures intervals scale faults forge reference \
+.PHONY: run help check paper specs compun doses docs test test-all test-slow test-cluster explore mutate lint bench styles mixtures intervals scale faults forge reference \
   picture readme release report unlock verify lock
 
 # Not in parallel: two pips in one .venv would disturb each other.
@@ -73,15 +73,9 @@ compun: .venv/more
 	@python -m workflow_scripts.workflow.run --config presets/compun.yaml --cores $(CORES) \
 	  -- results/presets/compun/compun.html
 
-LEARNED := results/presets/learned
-TRAIN = python -m examples.diffusion.train --captions $(LEARNED)/sketch/color/export/train.jsonl --images $(LEARNED)
-# Train two small diffusion models on drawn birds, draw, score. 82 minutes on two cores; resumes.
-learned: .venv/more
-	@python -m workflow_scripts.workflow.run --config presets/learned.yaml --cores $(CORES) \
-	  -- $(LEARNED)/sketch/color/export
-	@$(TRAIN) --output $(LEARNED)/models/pooled --text pooled & $(TRAIN) --output $(LEARNED)/models/words \
-	  && wait $$! || { kill $$!; exit 1; }
-	@python -m workflow_scripts.workflow.run --config presets/learned.yaml --cores $(CORES)
+# Train, score a model that sees few images of held-out pairs. For a GPU: docs/learned.md. Option: SETTINGS.
+doses: .venv/more
+	@python -m benchmarks.doses --cores $(CORES) $(SETTINGS)
 
 # The documentation as a site, in site/. Broken links are errors.
 docs: .venv/maintainer
@@ -161,8 +155,6 @@ readme: .venv/test
 	python -m benchmarks.idea
 	python -m benchmarks.scores
 	for name in composed scores pairs; do cp results/figures/sketch_color_$$name.svg docs/pictures/$$name.svg; done
-	for name in $(notdir $(wildcard $(LEARNED)/models/*)); do \
-	  cp $(LEARNED)/models/$$name/005000.png docs/pictures/learned_$$name.png; done
 	jupyter execute --inplace examples/own_figure.ipynb
 
 # A release of the run, in its folder release: everything that is needed to score and submit a model (docs/submitting.md).

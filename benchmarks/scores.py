@@ -1,4 +1,4 @@
-"""Write the tables of the default run's scores, and those of learned models, into documents, between their marks."""
+"""Write the tables of the default run's scores into documents, between their marks."""
 
 import re
 import textwrap
@@ -18,11 +18,11 @@ from compclip.report.readable import composed_view
 from compclip.report.rows import main_rows, pivot
 from workflow_scripts.workflow.run import HEADLINES_PATTERN
 
-README, RESULTS, LEARNED = (ROOT / name for name in ("README.md", "docs/results.md", "docs/learned.md"))
+README, RESULTS = (ROOT / name for name in ("README.md", "docs/results.md"))
 
 
 class WriteScores(Command):
-    """Write the tables of a finished default run's scores, and of those of `make learned`, into the documents."""
+    """Write the tables of a finished default run's scores into the documents."""
 
     results: Path = Field(Path("results"), description="folder of a finished default run")
 
@@ -82,10 +82,6 @@ def main(command: WriteScores) -> None:
     write_tables(README, {"ending": ending_lines(command.results)})
     scores = read_table(command.results / "scores.parquet", MEASUREMENTS)
     write_tables(RESULTS, score_tables(scores) | {"measures": measure_table()})
-    learned = command.results / "presets" / "learned"
-    if (learned / "scores.parquet").is_file():
-        tables = score_tables(read_table(learned / "scores.parquet", MEASUREMENTS))
-        write_tables(LEARNED, {name: table for name, table in tables.items() if name in COMPARED})
 
 
 if __name__ == "__main__":

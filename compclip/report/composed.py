@@ -61,13 +61,29 @@ def anchor_scores(main: Mapping[tuple[str, str], Scored], anchors: Anchors, plac
     return {split: main[both[place] or "", split] for split, both in names.items()}
 
 
-def estimate_all(scores: Sequence[Scored], anchors: Anchors, controls: Collection[str]) -> Estimates | None:
-    """Return what each generator of a composition draws; None without anchors of seen and of a held-out split.
+@dataclass(frozen=True)
+class Measured:
+    """The scale of one composition, and the scores of each generator by split, for the prompts of the scale."""
+
+    scale: Scale
+    main: Mapping[tuple[str, str], Scored]
+    splits: Collection[str]  # that have both anchors
+
+    def own(self, generator: str) -> dict[str, Scored]:
+        """Return a generator's scores by split."""
+        return {split: self.main[generator, split] for split in self.splits if (generator, split) in self.main}
+
+    def choices(self, own: Mapping[str, Scored]) -> Choices:
+        """Return what the judges choose for a generator's images, in the order of the scale's prompts."""
+        return _choices(own, self.scale.prompts)
+
+
+def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
+    """Return the scale of a composition; None without anchors of seen and of a held-out split.
 
     Args:
         scores: all scores of the composition.
         anchors: reference and usual pair of each split.
-        controls: are not ranked; simultaneous intervals are over all other generators.
     """
     main = {(score.generator, score.split): score for score in scores if score.main}
     reference, usual = (anchor_scores(main, anchors, place) for place in (0, 1))
@@ -77,14 +93,27 @@ def estimate_all(scores: Sequence[Scored], anchors: Anchors, controls: Collectio
     matched = {pair for of in scores if of.about["prompts"] == "matched" for pair in of.entries["pair"]}
     prompts = prompts.assign(matched=prompts["pair"].isin(matched))
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
+    return Measured(scale, main, [*reference])
+
+
+def estimate_all(scores: Sequence[Scored], anchors: Anchors, controls: Collection[str]) -> Estimates | None:
+    """Return what each generator of a composition draws; None without anchors of seen and of a held-out split.
+
+    Args:
+        scores, anchors: as of ``measured``.
+        controls: are not ranked; simultaneous intervals are over all other generators.
+    """
+    if (of := measured(scores, anchors)) is None:
+        return None
+    scale = of.scale
     skills = dict[str, Skills]()
-    for name in dict.fromkeys(generator for generator, _ in main):
-        own = {split: main[name, split] for split in reference if (name, split) in main}
+    for name in dict.fromkeys(generator for generator, _ in of.main):
+        own = of.own(name)
         if fixed := _fixed(name, anchors, own):
             is_estimated = fixed.seen is None and TESTS[0] in own
-            skills[name] = replace(fixed, seen=scale.draws_seen(_choices(own, prompts))) if is_estimated else fixed
+            skills[name] = replace(fixed, seen=scale.draws_seen(of.choices(own))) if is_estimated else fixed
         elif TESTS[0] in own and len(own) > 1:
-            skills[name] = scale.skills(_choices(own, prompts), own)
+            skills[name] = scale.skills(of.choices(own), own)
     return Estimates(skills, _together(skills, controls))
 
 

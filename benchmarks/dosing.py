@@ -1,0 +1,141 @@
+"""Give images of held-out pairs back to a training list: to each pair its dose, and nothing more.
+
+Every image with a held-out pair is in test_unseen, so the images of the doses are new: the next birds that the source
+would draw, of which those are taken whose captions state one held-out pair that still lacks images. They are
+distributed like the images of seen pairs: the pair is not drawn more boldly or named more often.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from compclip.core.errors import UserError, require
+from compclip.core.heldout import split_pair
+from compclip.core.seeds import rng
+from compclip.dataset.sketch.captions import caption_scene
+from compclip.dataset.sketch.draw import Pose, draw_pose, paint_scene, png
+from compclip.dataset.sketch.world import Dice, Scene, draw_scene, make_world
+from compclip.dataset.sources.sketch import Settings
+from compclip.split.audit import read_heldout_pairs
+from compclip.split.reading import reader_of
+from compclip.text.lexicon import forms_of
+
+ASSIGNMENTS = 2000  # of doses to pairs, of which the most balanced one is taken
+MOST_BIRDS = 2_000_000  # that are looked at for images of a pair
+
+
+def choose_doses(pairs: Sequence[str], doses: Sequence[int], seed: int) -> dict[str, int]:
+    """Return a dose for each pair.
+
+    Each dose has equally many pairs, up to one. Of seeded random assignments, the one is taken in which pairs with the
+    same adjective or noun have the same dose least often, so that a dose does not stand for an adjective.
+
+    Raises:
+        UserError: there are fewer pairs than doses.
+    """
+    fault = f"{len(pairs)} held-out pairs for {len(doses)} doses"
+    require(len(pairs) >= len(doses), "doses", fault, "hold out more pairs or choose fewer doses")
+    random = rng(seed, "doses")
+    best, least = dict[str, int](), np.inf
+    for _ in range(ASSIGNMENTS):
+        # The doses that more pairs have differ, too.
+        levels = random.permutation(np.resize(random.permutation(doses), len(pairs)))
+        chosen = dict(zip(sorted(pairs), levels.tolist(), strict=True))
+        repeats = _repeats(chosen)
+        if repeats < least:
+            best, least = chosen, repeats
+    return best
+
+
+def _repeats(chosen: Mapping[str, int]) -> int:
+    """Return how many pairs of pairs share an adjective or a noun, and the dose."""
+    words = Counter((side, word, dose) for pair, dose in chosen.items() for side, word in enumerate(split_pair(pair)))
+    return sum(count * (count - 1) // 2 for count in words.values())
+
+
+@dataclass(frozen=True)
+class Bird:
+    """A further bird of the data set, with the held-out pair that its captions state."""
+
+    image_id: str
+    pair: str
+    scene: Scene
+    pose: Pose
+    texts: tuple[str, ...]
+
+
+def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind: str) -> Iterator[Bird]:
+    """Yield the birds that the source would draw next, until each pair has its dose.
+
+    A bird counts if its captions state exactly one held-out pair.
+
+    Args:
+        settings, seed: of the data set.
+        doses: the dose of each held-out pair.
+        kind: the composition, color or shape.
+
+    Raises:
+        UserError: the pairs are too rare.
+    """
+    world = make_world(seed, settings.species)
+    missing = Counter(doses)
+    for index in itertools.count(settings.images):
+        missing = +missing
+        if not missing:
+            return
+        if index - settings.images >= MOST_BIRDS:
+            raise UserError(f"doses: too few birds show {', '.join(sorted(missing))}; choose smaller doses")
+        # The random numbers are used as in ``sources.sketch.draw_bird``.
+        dice = Dice(rng(seed, "sketch", "image", index))
+        scene = draw_scene(world, index % settings.species, dice)
+        if not any(scene.get(f"{noun}:{kind}") == adjective for adjective, noun in map(split_pair, missing)):
+            continue
+        pose = draw_pose(dice)
+        captions = [caption_scene(scene, dice) for _ in range(settings.captions)]
+        facts = (fact for caption in captions for fact in caption.facts if fact.kind == kind)
+        stated = {f"{fact.value}_{fact.part}" for fact in facts} & doses.keys()
+        if len(stated) == 1 and missing[pair := stated.pop()]:
+            missing[pair] -= 1
+            yield Bird(str(index), pair, scene, pose, tuple(caption.text for caption in captions))
+
+
+def write_birds(birds: Iterator[Bird], size: int, folder: Path) -> pd.DataFrame:
+    """Draw birds into ``folder``; return image_id, caption_id, file_name (in the folder) and text of each caption."""
+    folder.mkdir()
+    rows = []
+    for bird in birds:
+        name = f"{bird.image_id}.png"
+        (folder / name).write_bytes(png(paint_scene(bird.scene, bird.pose, size)))
+        rows += [(bird.image_id, number, name, text) for number, text in enumerate(bird.texts)]
+    return pd.DataFrame(rows, columns=["image_id", "caption_id", "file_name", "text"])
+
+
+def count_stated(
+    captions: pd.DataFrame, heldout: Collection[str], adjectives: str, nouns: str | None
+) -> dict[str, int]:
+    """Return the number of images whose captions state each held-out pair, as the audit reads them.
+
+    Args:
+        captions: image_id and text.
+        heldout: the held-out pairs.
+        adjectives, nouns: names of lexicons.
+    """
+    reader = reader_of(heldout, *forms_of(adjectives, nouns), None)
+    read = read_heldout_pairs(captions["text"].unique(), {split_pair(pair) for pair in heldout}, reader)
+    stated = read[read["reading"] == "stated"].merge(captions, on="text")
+    images = stated.groupby("pair")["image_id"].nunique()
+    return {pair: int(images.get(pair, 0)) for pair in sorted(heldout)}
+
+
+def check_doses(captions: pd.DataFrame, doses: Mapping[str, int], adjectives: str, nouns: str | None) -> None:
+    """Raise UserError if a pair is not stated in as many images of a training list as its dose."""
+    counts = count_stated(captions, doses, adjectives, nouns)
+    wrong = [
+        f"{pair} in {counts[pair]} images instead of {dose}" for pair, dose in doses.items() if counts[pair] != dose
+    ]
+    require(not wrong, "training list", f"the audit reads {'; '.join(wrong)}", "report this as a bug")
