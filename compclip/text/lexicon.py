@@ -153,8 +153,12 @@ def fold(adjective: str, noun: str, adjectives: Mapping[str, str], nouns: Mappin
 def require_occurring(
     heldout: Iterable[str], occurring: Collection[str], adjectives: Lexicon | str, nouns: Lexicon | str | None
 ) -> None:
-    """Raise UserError for a held-out pair that occurs nowhere, unless both of its words are canonical."""
-    listed = find_lexicon(adjectives, "adjectives").words, find_lexicon(nouns, "nouns").words if nouns else ()
+    """Raise UserError for a held-out pair that occurs nowhere, unless both of its words are known.
+
+    Without a lexicon of nouns, those of the occurring pairs are known.
+    """
+    known = find_lexicon(nouns, "nouns").words if nouns else {split_pair(pair)[1] for pair in occurring}
+    listed = find_lexicon(adjectives, "adjectives").words, known
     for pair in sorted({*heldout}.difference(occurring)):
         is_listed = all(word in words for word, words in zip(split_pair(pair), listed, strict=True))
         remedy = f"{nearest(pair, occurring)}correct or remove it"
