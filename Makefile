@@ -117,7 +117,7 @@ lint: .venv/maintainer
 bench: .venv/test
 	python -m benchmarks.speed
 
-# Generators of known truth, drawn in other styles. 20 minutes on two cores.
+# Generators of known truth, drawn in other styles. 13 minutes on two cores.
 styles: .venv/run
 	python -m benchmarks.styles
 
