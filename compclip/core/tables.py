@@ -143,6 +143,20 @@ def are_among(table: pd.DataFrame, others: pd.DataFrame, key: list[str]) -> np.n
     return pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(others[key]))
 
 
+def is_further(table: pd.DataFrame) -> np.ndarray:
+    """Return which rows, (n,), are further draws: those that only some prompts of their split have.
+
+    ``make_prompts`` adds them to matched prompts, which decide how well seen pairs are drawn. In means over all prompts
+    they would give these prompts more weight.
+
+    Args:
+        table: image_id, caption_id and draw of all prompts of one split; of several with column split.
+    """
+    splits = table["split"] if "split" in table else pd.Series("", index=table.index)
+    last = table.groupby([splits.rename("split_of"), *CAPTION_KEY], observed=True)["draw"].transform("max")
+    return (table["draw"] > last.groupby(splits).transform("min")).to_numpy()
+
+
 def in_blocks(*tables: Any) -> Iterator[tuple[Any, ...]]:
     """Return the blocks of several tables, together: whole images, in order. A table in memory is one block."""
     return zip(*tables, strict=True) if isinstance(tables[0], Iterator) else iter([tables])

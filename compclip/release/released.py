@@ -163,7 +163,7 @@ class ReleasePart:
         contents = self.release.contents
         scores = []
         for key, of in told.items():
-            entries = of_sets[key.set]
+            entries = of_sets[key.set][~tables.is_further(of_sets[key.set])]
             if key.split == "test_seen" and key.prompts == "swapped":
                 entries = entries[tables.are_among(entries, self.tables["swapped"], tables.CAPTION_KEY)]
             controls = {name: of[name] for name in CONTROLS}

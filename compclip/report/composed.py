@@ -61,6 +61,15 @@ def anchor_scores(main: Mapping[tuple[str, str], Scored], anchors: Anchors, plac
     return {split: main[both[place] or "", split] for split, both in names.items()}
 
 
+def _with_all_draws(score: Scored, matched: Scored) -> Scored:
+    """Return the score of seen prompts with the further draws of matched ones."""
+    whole, *by_judge = (
+        pd.concat([table, others]).drop_duplicates(ENTRY, ignore_index=True)
+        for table, others in zip((score.entries, *score.by_judge), (matched.entries, *matched.by_judge), strict=True)
+    )
+    return replace(score, entries=whole, by_judge=tuple(by_judge))
+
+
 @dataclass(frozen=True)
 class Measured:
     """The scale of one composition, and the scores of each generator by split, for the prompts of the scale."""
@@ -86,11 +95,15 @@ def measured(scores: Sequence[Scored], anchors: Anchors) -> Measured | None:
         anchors: reference and usual pair of each split.
     """
     main = {(score.generator, score.split): score for score in scores if score.main}
+    of_matched = {score.generator: score for score in scores if score.matched}
+    for (generator, split), score in main.items():
+        if split == TESTS[0] and generator in of_matched:
+            main[generator, split] = _with_all_draws(score, of_matched[generator])
     reference, usual = (anchor_scores(main, anchors, place) for place in (0, 1))
     if TESTS[0] not in reference or len(reference) < 2:
         return None
     prompts = _prompts(reference).merge(_prompts(usual)[KEY], on=KEY)
-    matched = {pair for of in scores if of.about["prompts"] == "matched" for pair in of.entries["pair"]}
+    matched = {pair for of in of_matched.values() for pair in of.entries["pair"]}
     prompts = prompts.assign(matched=prompts["pair"].isin(matched))
     scale = Scale(prompts, _choices(reference, prompts), _choices(usual, prompts))
     return Measured(scale, main, [*reference])

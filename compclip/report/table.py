@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.errors import UserError
-from compclip.core.tables import CAPTION_KEY, ORACLE, SCORES, TESTS, are_among
+from compclip.core.tables import CAPTION_KEY, ORACLE, SCORES, TESTS, are_among, is_further
 from compclip.io import read_json, read_table
 from compclip.report.rows import PARTS_OF_SEEN
 from compclip.score.entries import ENTRY
@@ -42,8 +42,17 @@ class Scored:
     def main(self) -> bool:
         """Return whether this is a main score: of all trained judges, for all prompts, with original distractors."""
         all_prompts = self.split == "test_swapped" or self.about["prompts"] not in PARTS_OF_SEEN
-        whole = self.summary["judge"] != ORACLE and not self.part
-        return whole and all_prompts and self.about["distractors"] == "original"
+        return self.whole and all_prompts and self.about["distractors"] == "original"
+
+    @property
+    def matched(self) -> bool:
+        """Return whether this is the score of all trained judges for matched seen prompts, with all their draws."""
+        return self.whole and self.about["prompts"] == "matched"
+
+    @property
+    def whole(self) -> bool:
+        """Return whether this is a score of all trained judges."""
+        return self.summary["judge"] != ORACLE and not self.part
 
 
 def read_score_folder(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
@@ -68,18 +77,23 @@ def scores_of(
     """
     scores = []
     for about in summary["scores"]:
-        entries = tables[about["set"]]
+        every = tables[about["set"]]
+        entries = every[~is_further(every)]
         if about["split"] == "test_seen" and about["prompts"] == "swapped":
             entries = entries[are_among(entries, swapped, CAPTION_KEY)]
         if len(entries) != about["judged"]:
             where = f"{summary['generator']}, {about['set']}"
             raise UserError(f"{where}: {len(entries)} entries, but summary.json counts {about['judged']}; score again")
-        entries = entries.assign(cluster=classes.loc[entries["image_id"]].to_numpy()).reset_index(drop=True)
-        # The image before another swap may show the new pair, too.
-        is_swap = about["split"] == "test_swapped"
-        entries["counts"] = are_among(entries, swapped[swapped["exclusive"]], CAPTION_KEY) if is_swap else True
+        entries, every = (
+            table.assign(cluster=classes.loc[table["image_id"]].to_numpy(), counts=True).reset_index(drop=True)
+            for table in (entries, every)
+        )
+        if about["split"] == "test_swapped":
+            # The image before another swap may show the new pair, too.
+            entries["counts"] = are_among(entries, swapped[swapped["exclusive"]], CAPTION_KEY)
         scores.append(Scored(about, summary, entries, (entries,)))
-        of_pairs = entries[entries["pair"].isin(list(matched))].reset_index(drop=True)
+        # With all draws.
+        of_pairs = every[every["pair"].isin(list(matched))].reset_index(drop=True)
         if (about["split"], about["prompts"]) == ("test_seen", "pairs") and len(of_pairs):
             asked, head = of_pairs[of_pairs["adjectives"] > 1], {"prompts": "matched"}
             head |= {name: about[name] for name in ("set", "split", "distractors")}

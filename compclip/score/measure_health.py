@@ -16,7 +16,7 @@ import pandas as pd
 
 from compclip.core.heldout import matched_pairs
 from compclip.core.rounding import json_values
-from compclip.core.tables import CAPTION_KEY
+from compclip.core.tables import CAPTION_KEY, is_further
 from compclip.score.choices import Adjustment, Choices, Embed, adjective_choices
 from compclip.score.entries import judged_entries, real_entries
 from compclip.split.pools import class_names
@@ -102,6 +102,7 @@ def health_entries(
         heldout: the held-out pairs.
         manifest: images drawn as asked, of seen and of swapped captions.
     """
+    prompts = prompts[~is_further(prompts)]
     parts = {"real": {split: real_entries(prompts, images, split) for split in ("test_seen", "test_unseen")}}
     if manifest is not None:
         splits = ("test_seen", "test_swapped")

@@ -20,7 +20,7 @@ from compclip.core.errors import UserError, one_line, require
 from compclip.core.log import log
 from compclip.core.rounding import DECIMALS
 from compclip.core.seeds import rng
-from compclip.core.tables import TESTS
+from compclip.core.tables import TESTS, is_further
 from compclip.dataset.download import FilePlace, fetch
 from compclip.score.config import Balance
 from compclip.score.entries import ENTRY
@@ -57,6 +57,7 @@ def score_fid(
         results: folder that paths in ``images`` and ``manifest`` are relative to.
     """
     images = images.dropna(subset="path").merge(splits, on="image_id").sort_values("image_id")
+    prompts = prompts[~is_further(prompts)]
     made = manifest.query("status == 'ok'").sort_values(DRAWN_KEY).merge(prompts[[*DRAWN_KEY, "pair"]], on=DRAWN_KEY)
     metric = fid.FrechetInceptionDistance(feature=network.eval()).to(device)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from compclip.core.rounding import DECIMALS, rounded
-from compclip.core.tables import CAPTION_KEY, are_among
+from compclip.core.tables import CAPTION_KEY, are_among, is_further
 from compclip.score.choices import Choices
 from compclip.score.config import Scoring
 from compclip.score.entries import ENTRY, EntrySet, Numbered, pool_summary
@@ -41,7 +41,7 @@ class SetScores:
     """The scores of one set."""
 
     table: pd.DataFrame  # columns of ``tables.SCORES``
-    summaries: list[dict[str, Any]]  # of all entries and, in test_seen, of the swapped captions
+    summaries: list[dict[str, Any]]  # of all prompts and, in test_seen, of the swapped captions
     predictions: list[Prediction]  # as published
 
 
@@ -83,25 +83,28 @@ def score_set(
     if entry_set.split == "test_swapped":
         cut = balance.cut_dominant(pairs, scoring.balance.dominant_of(rules.composition), scoring.balance.ratio)
         weight, prompts = balance.weights(pairs, cut), "swapped"
-    table, every = score_table(entry_set, judged, weight, choices), np.ones(len(pairs), bool)
+    table = score_table(entry_set, judged, weight, choices)
+    every = ~is_further(table)
     summaries = [set_summary(rules, entry_set, numbered, table, every, cut, prompts) | more(every[:made], judged)]
     if entry_set.split == "test_seen":
-        rows = are_among(table, rules.swapped, CAPTION_KEY)
+        rows = every & are_among(table, rules.swapped, CAPTION_KEY)
         # Missing images are those of the whole set.
         named = replace(entry_set, failed=entry_set.failed.iloc[:0])
         summary = set_summary(rules, named, numbered, table, rows, None, "swapped")
         summaries.append(summary | more(rows[:made], judged))
     table = table.sort_values(ENTRY, ignore_index=True) if len(entry_set.failed) else table
-    return SetScores(table, summaries, predictions(entry_set, judged))
+    return SetScores(table, summaries, predictions(entry_set, judged, every[:made]))
 
 
-def predictions(entry_set: EntrySet, judged: Judged) -> list[Prediction]:
-    """Return the sampled hits as published: image_id, caption_id, path, and the index of the candidate ranked first."""
-    columns = (entry_set.entries[name].tolist() for name in ("image_id", "caption_id", "path"))
+def predictions(entry_set: EntrySet, judged: Judged, rows: np.ndarray) -> list[Prediction]:
+    """Return the sampled hits of the entries ``rows``, (n,), as published: image_id, caption_id, path, and the index of
+    the candidate ranked first.
+    """
+    columns = (entry_set.entries.loc[rows, name].tolist() for name in ("image_id", "caption_id", "path"))
     # One object for equal texts, so that the pickle's bytes depend only on the content.
     return [
         (sys.intern(image), int(caption), sys.intern(path), int(index))
-        for image, caption, path, index in zip(*columns, judged.predicted, strict=True)
+        for image, caption, path, index in zip(*columns, np.array(judged.predicted)[rows], strict=True)
     ]
 
 

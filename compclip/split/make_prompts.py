@@ -4,6 +4,7 @@ For a model outside the workflow, read prompts.jsonl: for each line, draw ``text
 in a folder, which the generator kind ``folder`` reads.
 """
 
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -27,6 +28,9 @@ from compclip.core.inputs import (
 from compclip.core.seeds import rng
 from compclip.core.tables import CAPTION_KEY, PROMPTS, SWAPPED, TESTS, Blocks, in_blocks
 from compclip.io import empty_table, safe_id
+
+# Most draws of a matched seen prompt. Fewer suffice if they are then as many as the held-out prompts.
+MATCHED_DRAWS = 3
 
 
 def plain_pairs(pairs: pd.DataFrame, wanted: Collection[str]) -> pd.DataFrame:
@@ -120,8 +124,22 @@ def choose_prompts(
     require(len(table), f"{dataset}/{composition}", fault, "hold out more pairs or add captions")
     table = table.assign(rank=table["split"].map({split: place for place, split in enumerate(TESTS)}))
     table = table.sort_values(["rank", *CAPTION_KEY], ignore_index=True).drop(columns="rank")
-    draw = np.tile(np.arange(draws), len(table))
-    return table.loc[table.index.repeat(draws)].reset_index(drop=True).assign(draw=draw)
+    numbers = np.full(len(table), draws)
+    if not every_caption:
+        numbers *= matched_draws(table, matched)
+    table = table.loc[table.index.repeat(numbers)].reset_index(drop=True)
+    return table.assign(draw=table.groupby(["split", *CAPTION_KEY]).cumcount())
+
+
+def matched_draws(prompts: pd.DataFrame, matched: Collection[str]) -> np.ndarray:
+    """Return how often to draw each prompt, (n,): once, but matched seen ones until they are as many as held-out ones.
+
+    What is composed is relative to how well matched seen pairs are drawn, and a data set has few of them.
+    """
+    is_seen = prompts["split"] == TESTS[0]
+    is_matched = (is_seen & prompts["pair"].isin(list(matched))).to_numpy()
+    wanted = math.ceil((~is_seen).sum() / max(1, is_matched.sum()))
+    return np.where(is_matched, np.clip(wanted, 1, MATCHED_DRAWS), 1)
 
 
 def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, dataset: str, composition: str) -> pd.DataFrame:
@@ -133,7 +151,7 @@ def prompt_table(chosen: pd.DataFrame, texts: pd.DataFrame, dataset: str, compos
     """
     table = chosen.merge(texts, on=CAPTION_KEY)
     names = table["caption_id"].astype("str")
-    names = names + "_" + table["draw"].astype("str") if table["draw"].any() else names
+    names = names.where(table["draw"] == 0, names + "_" + table["draw"].astype("str"))
     # One folder contains the images of all data sets, compositions and splits.
     table["file_name"] = f"{dataset}/{composition}/" + table["split"] + "/" + table["image_id"] + "/" + names + ".png"
     return table[list(PROMPTS.columns)]
@@ -166,7 +184,8 @@ def make_prompts(
         swapped: as ``swap_adjectives`` returns them.
         every_caption: the published choice: all captions of the test images instead of those with a pair (ranked in
             test_seen, held out in test_unseen).
-        draws: images to be made for each prompt.
+        draws: images to be made for each prompt; unless every caption is a prompt, up to ``MATCHED_DRAWS`` times as
+            many for matched seen ones.
         per_image: most captions per image and split, in test_seen also of those with a matched pair; None for all.
         dataset, composition: names for the random stream and for the file names.
 

@@ -6,7 +6,7 @@ from typing import TextIO
 import pandas as pd
 
 from compclip.core.log import log
-from compclip.core.tables import CAPTION_KEY, CAPTIONS, PROMPTS, RANKING, SWAPPED, TESTS
+from compclip.core.tables import CAPTION_KEY, CAPTIONS, PROMPTS, RANKING, SWAPPED, TESTS, is_further
 from compclip.io import atomic, json_lines, read_json, read_table, write_json, write_table
 from compclip.split.judged import judged_images
 from compclip.split.make_prompts import choose_prompts, count_prompts, prompt_table, texts_of
@@ -44,7 +44,10 @@ def main(job: Job) -> None:
     distractors = least_distractors(captions, judged, swapped, chosen)
     if images["path"].notna().any():  # otherwise nothing is scored
         bounded(params.candidates, distractors, job.where)
-    counts, widths = count_prompts(chosen, judged, splits), estimate_widths(chosen, heldout)
+    further = is_further(chosen)
+    asked = chosen[~further]
+    counts, widths = count_prompts(asked, judged, splits), estimate_widths(asked, heldout)
+    counts[TESTS[0]]["further_draws"] = int(further.sum())
     with atomic(job.output.jsonl) as temporary, temporary.open("w", encoding="utf-8", newline="") as lines:
         write_table(parts(job, chosen, lines), job.output.prompts, PROMPTS)
     write_json({"distractors_at_least": distractors, "splits": counts}, job.output.summary)
@@ -52,6 +55,8 @@ def main(job: Job) -> None:
     for split, count in counts.items():
         numbers = count["prompts"], count["images"], points(widths["splits"][split]["half_width"])
         log.info("%s: %s: %d prompts, %d images, expected 95 %% interval %s", job.where, split, *numbers)
+        if more := count.get("further_draws"):
+            log.info("%s: %s: %d further draws of prompts as rare as the held-out ones", job.where, split, more)
         if not count["prompts"]:
             log.warning("warning: %s: no prompt in %s", job.where, split)
     is_said = "captions_needed" in heldout.get("chosen", {})  # by sample_heldout
