@@ -95,9 +95,9 @@ class _SumRows(torch.autograd.Function):
 class ConvTower(nn.Module):
     """Pixels to a vector: convolutions that shrink the picture, the mean over what remains, a projection.
 
-    Each convolution makes the picture smaller by its stride (``strides``, by default 2). Where its side (``kernels``, by
-    default twice the stride, less one) is larger than the stride, the squares of the picture that it sees overlap, so
-    that a small shift of the picture changes less. After each there are ``widths`` channels and ``depths`` residual
+    Each convolution makes the picture smaller by its stride (``strides``, by default 2). Where its side (``kernels``,
+    by default twice the stride, less one) is larger than the stride, the squares of the picture that it sees overlap,
+    so that a small shift of the picture changes less. After each there are ``widths`` channels and ``depths`` residual
     convolutions of the side ``residual``, at the end ``features``.
     """
 
