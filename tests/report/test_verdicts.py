@@ -195,6 +195,30 @@ def test_swaps_that_are_not_exclusive_do_not_count() -> None:
     assert values["exclusive"]["n"] < 0.6 * values["all"]["n"]
 
 
+def drawn_again(score: Scored) -> Scored:
+    """Return the score of matched prompts with a second draw of each, with the same choices."""
+    entries, *by_judge = (pd.concat([of, of.assign(draw=1)]) for of in (score.entries, *score.by_judge))
+    return replace(
+        score, entries=entries.reset_index(drop=True), by_judge=tuple(of.reset_index(drop=True) for of in by_judge)
+    )
+
+
+def test_further_draws_of_matched_prompts_say_what_is_drawn_of_seen_pairs() -> None:
+    found = scores()
+    again = [drawn_again(of) if of.matched else of for of in found]
+    one, two = (
+        tables_of(of)[0].set_index(["measure", "generator", "split", "judge_seed", "prompts"]).sort_index()
+        for of in (found, again)
+    )
+    seen = "draws_seen_pairs", "composer", "test_seen"
+    assert two.loc[seen]["n"].tolist() == [2 * one.loc[seen]["n"].iloc[0]]
+    assert two.loc[seen]["value"].iloc[0] == pytest.approx(one.loc[seen]["value"].iloc[0], abs=1e-6)
+    # The scores of all prompts have one draw each.
+    whole = "r_precision", "composer", "test_seen"
+    counts = one.loc[whole].query("prompts == 'pairs'")["n"], two.loc[whole].query("prompts == 'pairs'")["n"]
+    assert counts[0].tolist() == counts[1].tolist()
+
+
 def test_pair_rows() -> None:
     found = scores()
     rows = pd.DataFrame(by_pair.pair_rows(found, None))

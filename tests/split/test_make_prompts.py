@@ -1,6 +1,7 @@
 """What generators are asked to draw, which images are judged, and which images train the judge."""
 
 import json
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 
 from compclip.core.errors import UserError
 from compclip.core.heldout import matched_pairs, pair_names
-from compclip.core.tables import CAPTION_KEY, IMAGES, PROMPTS, TESTS
+from compclip.core.tables import CAPTION_KEY, IMAGES, PROMPTS, TESTS, is_further
 from compclip.io import check_table, json_lines, read_json, read_table, write_table
 from compclip.split.judged import judge_images, judged_images
-from compclip.split.make_prompts import count_prompts, make_prompts
+from compclip.split.make_prompts import MATCHED_DRAWS, count_prompts, make_prompts
 from compclip.split.make_splits import drawn_splits, pairs_of_images
 from compclip.split.swap_adjectives import swap_adjectives
 from tests.split import stage
@@ -62,9 +63,18 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     assert keys(prompts, "test_seen") == {key for key in holding(data, ranked) if key[0] in of_seen}
     entries = swapped[swapped["image_id"].isin(may)]
     assert keys(prompts, "test_swapped") == set(zip(entries["image_id"], entries["caption_id"], strict=True))
-    names = prompts["caption_id"].astype(str) + ("_" + prompts["draw"].astype(str) if draws > 1 else "") + ".png"
+    numbers = ("_" + prompts["draw"].astype(str)).where(prompts["draw"] > 0, "")
+    names = prompts["caption_id"].astype(str) + numbers + ".png"
     assert (prompts["file_name"] == "d/c/" + prompts["split"] + "/" + prompts["image_id"] + "/" + names).all()
-    assert (prompts.groupby(["split", *CAPTION_KEY])["draw"].nunique() == draws).all()
+    # Matched prompts have further draws, as many as make them as many as the held-out ones.
+    matched = prompts["pair"].isin(matched_pairs(data.ranking, heldout)) & (prompts["split"] == "test_seen")
+    first = prompts["draw"] == 0
+    times = math.ceil((first & (prompts["split"] != "test_seen")).sum() / max(1, (first & matched).sum()))
+    number = prompts.groupby(["split", *CAPTION_KEY])["draw"].transform("nunique")
+    assert (number[~matched] == draws).all()
+    assert (number[matched] == draws * min(MATCHED_DRAWS, max(1, times))).all()
+    is_whole = first.sum() == (first & matched).sum()
+    assert is_whole or (is_further(prompts) == (prompts["draw"] >= draws)).all()
     assert prompts.loc[prompts["split"] == "test_unseen", "pair"].isin(heldout).all()
     seen = prompts[prompts["split"] == "test_seen"]
     assert seen["pair"].isin(ranked).all()
@@ -77,7 +87,7 @@ def test_what_the_prompts_promise(seed: int, draws: int, train_on: str) -> None:
     texts = prompts[prompts["split"] == "test_swapped"].merge(entries, on=CAPTION_KEY)
     assert (texts["text_x"] == texts["swapped_text"]).all() and (texts["pair_x"] == texts["pair_y"]).all()
     assert [json.loads(line) for line in json_lines(prompts)] == prompts.astype(object).to_dict("records")
-    counts = count_prompts(prompts, judged, splits)
+    counts = count_prompts(prompts[~is_further(prompts)], judged, splits)
     assert list(counts) == list(TESTS)
     for name, count in counts.items():
         size = (split == name.replace("swapped", "seen")).sum()
@@ -93,6 +103,7 @@ def test_per_image_keeps_seen_and_swapped_paired(seed: int, most: int) -> None:
     except UserError:
         return
     assert keys(prompts, "test_swapped") <= keys(prompts, "test_seen")
+    prompts = prompts[prompts["draw"] == 0]
     *_, complete = made(seed)
     # Beside those, as many of the other seen captions with a pair as frequent as a held-out one.
     paired = keys(prompts, "test_swapped")
@@ -116,6 +127,14 @@ def test_every_caption_of_the_test_images_and_what_the_seed_decides() -> None:
     for key in ("per_image", "draws"):
         one, two = (made(5, **{key: 1}, seed=seed)[-1].drop(columns="pair") for seed in (1, 2))
         assert one.equals(two) == (key == "draws")
+
+
+def test_further_draws_are_those_that_only_some_prompts_of_a_split_have() -> None:
+    rows = [("test_seen", 0, 0), ("test_seen", 0, 1), ("test_seen", 1, 0), ("test_unseen", 0, 0), ("test_unseen", 0, 1)]
+    table = pd.DataFrame(rows, columns=["split", "caption_id", "draw"]).assign(image_id="a")
+    assert is_further(table).tolist() == [False, True, False, False, False]
+    assert is_further(table[table["split"] == "test_seen"].drop(columns="split")).tolist() == [False, True, False]
+    assert not len(is_further(table[:0]))
 
 
 def test_more_candidates_than_the_pool_has_are_refused(tmp_path: Path) -> None:
