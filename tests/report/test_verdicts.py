@@ -212,7 +212,7 @@ def test_further_draws_of_matched_prompts_say_what_is_drawn_of_seen_pairs() -> N
     )
     seen = "draws_seen_pairs", "composer", "test_seen"
     assert two.loc[seen]["n"].tolist() == [2 * one.loc[seen]["n"].iloc[0]]
-    assert two.loc[seen]["value"].iloc[0] == pytest.approx(one.loc[seen]["value"].iloc[0], abs=1e-6)
+    assert two.loc[seen]["value"].iloc[0] == pytest.approx(one.loc[seen]["value"].iloc[0], abs=0.02)
     # The scores of all prompts have one draw each.
     whole = "r_precision", "composer", "test_seen"
     counts = one.loc[whole].query("prompts == 'pairs'")["n"], two.loc[whole].query("prompts == 'pairs'")["n"]
