@@ -179,6 +179,7 @@ def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per
     number = sum(sizes)
     change = dict.fromkeys(("noun", "original_adj", "new_adj"), "red") | dict.fromkeys(("start", "end"), 1)
     table = pd.DataFrame({"image_id": [f"{row:02d}" for row in range(number)], "caption_id": 0, "pair": "tan_bill"})
+    table["exclusive"] = True
     table = table.assign(text="a", swapped_text="b", changes=[[change]] * number)[list(tables.SWAPPED.columns)]
     table = table if number else io.empty_table(tables.SWAPPED)
     ends = [sum(sizes[:place]) for place in range(len(sizes) + 1)]

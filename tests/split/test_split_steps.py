@@ -21,7 +21,7 @@ from compclip.split.audit import audit
 from compclip.split.export import export, split_dict
 from compclip.split.make_splits import make_splits
 from compclip.split.swap_adjectives import swap_adjectives
-from compclip.text.lexicon import COMMON_COMPOUNDS
+from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon
 from tests.everyday import PATTERNS
 from tests.project import COMPOSITION, DATASET, artifact_digests
 from tests.split.stage import inputs, run, run_all, write_tables
@@ -186,5 +186,6 @@ def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(tm
     given = captions, pairs, pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
     assert len(swap_adjectives(*given, ["green_bench"], "color")[0]) == 1
     # A reader that knows slides sees that the swap would state another pair.
-    made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color")
+    slides = Lexicon("things", {"bench": "bench", "slide": "slide"})
+    made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color", slides)
     assert made.empty and summary["left_alone"] == {"order of words disagrees": 1}
