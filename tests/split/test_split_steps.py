@@ -21,7 +21,7 @@ from compclip.split.audit import audit
 from compclip.split.export import export, split_dict
 from compclip.split.make_splits import make_splits
 from compclip.split.swap_adjectives import swap_adjectives
-from compclip.text.lexicon import COMMON_COMPOUNDS, Lexicon
+from compclip.text.lexicon import COMMON_COMPOUNDS
 from tests.everyday import PATTERNS
 from tests.project import COMPOSITION, DATASET, artifact_digests
 from tests.split.stage import inputs, run, run_all, write_tables
@@ -181,11 +181,11 @@ def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(tm
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
         "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip
-    captions = captions_table([("a", 0, "a red bench and slide")])  # the extraction missed the slide
-    pairs = pairs_table([("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent")])
-    given = captions, pairs, pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
+    # The extraction missed the slide in a.
+    captions = captions_table([("a", 0, "a red bench and slide"), ("b", 0, "a gray slide")])
+    places = ("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent"), ("b", 0, "gray", "slide", 2, 6, 7, 12, "adjacent")
+    given = captions, pairs_table([*places]), pd.DataFrame({"image_id": ["a", "b"], "split": ["test_seen", "train"]})
     assert len(swap_adjectives(*given, ["green_bench"], "color")[0]) == 1
     # A reader that knows slides sees that the swap would state another pair.
-    slides = Lexicon("things", {"bench": "bench", "slide": "slide"})
-    made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color", slides)
+    made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color")
     assert made.empty and summary["left_alone"] == {"order of words disagrees": 1}
