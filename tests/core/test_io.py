@@ -22,6 +22,7 @@ from PIL import Image
 from compclip import io
 from compclip.core import tables
 from compclip.core.errors import UserError
+from compclip.core.records import check_expansion
 from compclip.core.sealed import sealed
 from tests.core.processes import small_files_only
 
@@ -194,6 +195,26 @@ def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per
             assert [*between] == [row for row in table["image_id"] if "01" <= row <= "04"]
             ids, rows = io.image_ids(parts)
             assert (ids.to_pylist(), rows) == ([*table["image_id"]], number)
+
+
+def test_a_strangers_table_with_lists_in_several_groups_of_rows_is_read(tmp_path: Path) -> None:
+    """Arrow cannot read dictionaries in lists across groups."""
+    change = {
+        "noun": "bill",
+        "original_adj": "red",
+        "new_adj": "tan",
+        "start": 2,
+        "end": 5,
+        "new_start": 2,
+        "new_end": 5,
+    }
+    ids = [f"{number:03d}" for number in range(50)]
+    table = pd.DataFrame({"split": "test_seen", "image_id": ids, "caption_id": 0, "adjective": "red", "text": "a"})
+    table = table.assign(changes=[[change]] * len(table))[list(tables.VARIANTS.columns)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(io, "ROWS_PER_GROUP", 20)
+        io.write_table(table, tmp_path / "variants.parquet", tables.VARIANTS)
+    check_expansion(tmp_path / "variants.parquet")
 
 
 # Each reads a file whose content takes more than the bytes that remain.

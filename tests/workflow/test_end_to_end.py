@@ -142,9 +142,14 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
     assert differing(project.artifacts("results"), project.artifacts("killed")) == []
 
 
-@pytest.mark.parametrize("whole_group", [False, True])
-def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(project: Project, whole_group: bool) -> None:
-    folder = f"terminated{whole_group:d}"
+@pytest.mark.parametrize(
+    ("number", "whole_group"), [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)]
+)
+def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(
+    project: Project, number: signal.Signals, whole_group: bool
+) -> None:
+    """A terminal that closes sends SIGHUP to the whole group."""
+    folder = f"terminated{number:d}{whole_group:d}"
     config = project.config(f"{folder}.yaml", folder, f".cache_{folder}")
     command = ("python", "-m", "workflow_scripts.workflow.run", "--config", config, "--cores", "1")
     with subprocess.Popen(
@@ -155,9 +160,9 @@ def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(project: Projec
         while not list((project.root / folder / "logs").rglob("*.log")):
             assert run.poll() is None and time.monotonic() < deadline, "the run ended before a step began"
             time.sleep(0.05)
-        (os.killpg if whole_group else os.kill)(run.pid, signal.SIGTERM)
+        (os.killpg if whole_group else os.kill)(run.pid, number)
         lines = run.communicate(timeout=120)[1].splitlines()
-    assert run.returncode == 143
+    assert run.returncode == 128 + number
     assert lines[-1] == "terminated; run again to resume"
     assert not [line for line in lines if line.startswith("error")]
     assert not [process for process in psutil.process_iter(["cmdline"]) if f"/{folder}/" in str(process.info)]
