@@ -1,8 +1,8 @@
 """Give images of held-out pairs back to a training list: to each pair its dose, and nothing more.
 
-Every image with a held-out pair is in test_unseen, so the images of the doses are new: the next birds that the source
-would draw, of which those are taken whose captions state one held-out pair that still lacks images. They are
-distributed like the images of seen pairs: the pair is not drawn more boldly or named more often.
+Every image with a held-out pair is in test_unseen, so the images of the doses are new. They are among the next birds
+that the source would draw: a bird is taken if its captions state one held-out pair, and this pair still lacks images.
+They are distributed like the images of seen pairs: the pair is not drawn more boldly or named more often.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from compclip.split.audit import read_heldout_pairs
 from compclip.split.reading import reader_of
 from compclip.text.lexicon import forms_of
 
-ASSIGNMENTS = 2000  # of doses to pairs, of which the most balanced one is taken
+ASSIGNMENTS = 2000  # random ones of doses to pairs; the most balanced one is taken
 MOST_BIRDS = 2_000_000  # that are looked at for images of a pair
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import safetensors.torch
 import torch
@@ -199,22 +200,18 @@ def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per
 
 def test_a_strangers_table_with_lists_in_several_groups_of_rows_is_read(tmp_path: Path) -> None:
     """Arrow cannot read dictionaries in lists across groups."""
-    change = {
-        "noun": "bill",
-        "original_adj": "red",
-        "new_adj": "tan",
-        "start": 2,
-        "end": 5,
-        "new_start": 2,
-        "new_end": 5,
-    }
+    words, places = ("noun", "original_adj", "new_adj"), ("start", "end", "new_start", "new_end")
+    change = dict.fromkeys(words, "red") | dict.fromkeys(places, 1)
     ids = [f"{number:03d}" for number in range(50)]
     table = pd.DataFrame({"split": "test_seen", "image_id": ids, "caption_id": 0, "adjective": "red", "text": "a"})
     table = table.assign(changes=[[change]] * len(table))[list(tables.VARIANTS.columns)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(io, "ROWS_PER_GROUP", 20)
         io.write_table(table, tmp_path / "variants.parquet", tables.VARIANTS)
+    assert pq.read_metadata(tmp_path / "variants.parquet").num_row_groups == 3
     check_expansion(tmp_path / "variants.parquet")
+    read = io.read_table(tmp_path / "variants.parquet", tables.VARIANTS)
+    assert [dict(row[0]) for row in read["changes"]] == [change] * len(table)
 
 
 # Each reads a file whose content takes more than the bytes that remain.
