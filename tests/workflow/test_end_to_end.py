@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -146,12 +147,15 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
     ("number", "whole_group"), [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)]
 )
 def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(
-    project: Project, number: signal.Signals, whole_group: bool
+    project: Project, number: signal.Signals, whole_group: bool, request: pytest.FixtureRequest
 ) -> None:
     """A terminal that closes sends SIGHUP to the whole group."""
     folder = f"terminated{number:d}{whole_group:d}"
     config = project.config(f"{folder}.yaml", folder, f".cache_{folder}")
     command = ("python", "-m", "workflow_scripts.workflow.run", "--config", config, "--cores", "1")
+    # Under nohup, what is started ignores SIGHUP, too.
+    before = signal.signal(number, signal.SIG_DFL)
+    request.addfinalizer(partial(signal.signal, number, before))
     with subprocess.Popen(
         command, cwd=project.root, env=project.environment, start_new_session=True, text=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
