@@ -209,15 +209,20 @@ def curve_of(
             chosen = rows & recognized & (place == number)
             if not chosen.any():
                 continue
-            mean, by_pair = scale.draws(choices, chosen)
-            by_pair = by_pair.assign(pairs=1, images=by_pair["pair"].map(counts))
-            center = round(float(np.expm1(np.log1p(by_pair["images"]).mean())), 1)
-            ends = {"low": mean.same_pairs_low, "high": mean.same_pairs_high}
-            whole = {"pairs": mean.pairs, "prompts": mean.prompts, "drawn": mean.value, "images": center} | ends
-            tables.append(pd.concat([pd.DataFrame([whole]), by_pair]).assign(curve=curve, level=level))
+            by_pair = scale.draws_by_pair(choices, chosen)
+            center = np.expm1(np.mean([np.log1p(counts[pair]) for pair in by_pair]))
+            rows_of_level = [curve_row(scale.draws(choices, chosen), round(float(center), 1), None)]
+            rows_of_level += [curve_row(fraction, counts[pair], pair) for pair, fraction in by_pair.items()]
+            tables.append(pd.DataFrame(rows_of_level).assign(curve=curve, level=level))
     columns = ["curve", "level", "pair", "images", "pairs", "prompts", "drawn", "low", "high"]
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
     return table[columns]
+
+
+def curve_row(fraction: Fraction, images: float, pair: str | None) -> dict[str, Any]:
+    """Return a row of the curve, of one pair or of a level."""
+    counts = {"pair": pair, "images": images, "pairs": fraction.pairs, "prompts": fraction.prompts}
+    return counts | {"drawn": fraction.value, "low": fraction.same_pairs_low, "high": fraction.same_pairs_high}
 
 
 def draw_curve(curve: pd.DataFrame, seen: Fraction | None, note: str) -> Figure:

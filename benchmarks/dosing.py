@@ -1,8 +1,8 @@
 """Give images of held-out pairs back to a training list: to each pair its dose, and nothing more.
 
-Every image with a held-out pair is in test_unseen, so the images of the doses are new: the next birds that the source
-would draw, of which those are taken whose captions state one held-out pair that still lacks images. They are
-distributed like the images of seen pairs: the pair is not drawn more boldly or named more often.
+Every image with a held-out pair is in test_unseen, so the images of the doses are new. They are among the next birds
+that the source would draw: a bird is taken if its captions state one held-out pair, and this pair still lacks images.
+They are distributed like the images of seen pairs: the pair is not drawn more boldly or named more often.
 """
 
 import itertools
@@ -17,15 +17,14 @@ import pandas as pd
 from compclip.core.errors import UserError, require
 from compclip.core.heldout import split_pair
 from compclip.core.seeds import rng
-from compclip.dataset.sketch.captions import caption_scene
-from compclip.dataset.sketch.draw import Pose, draw_pose, paint_scene, png
-from compclip.dataset.sketch.world import Dice, Scene, draw_scene, make_world
-from compclip.dataset.sources.sketch import Settings
+from compclip.dataset.sketch.draw import paint_scene, png
+from compclip.dataset.sketch.world import make_world
+from compclip.dataset.sources.sketch import Bird, Settings, make_bird
 from compclip.split.audit import read_heldout_pairs
 from compclip.split.reading import reader_of
 from compclip.text.lexicon import forms_of
 
-ASSIGNMENTS = 2000  # of doses to pairs, of which the most balanced one is taken
+ASSIGNMENTS = 2000  # random ones of doses to pairs; the most balanced one is taken
 MOST_BIRDS = 2_000_000  # that are looked at for images of a pair
 
 
@@ -59,17 +58,15 @@ def _repeats(chosen: Mapping[str, int]) -> int:
 
 
 @dataclass(frozen=True)
-class Bird:
+class DosedBird:
     """A further bird of the data set, with the held-out pair that its captions state."""
 
     image_id: str
     pair: str
-    scene: Scene
-    pose: Pose
-    texts: tuple[str, ...]
+    bird: Bird
 
 
-def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind: str) -> Iterator[Bird]:
+def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind: str) -> Iterator[DosedBird]:
     """Yield the birds that the source would draw next, until each pair has its dose.
 
     A bird counts if its captions state exactly one held-out pair.
@@ -90,28 +87,22 @@ def further_birds(settings: Settings, seed: int, doses: Mapping[str, int], kind:
             return
         if index - settings.images >= MOST_BIRDS:
             raise UserError(f"doses: too few birds show {', '.join(sorted(missing))}; choose smaller doses")
-        # The random numbers are used as in ``sources.sketch.draw_bird``.
-        dice = Dice(rng(seed, "sketch", "image", index))
-        scene = draw_scene(world, index % settings.species, dice)
-        if not any(scene.get(f"{noun}:{kind}") == adjective for adjective, noun in map(split_pair, missing)):
-            continue
-        pose = draw_pose(dice)
-        captions = [caption_scene(scene, dice) for _ in range(settings.captions)]
-        facts = (fact for caption in captions for fact in caption.facts if fact.kind == kind)
+        bird = make_bird(settings, world, seed, index)
+        facts = (fact for caption in bird.captions for fact in caption.facts if fact.kind == kind)
         stated = {f"{fact.value}_{fact.part}" for fact in facts} & doses.keys()
         if len(stated) == 1 and missing[pair := stated.pop()]:
             missing[pair] -= 1
-            yield Bird(str(index), pair, scene, pose, tuple(caption.text for caption in captions))
+            yield DosedBird(str(index), pair, bird)
 
 
-def write_birds(birds: Iterator[Bird], size: int, folder: Path) -> pd.DataFrame:
+def write_birds(birds: Iterator[DosedBird], size: int, folder: Path) -> pd.DataFrame:
     """Draw birds into ``folder``; return image_id, caption_id, file_name (in the folder) and text of each caption."""
     folder.mkdir()
     rows = []
-    for bird in birds:
-        name = f"{bird.image_id}.png"
-        (folder / name).write_bytes(png(paint_scene(bird.scene, bird.pose, size)))
-        rows += [(bird.image_id, number, name, text) for number, text in enumerate(bird.texts)]
+    for dosed in birds:
+        name = f"{dosed.image_id}.png"
+        (folder / name).write_bytes(png(paint_scene(dosed.bird.scene, dosed.bird.pose, size)))
+        rows += [(dosed.image_id, number, name, of.text) for number, of in enumerate(dosed.bird.captions)]
     return pd.DataFrame(rows, columns=["image_id", "caption_id", "file_name", "text"])
 
 

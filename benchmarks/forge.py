@@ -564,7 +564,8 @@ def spoil_table(folder: Path, name: str, draw: random.Random) -> str:
         column = table.columns[0]
         table[column] = None
     elif way == "out of bounds":
-        numbers = table.select_dtypes("number").columns
+        # A box may begin outside of its image.
+        numbers = table.select_dtypes("number").columns.difference(["bbox_x", "bbox_y"], sort=False)
         column = draw.choice([*numbers]) if len(numbers) else column
         table[column] = -7.0 if len(numbers) else 7
     else:

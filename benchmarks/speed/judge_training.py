@@ -61,6 +61,7 @@ class Data:
 def draw_data(n: int) -> Data:
     """Return drawn birds with their captions."""
     config = load_config(yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))).judge
+    config = config.model_copy(update={"augment": "none"})  # the plain loop changes no image
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         drawn = sketch.load(sketch.Settings(images=n, pretraining=0), seed=0, limit=n, folder=folder, cache=folder)

@@ -17,6 +17,10 @@ from compclip.core.section import Section
 M = TypeVar("M", bound=BaseModel)
 
 
+# Of each function that a module may define, the number of arguments that are passed by position.
+ARGUMENTS = {"generate": 3, "load": 1, "fingerprint": 2, "preview": 2}
+
+
 class Interface(BaseModel):
     """What the modules of a folder define: a field for each name, with its type, and a default if it is optional.
 
@@ -37,16 +41,10 @@ class Interface(BaseModel):
         names = {*cls.model_fields, *unread}
         defined = {key: value for key, value in vars(module).items() if key in names}
         for key, value in defined.items():
-            # A generator of no split would make no image; other lists may be empty.
-            require(key != "SPLITS" or value != (), module.__name__, "SPLITS: empty", "list some, or remove it")
             if key in ARGUMENTS and inspect.isfunction(value):
                 takes = f"{key}: expected a function of {ARGUMENTS[key]} positional arguments that returns its result"
                 require(_takes(value, ARGUMENTS[key]), module.__name__, takes, "correct it")
         return validated(cls, defined, module.__name__)
-
-
-# Of each function that a module may define, the number of arguments that are passed by position.
-ARGUMENTS = {"generate": 3, "load": 1, "fingerprint": 2, "preview": 2}
 
 
 def _takes(function: FunctionType, number: int) -> bool:

@@ -267,9 +267,11 @@ def check_expansion(path: Path) -> None:
         require_expansion(path, size)
         texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
         with pq.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(use_threads=False):
-                size += sum(map(_expanded, batch.columns))
-                require_expansion(path, size)
+            # Arrow cannot read dictionaries in lists across groups of rows.
+            for group in range(metadata.num_row_groups):
+                for batch in file.iter_batches(row_groups=[group], use_threads=False):
+                    size += sum(map(_expanded, batch.columns))
+                    require_expansion(path, size)
 
 
 def _expanded(values: Any) -> int:

@@ -111,6 +111,7 @@ _COUNT = Column("int64", low=0)
 _FRACTION = Column("float64", low=0, high=1)
 _MAYBE_COUNT = Column("Int64", nullable=True, low=0)
 _MAYBE_NUMBER = Column("float64", nullable=True)
+_MAYBE_SIZE = Column("float64", nullable=True, low=0)
 
 # class_id is null where the images have no classes: each image is then its own class.
 CAPTIONS = schema(
@@ -122,7 +123,7 @@ CAPTIONS = schema(
 IMAGES = schema(
     unique=["image_id"],
     image_id=text(), path=text(nullable=True), width=_MAYBE_COUNT, height=_MAYBE_COUNT,
-    bbox_x=_MAYBE_NUMBER, bbox_y=_MAYBE_NUMBER, bbox_w=_MAYBE_NUMBER, bbox_h=_MAYBE_NUMBER,
+    bbox_x=_MAYBE_NUMBER, bbox_y=_MAYBE_NUMBER, bbox_w=_MAYBE_SIZE, bbox_h=_MAYBE_SIZE,
 )  # fmt: skip
 
 # Offsets are in characters of the caption's text; end is exclusive.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from pydantic import Field
 
 from compclip.core import plugins
 from compclip.core.section import Section
@@ -56,7 +57,8 @@ class Kind(plugins.Interface):
     generate: Callable[..., Generated]  # (settings, prompts, context): an image for each row of prompts
     ABOUT: str = ""  # on the page
     # that it serves
-    SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = TESTS  # type: ignore[assignment]
+    # A generator of no split would make no image.
+    SPLITS: tuple[Literal["test_seen", "test_unseen", "test_swapped"], ...] = Field(TESTS, min_length=1)  # type: ignore[arg-type]
     TABLES: tuple[str, ...] = ("images",)  # that it reads
     SCENES: bool = False  # whether it returns scenes
     MODEL: bool = False  # whether it runs a torch model

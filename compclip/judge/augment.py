@@ -94,7 +94,7 @@ def change(pixels: torch.Tensor, changes: Changes) -> torch.Tensor:
     change the gray value of each pixel, and saturation how far its colors lie from it. So a hue stays, unless a color
     leaves the range and is limited to it. At last, gray noise is added.
     """
-    # One pattern for all images, of which each takes its own multiple: noise for each would cost more than the rest.
+    # Each image gets its own multiple of one pattern: noise for each image would cost more than all other changes.
     generator = torch.Generator().manual_seed(changes.grain)
     pattern = torch.randn(pixels.shape[1:3], generator=generator).to(pixels.device)
     noise = changes.noise[:, None, None] * pattern

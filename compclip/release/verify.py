@@ -17,6 +17,7 @@ from pydantic_settings import CliPositionalArg
 
 from compclip.core.cli import Command
 from compclip.core.digests import sha256
+from compclip.core.errors import require
 from compclip.core.heldout import split_pair
 from compclip.core.section import CacheFolder
 from compclip.io import write_json
@@ -228,6 +229,8 @@ def unequal_scores(
 
 
 def main(command: VerifySubmission) -> None:
+    is_recorded = command.record is not None and command.images is None
+    require(not is_recorded, "--record", "only a submission that is verified by its images is recorded", "add --images")
     release = open_release(command.release)
     submission = read_submission(command.submission, release)
     lines, ties = list(inconsistent(release, submission)), list[str]()

@@ -57,6 +57,8 @@ def _with_fraction(sizes: Sequence[Mapping[str, int]]) -> dict[str, Any]:
 
 
 def _warnings(total: Mapping[str, Any], by_pair: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    if not by_pair:
+        return []
     worst, row = max(by_pair.items(), key=lambda item: item[1]["fraction"])
     if max(total["fraction"], row["fraction"]) <= MOST_DISAGREED:
         return []

@@ -351,25 +351,24 @@ class Scale:
     def draws_seen(self, generator: Choices) -> Fraction | None:
         """Return the fraction of matched seen prompts whose pair is drawn; None if no such pair is recognized."""
         rows = self.is_seen & self.is_recognized
-        return self.draws(generator, rows)[0] if rows.any() else None
+        return self.draws(generator, rows) if rows.any() else None
 
-    def draws(self, generator: Choices, rows: np.ndarray) -> tuple[Fraction, pd.DataFrame]:
-        """Return the fraction of some prompts, rows (n,), whose pair is drawn, on the scale of the run.
+    def draws(self, generator: Choices, rows: np.ndarray) -> Fraction:
+        """Return the fraction of some prompts, rows (n,), whose pair is drawn, on the scale of the run."""
+        ends = _sigmoid(self.up_offset), _sigmoid(self.low_offset)
+        drawn, _, _ = self._drawn(generator.first.mean(axis=1), rows, *ends)
+        return _fraction(drawn, int(rows.sum()), len(np.unique(self.pair[rows])))
 
-        Returns:
-            The fraction, and a table of its pairs: pair, prompts, drawn, low and high (for the same pairs). A pair for
-            which reference and usual pair are close is pulled to the mean of these rows.
+    def draws_by_pair(self, generator: Choices, rows: np.ndarray) -> dict[str, Fraction]:
+        """Return the same for the prompts of each pair, by its name.
+
+        A pair for which reference and usual pair are close is pulled to the mean of all these rows.
         """
         ends = _sigmoid(self.up_offset), _sigmoid(self.low_offset)
-        drawn, fractions, _ = self._drawn(generator.first.mean(axis=1), rows, *ends)
+        _, fractions, _ = self._drawn(generator.first.mean(axis=1), rows, *ends)
         prompts = np.bincount(self.pair[rows], minlength=len(self.pairs))
-        tables = []
-        for pair in np.flatnonzero(prompts):
-            of_pair = _fraction(fractions[:, pair], int(prompts[pair]), 1)
-            ends_of_pair = {"low": of_pair.same_pairs_low, "high": of_pair.same_pairs_high}
-            row = {"pair": self.pairs[pair], "prompts": of_pair.prompts, "drawn": of_pair.value}
-            tables.append(row | ends_of_pair)
-        return _fraction(drawn, int(rows.sum()), len(tables)), pd.DataFrame(tables)
+        asked = np.flatnonzero(prompts)
+        return {self.pairs[pair]: _fraction(fractions[:, pair], int(prompts[pair]), 1) for pair in asked}
 
     def skills(self, generator: Choices, served: Collection[str] | None = None) -> Skills:
         """Estimate what a generator draws of seen and of held-out pairs.

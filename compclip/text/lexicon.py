@@ -162,4 +162,4 @@ def require_occurring(
     for pair in sorted({*heldout}.difference(occurring)):
         is_listed = all(word in words for word, words in zip(split_pair(pair), listed, strict=True))
         remedy = f"{nearest(pair, occurring)}correct or remove it"
-        require(is_listed, "heldout", f"{pair!a} occurs in no caption", remedy)
+        require(is_listed, "heldout", f"{ascii(pair)[:100]} occurs in no caption", remedy)

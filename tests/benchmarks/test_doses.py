@@ -57,37 +57,37 @@ def chosen(pairs: list[str]) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def birds(chosen: dict[str, int]) -> list[dosing.Bird]:
+def birds(chosen: dict[str, int]) -> list[dosing.DosedBird]:
     return list(dosing.further_birds(SKETCH, 0, chosen, "color"))
 
 
-def captions_of(birds: list[dosing.Bird]) -> pd.DataFrame:
-    return pd.DataFrame([{"image_id": bird.image_id, "text": text} for bird in birds for text in bird.texts])
+def captions_of(birds: list[dosing.DosedBird]) -> pd.DataFrame:
+    return pd.DataFrame([{"image_id": bird.image_id, "text": of.text} for bird in birds for of in bird.bird.captions])
 
 
-def test_each_pair_gets_its_dose_of_new_birds(birds: list[dosing.Bird], chosen: dict[str, int]) -> None:
+def test_each_pair_gets_its_dose_of_new_birds(birds: list[dosing.DosedBird], chosen: dict[str, int]) -> None:
     assert Counter(bird.pair for bird in birds) == +Counter(chosen)
     numbers = [int(bird.image_id) for bird in birds]
     assert len(set(numbers)) == len(birds) and min(numbers) >= SKETCH.images
     for bird in birds:
         adjective, noun = split_pair(bird.pair)
-        assert bird.scene[f"{noun}:color"] == adjective
+        assert bird.bird.scene[f"{noun}:color"] == adjective
 
 
-def test_the_audit_counts_the_doses(birds: list[dosing.Bird], chosen: dict[str, int]) -> None:
+def test_the_audit_counts_the_doses(birds: list[dosing.DosedBird], chosen: dict[str, int]) -> None:
     captions = captions_of(birds)
     assert dosing.count_stated(captions, chosen, "color", "birds") == dict(sorted(chosen.items()))
     dosing.check_doses(captions, chosen, "color", "birds")
 
 
-def test_an_image_too_many_is_refused(birds: list[dosing.Bird], chosen: dict[str, int]) -> None:
+def test_an_image_too_many_is_refused(birds: list[dosing.DosedBird], chosen: dict[str, int]) -> None:
     none = next(pair for pair, dose in chosen.items() if dose == 0)
     more = pd.DataFrame([{"image_id": "x", "text": f"a bird with a {none.replace('_', ' ')}"}])
     with pytest.raises(UserError, match=f"the audit reads {none} in 1 images instead of 0"):
         dosing.check_doses(pd.concat([captions_of(birds), more]), chosen, "color", "birds")
 
 
-def test_birds_are_written_with_their_captions(birds: list[dosing.Bird], tmp_path: Path) -> None:
+def test_birds_are_written_with_their_captions(birds: list[dosing.DosedBird], tmp_path: Path) -> None:
     table = dosing.write_birds(iter(birds[:3]), SKETCH.size, tmp_path / "images")
     assert len(table) == 3 * SKETCH.captions and table["file_name"].nunique() == 3
     assert sorted(path.name for path in (tmp_path / "images").iterdir()) == sorted(set(table["file_name"]))

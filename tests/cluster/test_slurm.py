@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.cluster.conftest import ClusterProject, Slurm
-
-GENERATORS = 3
+from tests.project import GENERATORS
 
 
 def test_a_failed_job_shows_its_own_error(project: ClusterProject, slurm: Slurm) -> None:
@@ -77,5 +76,5 @@ def test_jobs_ask_for_what_their_rules_say(slurm: Slurm, printed: tuple[str, ran
     assert re.match(r"cpu=[1-4],mem=2000M", load["TRES"]) and "TresPerJob" not in load
     score = asked["rule_score_images"]
     assert score["TRES"].startswith("cpu=2,mem=8000M") and score["TresPerJob"] == "gres:gpu:1"
-    minutes = 20 * (GENERATORS + 1)
+    minutes = 20 * (len(GENERATORS) + 1)
     assert score["TimeLimit"] == f"{minutes // 60:02}:{minutes % 60:02}:00"

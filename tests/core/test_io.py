@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import safetensors.torch
 import torch
@@ -22,6 +23,7 @@ from PIL import Image
 from compclip import io
 from compclip.core import tables
 from compclip.core.errors import UserError
+from compclip.core.records import check_expansion
 from compclip.core.sealed import sealed
 from tests.core.processes import small_files_only
 
@@ -179,6 +181,7 @@ def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per
     number = sum(sizes)
     change = dict.fromkeys(("noun", "original_adj", "new_adj"), "red") | dict.fromkeys(("start", "end"), 1)
     table = pd.DataFrame({"image_id": [f"{row:02d}" for row in range(number)], "caption_id": 0, "pair": "tan_bill"})
+    table["exclusive"] = True
     table = table.assign(text="a", swapped_text="b", changes=[[change]] * number)[list(tables.SWAPPED.columns)]
     table = table if number else io.empty_table(tables.SWAPPED)
     ends = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
@@ -193,6 +196,22 @@ def test_parts_of_a_table_give_the_bytes_of_the_whole(sizes: list[int], rows_per
             assert [*between] == [row for row in table["image_id"] if "01" <= row <= "04"]
             ids, rows = io.image_ids(parts)
             assert (ids.to_pylist(), rows) == ([*table["image_id"]], number)
+
+
+def test_a_strangers_table_with_lists_in_several_groups_of_rows_is_read(tmp_path: Path) -> None:
+    """Arrow cannot read dictionaries in lists across groups."""
+    words, places = ("noun", "original_adj", "new_adj"), ("start", "end", "new_start", "new_end")
+    change = dict.fromkeys(words, "red") | dict.fromkeys(places, 1)
+    ids = [f"{number:03d}" for number in range(50)]
+    table = pd.DataFrame({"split": "test_seen", "image_id": ids, "caption_id": 0, "adjective": "red", "text": "a"})
+    table = table.assign(changes=[[change]] * len(table))[list(tables.VARIANTS.columns)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(io, "ROWS_PER_GROUP", 20)
+        io.write_table(table, tmp_path / "variants.parquet", tables.VARIANTS)
+    assert pq.read_metadata(tmp_path / "variants.parquet").num_row_groups == 3
+    check_expansion(tmp_path / "variants.parquet")
+    read = io.read_table(tmp_path / "variants.parquet", tables.VARIANTS)
+    assert [dict(row[0]) for row in read["changes"]] == [change] * len(table)
 
 
 # Each reads a file whose content takes more than the bytes that remain.

@@ -176,7 +176,7 @@ def test_the_kind_of_the_documentation_reads_real_images(write: Write, tmp_path:
 @pytest.mark.parametrize(
     ("package", "code", "fault"),
     [
-        (generators, GENERATOR + "SPLITS = ()", "SPLITS: empty"),
+        (generators, GENERATOR + "SPLITS = ()", "SPLITS: Tuple should have at least 1 item"),
         (generators, GENERATOR.replace("settings, prompts, context", "settings"), "generate: expected a function of 3"),
         (generators, GENERATOR.replace("context):", "context, more):"), "generate: expected a function of 3"),
         (generators, GENERATOR.replace("def ", "async def "), "generate: expected a function of 3"),

@@ -42,7 +42,7 @@ def test_samples_and_the_largest_shares_by_hand() -> None:
         ("b", 0, "gray", "wing", 2, 6, 7, 11, "adjacent"),
     ])  # fmt: skip
     changes = [{"start": 2, "new_adj": "blue"}, {"start": 50, "new_adj": "gray"}]
-    swapped = pd.DataFrame([("a", 0, "", "", changes, "x_y")], columns=list(SWAPPED.columns))
+    swapped = pd.DataFrame([("a", 0, "", "", changes, "x_y", True)], columns=list(SWAPPED.columns))
     found, lost = swapped_occurrences(pairs, swapped)
     # Of caption 0 alone: all nouns of the changed word get the new one.
     assert found[["adjective", "noun"]].values.tolist() == [["blue", "wing"], ["blue", "bill"], ["red", "belly"]]

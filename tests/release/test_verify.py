@@ -250,6 +250,8 @@ def test_a_submission_is_verified_and_recorded(
 ) -> None:
     check(submitted, release.folder)
     assert capsys.readouterr().out.startswith("consistent: all figures of mine follow from its values. Without images")
+    error = refused(capsys, check, submitted, release.folder, "--record", tmp_path / "verified.json")
+    assert error.startswith("error: --record: only a submission that is verified by its images is recorded")
     check(submitted, release.folder, "--images", images, "--record", tmp_path / "verified.json")
     printed = capsys.readouterr().out
     assert "follow from its images exactly" in printed and "Not proven: that the model drew the images" in printed

@@ -240,6 +240,14 @@ def test_a_denied_held_out_pair_is_in_no_prompt_and_does_not_train() -> None:
     assert result["disagreement"]["pairs"]["blue_plate"]["only_disputed"] == 5
 
 
+def test_an_audit_without_held_out_pairs_has_no_warnings() -> None:
+    captions = captions_table([("a", 0, "a red plate")])
+    splits = pd.DataFrame({"image_id": ["a"], "split": ["train"]})
+    result = audit(captions, empty_table(PAIRS), splits, empty_table(SWAPPED), [], "color")
+    assert result["violations"] == []
+    assert result["disagreement"]["warnings"] == []
+
+
 def test_the_audit_notices_a_denied_pair_that_was_extracted() -> None:
     """If the extraction took it for stated, and so for a prompt."""
     captions = captions_table([("a", 0, DENIED), ("b", 0, "a red plate")])

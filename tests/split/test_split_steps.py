@@ -181,9 +181,10 @@ def test_exports_of_any_order_and_a_swap_that_states_another_pair_is_not_made(tm
     assert split_dict(splits, ["red_wing", "blue_bill"]) == {
         "train": ["a/2", "b/1"], "test_seen": [], "test_unseen": [], "heldout_pairs": ["blue_bill", "red_wing"],
     }  # fmt: skip
-    captions = captions_table([("a", 0, "a red bench and slide")])  # the extraction missed the slide
-    pairs = pairs_table([("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent")])
-    given = captions, pairs, pd.DataFrame({"image_id": ["a"], "split": ["test_seen"]})
+    # The extraction missed the slide in a.
+    captions = captions_table([("a", 0, "a red bench and slide"), ("b", 0, "a gray slide")])
+    places = ("a", 0, "red", "bench", 2, 5, 6, 11, "adjacent"), ("b", 0, "gray", "slide", 2, 6, 7, 12, "adjacent")
+    given = captions, pairs_table([*places]), pd.DataFrame({"image_id": ["a", "b"], "split": ["test_seen", "train"]})
     assert len(swap_adjectives(*given, ["green_bench"], "color")[0]) == 1
     # A reader that knows slides sees that the swap would state another pair.
     made, summary = swap_adjectives(*given, ["green_bench", "blue_slide"], "color")

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -142,11 +143,19 @@ def test_a_killed_run_on_one_core_ends_with_the_same_bytes(project: Project) -> 
     assert differing(project.artifacts("results"), project.artifacts("killed")) == []
 
 
-@pytest.mark.parametrize("whole_group", [False, True])
-def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(project: Project, whole_group: bool) -> None:
-    folder = f"terminated{whole_group:d}"
+@pytest.mark.parametrize(
+    ("number", "whole_group"), [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)]
+)
+def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(
+    project: Project, number: signal.Signals, whole_group: bool, request: pytest.FixtureRequest
+) -> None:
+    """A terminal that closes sends SIGHUP to the whole group."""
+    folder = f"terminated{number:d}{whole_group:d}"
     config = project.config(f"{folder}.yaml", folder, f".cache_{folder}")
     command = ("python", "-m", "workflow_scripts.workflow.run", "--config", config, "--cores", "1")
+    # Under nohup, what is started ignores SIGHUP, too.
+    before = signal.signal(number, signal.SIG_DFL)
+    request.addfinalizer(partial(signal.signal, number, before))
     with subprocess.Popen(
         command, cwd=project.root, env=project.environment, start_new_session=True, text=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -155,9 +164,9 @@ def test_a_terminated_run_says_so_in_one_line_and_leaves_nothing(project: Projec
         while not list((project.root / folder / "logs").rglob("*.log")):
             assert run.poll() is None and time.monotonic() < deadline, "the run ended before a step began"
             time.sleep(0.05)
-        (os.killpg if whole_group else os.kill)(run.pid, signal.SIGTERM)
+        (os.killpg if whole_group else os.kill)(run.pid, number)
         lines = run.communicate(timeout=120)[1].splitlines()
-    assert run.returncode == 143
+    assert run.returncode == 128 + number
     assert lines[-1] == "terminated; run again to resume"
     assert not [line for line in lines if line.startswith("error")]
     assert not [process for process in psutil.process_iter(["cmdline"]) if f"/{folder}/" in str(process.info)]

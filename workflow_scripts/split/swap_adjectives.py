@@ -4,7 +4,7 @@ A shard finds the captions that can be swapped; the changes are chosen for all t
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from workflow_scripts.inputs import read_blocks, read_lexicons, read_tables
 from workflow_scripts.job import Job, run_script
 
 
-def find(job: Job) -> tuple[pd.DataFrame, int, Counter[str]]:
+def find(job: Job, lexicons: Mapping[str, Any]) -> tuple[pd.DataFrame, int, Counter[str]]:
     """Return the captions that can be swapped, the number of those of test_seen, and why mentions are left alone."""
     if job.input.shards:
         offers, counts = job.input.shards[::2], [read_json(path) for path in job.input.shards[1::2]]
@@ -28,7 +28,7 @@ def find(job: Job) -> tuple[pd.DataFrame, int, Counter[str]]:
         whole = pd.concat([read_table(path, OFFERS) for path in offers], ignore_index=True)
         return whole, sum(of["captions"] for of in counts), reasons
     return offer_swaps(
-        **read_blocks(job, "captions", "pairs"), **read_lexicons(job, "adjectives", "nouns", "compounds"),
+        **read_blocks(job, "captions", "pairs"), **lexicons,
         splits=read_table(job.input.splits, SPLIT), heldout=read_heldout(job.input.heldout),
         known_nouns=read_json(job.input.forms)["nouns"],
     )  # fmt: skip
@@ -50,7 +50,7 @@ def main(job: Job) -> None:
         number, entries = int(captions["image_id"].isin(seen).sum()), Counter(swapped["pair"].tolist())
         more = {"exclusive": int(swapped["exclusive"].sum()), "source": "published", "violations": faults}
     else:
-        offers, number, reasons = find(job)
+        offers, number, reasons = find(job, lexicons)
         more = {"left_alone": dict(sorted(reasons.items())), "seed": params.seed}
         if hasattr(job.wildcards, "shard"):
             write_table(offers, job.output.offers, OFFERS)

@@ -76,6 +76,10 @@ def run_snakemake(command: list[str]) -> None:
             except KeyboardInterrupt as error:  # Snakemake receives it too, and gets time to end
                 interruption = error
     if interruption:
+        if code < 0:
+            # A terminal that closes also ends Snakemake, which then leaves its locks.
+            for lock in STATE.glob("locks/*"):
+                lock.unlink(missing_ok=True)
         raise interruption
     require(code >= 0, "Snakemake", f"killed (signal {-code})", "`make unlock`, then run again to resume")
     if code:

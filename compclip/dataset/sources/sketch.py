@@ -4,7 +4,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,9 +15,9 @@ from pydantic import Field
 from compclip.core import seeds
 from compclip.core.progress import track
 from compclip.core.section import Count, Section
-from compclip.dataset.sketch.captions import caption_scene
-from compclip.dataset.sketch.draw import draw_pose, paint_scene, png
-from compclip.dataset.sketch.world import Dice, SketchWorld, draw_scene, draw_wild_scene, make_world
+from compclip.dataset.sketch.captions import SketchCaption, caption_scene
+from compclip.dataset.sketch.draw import Pose, draw_pose, paint_scene, png
+from compclip.dataset.sketch.world import Dice, Scene, SketchWorld, draw_scene, draw_wild_scene, make_world
 from compclip.dataset.source import Loaded
 
 TABLES = ("scenes", "facts", "pretraining")
@@ -80,21 +80,35 @@ def _drawn(draw: Callable[[int], T], count: int, unit: str, processes: int) -> I
         yield from track(pool.map(draw, range(count), chunksize=BIRDS_PER_TASK), count, unit)
 
 
+@dataclass(frozen=True)
+class Bird:
+    """A bird of the data set: what is drawn and said of it."""
+
+    scene: Scene
+    pose: Pose
+    captions: list[SketchCaption]
+
+
+def make_bird(settings: Settings, world: SketchWorld, seed: int, index: int) -> Bird:
+    """Return a bird of the data set; indices beyond ``settings.images`` give further ones."""
+    dice = Dice(seeds.rng(seed, "sketch", "image", index))
+    scene = draw_scene(world, index % settings.species, dice)
+    return Bird(scene, draw_pose(dice), [caption_scene(scene, dice) for _ in range(settings.captions)])
+
+
 def draw_bird(
     settings: Settings, world: SketchWorld, seed: int, folder: Path, index: int
 ) -> tuple[dict[str, Any], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Draw a bird into ``folder``; return its row of ``scenes``, and its rows of captions and ``facts``."""
     image_id, species = f"{index:0{len(str(settings.images - 1))}d}", index % settings.species
-    dice = Dice(seeds.rng(seed, "sketch", "image", index))
-    scene = draw_scene(world, species, dice)
-    pose = draw_pose(dice)
-    (folder / f"{image_id}.png").write_bytes(png(paint_scene(scene, pose, settings.size)))
+    bird = make_bird(settings, world, seed, index)
+    (folder / f"{image_id}.png").write_bytes(png(paint_scene(bird.scene, bird.pose, settings.size)))
     captions, facts = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
-    for caption_id in range(settings.captions):
-        caption = caption_scene(scene, dice)
+    for caption_id, caption in enumerate(bird.captions):
         captions.append((image_id, caption_id, f"species{species:03d}", caption.text))
         facts += [(image_id, caption_id, f.part, f.kind, f.value, f.start, f.end) for f in caption.facts]
-    row = {"image_id": image_id, **scene} | {f"pose_{name}": value for name, value in asdict(pose).items()}
+    pose = {f"pose_{name}": value for name, value in asdict(bird.pose).items()}
+    row = {"image_id": image_id, **bird.scene} | pose
     return row, captions, facts
 
 
