@@ -21,7 +21,7 @@ GAMMA = (0.85, 1.25)
 SATURATION = (0.82, 1.1)
 PLACE = 0.08  # largest shift to either side, in sides of the image
 UNMOVED = 0.1  # fraction of the images that keep size and place, and so their sharpness
-NOISE = 4.0  # largest standard deviation of noise, of 255
+NOISE = 8.0  # largest standard deviation of noise, of 255
 VIEWS = 4  # of an image that a frozen part encodes beforehand; the first is the image itself
 # Fractions of the steps before the first change and until the changes are complete. A judge that starts with changed
 # images learns colors and parts much more slowly.

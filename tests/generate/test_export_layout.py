@@ -16,6 +16,7 @@ from compclip.core.code import ROOT
 from compclip.core.errors import UserError
 from compclip.generate.export_layout import SAMPLER_BATCH, export_layout, model_words
 from compclip.io import read_json, read_table
+from compclip.split.make_prompts import MATCHED_DRAWS
 from tests.generate.conftest import Place, picture
 from tests.project import Project
 from workflow_scripts.inputs import SCHEMAS
@@ -119,12 +120,17 @@ def test_all_folders_number_the_words_alike_and_links_may_move(world: Exported) 
 def test_samples_are_read_back_by_the_documented_renaming(world: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
     layout, prompts = world.export(), world.read["prompts"]
     sampled = world.results.parent / "made"
-    for number, (test, form) in enumerate(zip(tables.TESTS, ("_s-1_0.png", "_s-1_0_R_7.png", "_  0.png"), strict=True)):
-        names = [*read(layout / "birds" / test, "test")]
+    # Of a matched seen prompt, further draws are wanted.
+    draws = [f"_s-1_{draw}.png" for draw in range(MATCHED_DRAWS)]
+    for number, (test, forms) in enumerate(zip(tables.TESTS, (draws, ["_s-1_0_R_7.png"], ["_  0.png"]), strict=True)):
+        names = [name + form for name in read(layout / "birds" / test, "test") for form in forms]
         for place, name in enumerate(random.Random(number).sample(names, len(names))):
-            picture(sampled / test.removeprefix("test_") / "single" / f"{name}{form}", 1000 * number + place)
+            picture(sampled / test.removeprefix("test_") / "single" / name, 1000 * number + place)
     monkeypatch.chdir(world.results.parent)
     recipe = re.search(r"```python\n(import re\n.*?)```", (ROOT / "docs/generators.md").read_text(), re.DOTALL)
     exec(recipe[1].replace("results/presets/published_birds/C-CUB/color/layout", str(layout)), {})
     manifest, summary = Place(world.results.parent, prompts).generate("folder", path="made/dmgan")
-    assert {*manifest["status"]} == {"ok"} and summary["files_without_prompt"]["count"] == 0
+    assert {*manifest["status"]} == {"ok"} and prompts["draw"].max() == MATCHED_DRAWS - 1
+    seen = prompts[prompts["split"] == "test_seen"]
+    without = MATCHED_DRAWS * (seen["draw"] == 0).sum() - len(seen)
+    assert summary["files_without_prompt"]["count"] == without

@@ -295,7 +295,7 @@ SPOILED: dict[str, tuple[Any, str]] = {
     "adjustment": (put(ADJUSTMENT, value=[]), "adjustments/0.json: "),
     "a short mean": (
         lambda folder: put(ADJUSTMENT, "mean", value=read_json(folder / ADJUSTMENT)["mean"][1:])(folder),
-        "adjustments/0.json: mean has not 256 numbers",
+        "adjustments/0.json: mean has not 128 numbers",
     ),
     "variants": (put(f"{COMPOSITION}/variants.json", "splits", value={"train": {}}), "splits.train"),
     "held-out pairs": (put(f"{COMPOSITION}/heldout.json", "pairs", value=[]), "heldout.json: no list of pairs"),

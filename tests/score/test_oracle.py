@@ -60,7 +60,8 @@ def test_scores_of_the_run(first_run: Project) -> None:
         table = pd.read_parquet(folder / "faithful" / f"{score['set']}.parquet")
         assert (table["p_beaten"] == 0).all() and (table["similarity"] == 1).all()
         if score["prompts"] != "swapped" or score["split"] == "test_swapped":
-            assert score["true_distractors"] == pytest.approx(table["p_tied"].mean(), abs=2e-6)
+            first = table[table["draw"] == 0]
+            assert score["true_distractors"] == pytest.approx(first["p_tied"].mean(), abs=2e-6)
             ceiling = expected_top1(np.zeros(len(table)), table["p_tied"], 10).mean()
             assert score["exact"] == pytest.approx(ceiling, abs=1e-5)
     swapped = next(score for score in of["memorizer"] if score["set"] == "test_swapped")
